@@ -21,12 +21,21 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
-from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.expressions.tree import (
+    Column,
+    Expression,
+    Junction,
+    PartText,
+    Presence,
+    read_columns,
+    read_numbers,
+)
 from anabranch.columnar.items.query import reference_column, single_spot
 from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
@@ -86,6 +95,24 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRows:
+    """The rows of a repeated part that an aggregated path leads to in each item."""
+
+    frame: int
+    """The repeated part."""
+    column: PartText | None
+    """None where nothing but the number of nodes is asked for."""
+    rows: Expression
+    """Which of the rows count; also that there is such a node in one."""
+    condition: Condition
+    """That on the item around them."""
+
+
+Aggregand: TypeAlias = Given | GivenRows
+"""What a path leads to in an item: one place, or the rows of a repeated part."""
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledPanes:
     """What a window takes from items of the look it was compiled for."""
 
@@ -94,27 +121,34 @@ class CompiledPanes:
     condition: Condition
     reference: PartColumn | None
     """The column that places an item in a time window."""
-    paths: tuple[tuple[Given, ...], ...]
+    paths: tuple[tuple[Aggregand, ...], ...]
 
     @property
-    def _given(self) -> list[Given]:
+    def _given(self) -> list[Aggregand]:
         return [each for path in self.paths for each in path]
 
     @property
-    def _conditions(self) -> tuple[Condition, ...]:
+    def repeated(self) -> list[Expression]:
+        """What it looks at in the rows of repeated parts."""
+        found = [each for each in self._given if isinstance(each, GivenRows)]
+        return [part for each in found for part in (each.column, each.rows) if part is not None]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those on items, and on what is aggregated of them."""
         return (self.condition, *(each.condition for each in self._given))
 
     @property
     def numbers(self) -> set[Column]:
         """The columns whose numbers it looks at."""
-        read = (self.reference, *(each.column for each in self._given))
+        read = (self.reference, *(each.column for each in self._given if isinstance(each, Given)))
         found: set[Column] = {column for column in read if column is not None}
-        return found.union(*map(numbers_of, self._conditions))
+        return found.union(*map(numbers_of, self.conditions), *map(read_numbers, self.repeated))
 
     @property
     def columns(self) -> set[Column]:
         """All columns it looks at."""
-        return self.numbers.union(*map(columns_of, self._conditions))
+        return self.numbers.union(*map(columns_of, self.conditions), *map(read_columns, self.repeated))
 
 
 def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | None:
@@ -147,36 +181,62 @@ def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
     return reference_column(window, root, spot)
 
 
-def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Given, ...]:
+def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
     """Where a path leads, with the one predicate that it may have."""
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
     item = scope.names[None]
     assert isinstance(item, Spot)
-    condition = ALWAYS
+    tail: _Tail = ()
     if isinstance(start, ast.Filter):
-        condition = _condition(item, start.tail)
-        start = start.base
+        tail, start = start.tail, start.base
     found = scope.spots(start) if start is not None else [item]
-    given = [(each, condition) for each in found]
+    given = [(each, each if tail else None) for each in found]
     for step in steps:
-        given = [(child, so_far) for spot, so_far in given for child in spot.steps(step)]
+        given = [(child, judged) for spot, judged in given for child in spot.steps(step)]
         if step.tail:
-            given = [(spot, _condition(spot, step.tail)) for spot, _ in given]
-    if not all(spot.is_single for spot, _ in given):
-        raise NotColumnar("an aggregate over repeated parts of an item")
-    return tuple(Given(spot.text if numeric else None, (*_there(spot), *each)) for spot, each in given)
+            tail, given = step.tail, [(spot, spot) for spot, _ in given]
+    return tuple(_aggregand(spot, judged, tail, scope, numeric) for spot, judged in given)
+
+
+_Tail: TypeAlias = Sequence[ast.Predicate | ast.Qualifier]
+
+
+def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:
+    """What is aggregated at a place; the predicate is put to what was `judged` on the way there."""
+    around = () if judged is None or not judged.is_single else _condition(judged, tail)
+    if spot.is_single:
+        return Given(spot.text if numeric else None, (*_there(spot), *around))
+    frame = _frame(spot)
+    there: Expression = Presence(spot.presence)
+    if judged is not None and not judged.is_single:
+        inside = LookScope({None: replace(judged, bound=frame)}, frame=frame)
+        there = Junction(True, (inside.truth(_predicate(tail)), there))
+    return GivenRows(frame, PartText(spot.text) if numeric else None, there, around or ALWAYS)
+
+
+def _frame(spot: Spot) -> int:
+    """The repeated part that a spot is in, which itself is in none."""
+    frame = spot.look.frames[spot.part]
+    parent = spot.look.parts[frame].parent
+    if parent >= 0 and spot.look.frames[parent] >= 0:
+        raise NotColumnar("an aggregate over repeated parts of repeated parts")
+    return frame
 
 
 def _there(spot: Spot) -> Condition:
     return () if spot.part in spot.look.own else (PresenceTest(spot.presence),)
 
 
-def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Condition:
+def _condition(spot: Spot, tail: _Tail) -> Condition:
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
+    return (LookScope({None: spot}).condition(_predicate(tail)),)
+
+
+def _predicate(tail: _Tail) -> ast.Expression:
     (predicate,) = tail
     if not isinstance(predicate, ast.Predicate):
         raise NotColumnar("a step into the past")
-    return (LookScope({None: spot}).condition(predicate.condition),)
+    return predicate.condition
 
 
 @dataclass(frozen=True)
