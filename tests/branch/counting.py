@@ -15,6 +15,7 @@ from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
@@ -222,6 +223,7 @@ class Stream:
         found: Sequence[Found],
     ) -> None:
         known = shredded.fits | guided.fill(shredded, self.limits)
+        shredded = with_computed(shredded)
         matches = matcher.match(shredded) if matcher else NO_MATCHES
         assert matches is not None
         for entry in map(int, np.flatnonzero(counter.judge(compiled, shredded, known, matches))):

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, Work
+from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, Work
 from anabranch.columnar.expressions.tree import Around, Column, Constant, Fragment, Made, Taken
 from anabranch.columnar.match.condition import (
     ALWAYS,

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, simple_number
+from anabranch.columnar.expressions.compiling import LookScope
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, simple_number
 from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
 from anabranch.columnar.items.query import CompiledFor, joined, only, reference_column, single_spot, time_column
 from anabranch.columnar.joins.condition import (

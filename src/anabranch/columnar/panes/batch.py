@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.tree import PartText
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
-from anabranch.columnar.panes.kernels import best_places, exact_ticks
-from anabranch.columnar.panes.query import CompiledMany, CompiledPanes, Given, PaneQuery
+from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks
+from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.units import Sight, sight_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
@@ -32,9 +35,9 @@ class AggregatedPlace:
     """One place of an aggregated path, by the rows of `Columns`; -1 for none."""
 
     taken: int
-    """Where it counts; everywhere without one."""
+    """How many values entries have there; each has one without it."""
     leaf: int
-    """Its numbers; without them, only how many there are."""
+    """The numbers; without them, only how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ class BatchJudge:
             for path in given.paths:
                 laid, doubt = columns.path(path, sight)
                 paths[-1].append(laid)
-                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
+                unclear = _either(unclear, doubt)
             if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
                 unclear = np.ones(len(batch.shredded.fits), np.bool_)
             if unclear is not None:
@@ -200,6 +203,17 @@ def _matched_again(
     return Matches(matches.count, *pairs, np.concatenate(open_conditions), np.concatenate(open_entries))
 
 
+class _Leaf(NamedTuple):
+    """What entries have at a place, or in the rows of a repeated part: sums in ticks, and the least and greatest."""
+
+    row: int
+    ticks: Indices
+    least: Numbers
+    greatest: Numbers
+    unclear: Flags | None
+    """Where that cannot be told; None for nowhere."""
+
+
 class Columns:
     """The columns of one batch, each made once for all members that see it alike."""
 
@@ -209,83 +223,134 @@ class Columns:
         self._known: set[tuple[int, int]] = set()
         self._sights: dict[int, Sight] = {}
         """Those that were asked for; columns are known by the numbers of these objects."""
-        self._numbers: dict[tuple[int, int, int], tuple[int, Indices, Flags | None]] = {}
-        self._flags: dict[tuple[int, Condition], tuple[int, Flags, Flags | None]] = {}
-        self._always: set[tuple[int, Condition]] = set()
-        self._paths: dict[tuple[int, tuple[Given, ...]], tuple[AggregatedPath, Flags | None]] = {}
+        self._leaves: dict[tuple[int, PartColumn | GivenRows, int], _Leaf] = {}
+        self._times: list[Indices] = []
+        """How many values there are, by row and entry."""
+        self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
+        """By condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
+        self._paths: dict[tuple[int, tuple[Aggregand, ...]], tuple[AggregatedPath, Flags | None]] = {}
+        self._evaluations: dict[int, Evaluation] = {}
 
     @property
-    def flags(self) -> Flags:
-        """Where places count, by row."""
-        return np.stack([each for _, each, _ in self._flags.values()]) if self._flags else np.empty((0, 0), np.bool_)
+    def times(self) -> Indices:
+        """How many values entries have, by row."""
+        return np.stack(self._times) if self._times else np.empty((0, 0), np.int64)
 
     @property
     def ticks(self) -> Indices:
-        """Numbers as integers, by row."""
-        found = [each for _, each, _ in self._numbers.values()]
+        """Sums of numbers as integers, by row."""
+        found = [each.ticks for each in self._leaves.values()]
         return np.stack(found) if found else np.empty((0, 0), np.int64)
 
     @property
-    def values(self) -> Numbers:
-        """The same numbers as doubles."""
-        found = [_values(self._sights[sight], column) for sight, column, _ in self._numbers]
-        return np.stack(found) if found else np.empty((0, 0))
+    def extremes(self) -> tuple[Numbers, Numbers]:
+        """The least and the greatest of the same numbers, as doubles."""
+        leaves = self._leaves.values()
+        if not leaves:
+            return np.empty((0, 0)), np.empty((0, 0))
+        least = np.stack([each.least for each in leaves])
+        if all(each.greatest is each.least for each in leaves):
+            return least, least
+        return least, np.stack([each.greatest for each in leaves])
 
-    def path(self, path: tuple[Given, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
+    def path(self, path: tuple[Aggregand, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
         """An aggregated path, and where it is unclear; None for nowhere."""
         key = id(sight), path
         if key not in self._paths:
             self._sights[id(sight)] = sight
-            decimals = max(
-                (self._decimals_of(each.column, sight) for each in path if each.column is not None), default=0
-            )
+            decimals = max((self._decimals_of(each, sight) for each in path if each.column is not None), default=0)
             unclear: Flags | None = None
             places: list[AggregatedPlace] = []
             for each in path:
                 place, doubt = self._place(each, decimals, sight)
                 places.append(place)
-                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
+                unclear = _either(unclear, doubt)
             self._paths[key] = AggregatedPath(tuple(places), decimals), unclear
         return self._paths[key]
 
-    def _place(self, given: Given, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
-        row, counts, unclear = self._condition(given.condition, sight)
+    def _place(self, given: Aggregand, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
+        if isinstance(given, GivenRows):
+            leaf = self._leaf(given, decimals, sight)
+            row, unclear = self._taken[id(sight), given]
+            return AggregatedPlace(row, -1 if given.column is None else leaf.row), _either(unclear, leaf.unclear)
+        row, unclear = self._condition(given.condition, sight)
         if given.column is None:
             return AggregatedPlace(row, -1), unclear
-        number, _, inexact = self._exact(given.column, decimals, sight)
-        if inexact is not None and counts is not None:
-            inexact = inexact & counts
-        both = inexact if unclear is None else unclear if inexact is None else unclear | inexact
-        return AggregatedPlace(row, number), both
+        leaf = self._leaf(given.column, decimals, sight)
+        inexact = leaf.unclear
+        if inexact is not None and row >= 0:
+            inexact = inexact & (self._times[row] > 0)
+        return AggregatedPlace(row, leaf.row), _either(unclear, inexact)
 
-    def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None, Flags | None]:
-        if condition == ALWAYS:
-            return -1, None, None
+    def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None]:
         key = id(sight), condition
-        if key in self._always:
-            return -1, None, None
-        if key not in self._flags:
+        if condition == ALWAYS:
+            return -1, None
+        if key not in self._taken:
             verdicts = judge(condition, sight.shredded)
             if ((verdicts == YES) | ~sight.shredded.fits).all():
-                self._always.add(key)
-                return -1, None, None
-            self._flags[key] = len(self._flags), verdicts == YES, _some(verdicts == UNCLEAR)
-        return self._flags[key]
+                self._taken[key] = -1, None
+            else:
+                self._taken[key] = len(self._times), _some(verdicts == UNCLEAR)
+                self._times.append((verdicts == YES).astype(np.int64))
+        return self._taken[key]
 
-    def _exact(self, column: PartColumn, decimals: int, sight: Sight) -> tuple[int, Indices, Flags | None]:
+    def _leaf(self, column: PartColumn | GivenRows, decimals: int, sight: Sight) -> _Leaf:
         key = id(sight), column, decimals
-        if key not in self._numbers:
-            ticks, exact = exact_ticks(_values(sight, column), decimals)
-            self._numbers[key] = len(self._numbers), ticks, _some(~exact & sight.shredded.fits)
-        return self._numbers[key]
+        if key not in self._leaves:
+            if isinstance(column, GivenRows):
+                self._leaves[key] = self._added(column, decimals, sight)
+            else:
+                values = _values(sight, column)
+                ticks, exact = exact_ticks(values, decimals)
+                unclear = _some(~exact & sight.shredded.fits)
+                self._leaves[key] = _Leaf(len(self._leaves), ticks, values, values, unclear)
+        return self._leaves[key]
 
-    def _decimals_of(self, column: PartColumn, sight: Sight) -> int:
-        """The decimal places of a column's numbers: those of the batch before, or else what most have."""
+    def _added(self, given: GivenRows, decimals: int, sight: Sight) -> _Leaf:
+        """What the rows of a repeated part come to, by entry; sets down how many there are, too."""
+        count = len(sight.shredded.fits)
+        around, doubt = self._condition(given.condition, sight)
+        times, sums = np.zeros((2, count), np.int64)
+        least, greatest = np.full((2, count), np.nan)
+        unclear = np.zeros(count, np.bool_)
+        rows = self._rows(given, sight)
+        if rows is not None:
+            verdicts, values = rows.truth(given.rows), _row_values(given, rows)
+            looked_at = np.ones(count, np.bool_) if around < 0 else self._times[around] > 0
+            taken = (verdicts == YES) & looked_at[rows.owners]
+            ticks, exact = exact_ticks(values, decimals)
+            unclear[rows.owners[(verdicts == UNCLEAR) | (taken & ~exact)]] = True
+            unclear &= looked_at
+            add_rows(rows.owners, taken, ticks, values, times, sums, least, greatest, unclear)
+        key = id(sight), given
+        if key not in self._taken:
+            self._taken[key] = len(self._times), doubt
+            self._times.append(times)
+        return _Leaf(len(self._leaves), sums, least, greatest, _some(unclear))
+
+    def _rows(self, given: GivenRows, sight: Sight) -> Evaluation | None:
+        """The rows of a repeated part in the entries, of which those have none that do not fit."""
+        if sight.shredded.frames is None:
+            return None
+        if id(sight) not in self._evaluations:
+            self._evaluations[id(sight)] = Evaluation(sight.shredded)
+        return self._evaluations[id(sight)].inside(given.frame)
+
+    def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
+        """The decimal places of the numbers at a place: those of the batch before, or else what most have."""
+        column = given.column.column if isinstance(given.column, PartText) else given.column
+        assert column is not None
         before = column, column in sight.mapped
         if (id(sight), column) not in self._known:
             self._known.add((id(sight), column))
-            values = _values(sight, column)
-            inexact = self._exact(column, self._decimals.setdefault(before, 0), sight)[2]
+            if isinstance(given, GivenRows):
+                rows = self._rows(given, sight)
+                values = np.empty(0) if rows is None else _row_values(given, rows)
+                inexact = _some(~exact_ticks(values, self._decimals.setdefault(before, 0))[1])
+            else:
+                values = _values(sight, column)
+                inexact = self._leaf(column, self._decimals.setdefault(before, 0), sight).unclear
             if inexact is not None and not np.isnan(values[inexact]).all():
                 self._decimals[before] = best_places(values)
         return self._decimals[before]
@@ -296,5 +361,18 @@ def _values(sight: Sight, column: PartColumn) -> Numbers:
     return values
 
 
+def _row_values(given: GivenRows, rows: Evaluation) -> Numbers:
+    """The numbers in the rows of a repeated part; NaN where one is not known, and zeros where nobody asks."""
+    if given.column is None:
+        return np.zeros(rows.count)
+    found = rows.value(given.column).numbers
+    assert found is not None, "the text of a part has its number"
+    return found
+
+
 def _some(flags: Flags) -> Flags | None:
     return flags if flags.any() else None
+
+
+def _either(one: Flags | None, other: Flags | None) -> Flags | None:
+    return other if one is None else one if other is None else one | other

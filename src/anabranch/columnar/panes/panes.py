@@ -277,9 +277,9 @@ def add_path(
         np.array([each.taken for given in places for each in given], np.int64),
         np.array([each.leaf for given in places for each in given], np.int64),
         np.array([each[path] if path < len(each) else 0 for each in asked], np.int64),
-        batch.columns.flags,
+        batch.columns.times,
         batch.columns.ticks,
-        batch.columns.values,
+        *batch.columns.extremes,
         path,
         into.known,
     )

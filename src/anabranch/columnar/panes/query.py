@@ -26,7 +26,8 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
+from anabranch.columnar.expressions.compiling import LookScope
+from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Column,
     Expression,
@@ -205,22 +206,13 @@ def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, n
     """What is aggregated at a place; the predicate is put to what was `judged` on the way there."""
     around = () if judged is None or not judged.is_single else _condition(judged, tail)
     if spot.is_single:
-        return Given(spot.text if numeric else None, (*_there(spot), *around))
-    frame = _frame(spot)
+        return Given(spot.text if numeric else None, (*_there(spot), *around) or ALWAYS)
+    frame = scope.inner_frame(spot)
     there: Expression = Presence(spot.presence)
     if judged is not None and not judged.is_single:
         inside = LookScope({None: replace(judged, bound=frame)}, frame=frame)
         there = Junction(True, (inside.truth(_predicate(tail)), there))
     return GivenRows(frame, PartText(spot.text) if numeric else None, there, around or ALWAYS)
-
-
-def _frame(spot: Spot) -> int:
-    """The repeated part that a spot is in, which itself is in none."""
-    frame = spot.look.frames[spot.part]
-    parent = spot.look.parts[frame].parent
-    if parent >= 0 and spot.look.frames[parent] >= 0:
-        raise NotColumnar("an aggregate over repeated parts of repeated parts")
-    return frame
 
 
 def _there(spot: Spot) -> Condition:

@@ -1,0 +1,214 @@
+"""Where paths lead: what names stand for while an expression is compiled, and the parts that steps reach.
+
+A part that is repeated makes a *frame*: its occurrences are rows, as items are.
+What stands in a frame further in than where an expression is evaluated is a sequence there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Self, TypeAlias
+
+from anabranch.columnar.expressions.tree import Constant, Expression, Literal
+from anabranch.columnar.scan.kernels import MOST_DIGITS
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.language import ast
+from anabranch.law.evaluate import number
+
+MOST_NODES = 2_000
+
+
+class NotColumnar(Exception):
+    """Something is not made for columns; its text says what."""
+
+
+class Work:
+    """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
+
+    def __init__(self, marks: Container[Constant] = ()) -> None:
+        self.marks = marks
+        self._left = MOST_NODES
+
+    def spend(self, nodes: int = 1) -> None:
+        """Make so many nodes; `NotColumnar` where they become too many."""
+        self._left -= nodes
+        if self._left < 0:
+            raise NotColumnar("a query of so many parts")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A part of all items of a look, as it is reached from somewhere; part -1 is the root around items."""
+
+    look: Look
+    part: int
+    bound: int = -1
+    """The frame whose row it is reached from, -1 for an item."""
+    side: int = 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is at most one of it where it is reached from."""
+        return self.look.frames[self.part] == self.bound
+
+    @property
+    def text(self) -> PartColumn:
+        """The column of its text; only what holds nothing else has one."""
+        if not self.look.parts[self.part].has_text:
+            raise NotColumnar("the text of an element with elements in it")
+        return self.part
+
+    @property
+    def whole(self) -> PartColumn:
+        """The column of all of it."""
+        if self.look.parts[self.part].name.startswith("@"):
+            raise NotColumnar("an attribute that is copied")
+        return ~self.part
+
+    @property
+    def presence(self) -> PartColumn:
+        """A column that is there where the part is."""
+        return self.look.presence(self.part)
+
+    def steps(self, step: ast.Step) -> list[Spot]:
+        """What a step leads to, its predicates not looked at."""
+        match step:
+            case ast.Step("child" | "attribute" as axis, ast.NameTest(local, None), _, deep):
+                pass
+            case ast.Step("descendant", ast.NameTest(local, None), _, False):
+                axis, deep = "child", True
+            case _:
+                raise NotColumnar("a step that is no name")
+        starts = (self.part, *self.look.descendants(self.part)) if deep else (self.part,)
+        found = []
+        for child in (child for start in starts for child in self.look.children(start)):
+            name = self.look.parts[child].name
+            is_attribute = name.startswith("@")
+            if is_attribute == (axis == "attribute") and local in ("*", name.removeprefix("@")):
+                found.append(replace(self, part=child))
+        return found
+
+
+Binding: TypeAlias = Spot | tuple[Spot, ...] | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class PathScope:
+    """What names stand for; None is the name of the context item."""
+
+    names: Mapping[str | None, Binding]
+    work: Work = field(default_factory=Work)
+    frame: int = -1
+    """The frame whose rows are looked at, -1 for items."""
+
+    def bind(self, name: str | None, value: Binding) -> Self:
+        """With one name more."""
+        return replace(self, names={**self.names, name: value})
+
+    def bind_row(self, name: str, spot: Spot, frame: int) -> Self:
+        """With one name more, which stands for what a row of a frame further in leads to."""
+        return replace(self, names={**self.names, name: replace(spot, bound=frame)}, frame=frame)
+
+    # --- paths --------------------------------------------------------------------------------------------
+
+    def spots(self, expression: ast.Expression) -> list[Spot]:
+        """What a path without predicates leads to."""
+        match expression:
+            case ast.Variable(name) if name in self.names:
+                return self._bound(name)
+            case ast.ContextItem() if None in self.names:
+                return self._bound(None)
+            case ast.Path(start, steps):
+                found = self.spots(ast.ContextItem() if start is None else start)
+                for step in steps:
+                    if step.tail:
+                        raise NotColumnar("a predicate inside an item")
+                    found = list(dict.fromkeys(each for spot in found for each in spot.steps(step)))
+                    self.work.spend(1 + len(found))
+                return found
+            case _:
+                raise NotColumnar("a path that starts from something computed")
+
+    def _bound(self, name: str | None) -> list[Spot]:
+        self.work.spend()
+        match self.names[name]:
+            case Spot() as spot:
+                return [spot]
+            case tuple() as spots:
+                return list(spots)
+            case _:
+                raise NotColumnar("a path that starts from something computed")
+
+    def is_path(self, expression: ast.Expression) -> bool:
+        """Whether nodes are meant, and not a value."""
+        match expression:
+            case ast.Variable(name):
+                return name in self.names and isinstance(self.names[name], Spot | tuple)
+            case ast.Path() | ast.ContextItem():
+                return True
+            case _:
+                return False
+
+    def inner_frame(self, spot: Spot) -> int:
+        """The frame of a spot, which is just inside of the one that it is reached from."""
+        frame = spot.look.frames[spot.part]
+        parent = spot.look.parts[frame].parent
+        around = spot.look.frames[parent] if parent >= 0 else -1
+        if around != spot.bound or spot.bound != self.frame:
+            raise NotColumnar("a path through repeated parts inside of repeated parts")
+        return frame
+
+
+# --- literals -------------------------------------------------------------------------------------------------
+
+
+def is_literal(expression: ast.Expression) -> bool:
+    """Whether it is a number or a string as the query wrote it."""
+    match expression:
+        case ast.String() | ast.Number() | ast.Negation(ast.Number()):
+            return True
+        case _:
+            return False
+
+
+def literal_of(expression: ast.Expression) -> Literal:
+    """A literal with its value."""
+    match expression:
+        case ast.String(text):
+            return Literal(text)
+        case ast.Number(text):
+            found = number(text)
+        case ast.Negation(ast.Number(text)):
+            found = -number(text)  # type: ignore[operator]
+        case _:
+            raise NotColumnar("no literal")
+    if isinstance(found, float):
+        return Literal(float(found))
+    assert isinstance(found, int | Decimal)
+    return Literal(found)
+
+
+def simple_literal(literal: Literal) -> None:
+    """Check that a number has few enough digits to be compared as a double."""
+    if isinstance(literal.value, int | Decimal):
+        _simple(Decimal(literal.value))
+
+
+def simple_number(literal: ast.Expression) -> float:
+    """A number literal of few enough digits to be compared as a double."""
+    match literal:
+        case ast.Negation(ast.Number() as inside):
+            return -simple_number(inside)
+        case ast.Number(text):
+            return _simple(Decimal(text))
+    raise NotColumnar("no number")
+
+
+def _simple(exact: Decimal) -> float:
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int), "a literal is finite"
+    if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
+        return float(exact)
+    raise NotColumnar("a number of so many digits")
