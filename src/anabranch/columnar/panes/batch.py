@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.expressions.evaluating import Evaluation
-from anabranch.columnar.expressions.tree import PartText
+from anabranch.columnar.expressions.tree import Column, PartText
+from anabranch.columnar.expressions.values import ABSENT as NOTHING
+from anabranch.columnar.expressions.values import CLEAR, States
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
+from anabranch.columnar.panes.doubles import add_doubles, binary_ticks, in_reach
 from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks
-from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery
+from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery, is_computed
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.units import Sight, sight_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
-from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 
 _MOST = 1 << 62
@@ -46,6 +48,8 @@ class AggregatedPath:
 
     places: tuple[AggregatedPlace, ...] = ()
     decimals: int = 0
+    is_binary: bool = False
+    """Whether its numbers are doubles that are no decimals of few places, and have no ticks."""
 
 
 @dataclass(slots=True)
@@ -92,7 +96,7 @@ class BatchJudge:
         self._queries = queries
         self._axes = axes
         self._axis_of = axis_of
-        self._decimals: dict[tuple[int, bool], int] = {}
+        self._decimals: dict[tuple[Column, bool], int] = {}
 
     def judge(
         self,
@@ -204,26 +208,33 @@ def _matched_again(
 
 
 class _Leaf(NamedTuple):
-    """What entries have at a place, or in the rows of a repeated part: sums in ticks, and the least and greatest."""
+    """What entries have at a place, or in the rows of a repeated part: their sums, and the least and greatest."""
 
     row: int
     ticks: Indices
+    high: Numbers
+    low: Numbers
+    """Sums that have no ticks, each as two doubles."""
     least: Numbers
     greatest: Numbers
     unclear: Flags | None
     """Where that cannot be told; None for nowhere."""
 
 
+_Summed: TypeAlias = Column | GivenRows
+"""What is summed in an entry."""
+
+
 class Columns:
     """The columns of one batch, each made once for all members that see it alike."""
 
-    def __init__(self, decimals: dict[tuple[int, bool], int]) -> None:
+    def __init__(self, decimals: dict[tuple[Column, bool], int]) -> None:
         """`decimals` are the decimal places of the numbers by column, as they were before, mapped ones apart."""
         self._decimals = decimals
-        self._known: set[tuple[int, int]] = set()
+        self._known: set[tuple[int, Column]] = set()
         self._sights: dict[int, Sight] = {}
         """Those that were asked for; columns are known by the numbers of these objects."""
-        self._leaves: dict[tuple[int, PartColumn | GivenRows, int], _Leaf] = {}
+        self._leaves: dict[tuple[int, _Summed, int], _Leaf] = {}
         self._times: list[Indices] = []
         """How many values there are, by row and entry."""
         self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
@@ -243,6 +254,12 @@ class Columns:
         return np.stack(found) if found else np.empty((0, 0), np.int64)
 
     @property
+    def doubles(self) -> tuple[Numbers, Numbers]:
+        """The same sums, where they have no ticks, each as two doubles."""
+        leaves = self._leaves.values()
+        return np.stack([each.high for each in leaves]), np.stack([each.low for each in leaves])
+
+    @property
     def extremes(self) -> tuple[Numbers, Numbers]:
         """The least and the greatest of the same numbers, as doubles."""
         leaves = self._leaves.values()
@@ -258,21 +275,23 @@ class Columns:
         key = id(sight), path
         if key not in self._paths:
             self._sights[id(sight)] = sight
-            decimals = max((self._decimals_of(each, sight) for each in path if each.column is not None), default=0)
+            tried = [self._decimals_of(each, sight) for each in path if each.column is not None]
+            is_binary = _BINARY in tried
+            decimals = _BINARY if is_binary else max(tried, default=0)
             unclear: Flags | None = None
             places: list[AggregatedPlace] = []
             for each in path:
                 place, doubt = self._place(each, decimals, sight)
                 places.append(place)
                 unclear = _either(unclear, doubt)
-            self._paths[key] = AggregatedPath(tuple(places), decimals), unclear
+            self._paths[key] = AggregatedPath(tuple(places), max(decimals, 0), is_binary), unclear
         return self._paths[key]
 
     def _place(self, given: Aggregand, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
         if isinstance(given, GivenRows):
             leaf = self._leaf(given, decimals, sight)
             row, unclear = self._taken[id(sight), given]
-            return AggregatedPlace(row, -1 if given.column is None else leaf.row), _either(unclear, leaf.unclear)
+            return AggregatedPlace(row, -1 if given.is_counted else leaf.row), _either(unclear, leaf.unclear)
         row, unclear = self._condition(given.condition, sight)
         if given.column is None:
             return AggregatedPlace(row, -1), unclear
@@ -295,16 +314,17 @@ class Columns:
                 self._times.append((verdicts == YES).astype(np.int64))
         return self._taken[key]
 
-    def _leaf(self, column: PartColumn | GivenRows, decimals: int, sight: Sight) -> _Leaf:
-        key = id(sight), column, decimals
+    def _leaf(self, summed: _Summed, decimals: int, sight: Sight) -> _Leaf:
+        key = id(sight), summed, decimals
         if key not in self._leaves:
-            if isinstance(column, GivenRows):
-                self._leaves[key] = self._added(column, decimals, sight)
+            if isinstance(summed, GivenRows):
+                self._leaves[key] = self._added(summed, decimals, sight)
             else:
-                values = _values(sight, column)
-                ticks, exact = exact_ticks(values, decimals)
+                values = _values(sight, summed)
+                ticks, exact = _ticks(values, decimals, summed)
                 unclear = _some(~exact & sight.shredded.fits)
-                self._leaves[key] = _Leaf(len(self._leaves), ticks, values, values, unclear)
+                low = np.broadcast_to(0.0, len(values))
+                self._leaves[key] = _Leaf(len(self._leaves), ticks, values, low, values, values, unclear)
         return self._leaves[key]
 
     def _added(self, given: GivenRows, decimals: int, sight: Sight) -> _Leaf:
@@ -313,21 +333,27 @@ class Columns:
         around, doubt = self._condition(given.condition, sight)
         times, sums = np.zeros((2, count), np.int64)
         least, greatest = np.full((2, count), np.nan)
+        high, low = np.zeros((2, count))
         unclear = np.zeros(count, np.bool_)
         rows = self._rows(given, sight)
         if rows is not None:
-            verdicts, values = rows.truth(given.rows), _row_values(given, rows)
+            verdicts, (values, state) = rows.truth(given.rows), _row_values(given, rows)
             looked_at = np.ones(count, np.bool_) if around < 0 else self._times[around] > 0
             taken = (verdicts == YES) & looked_at[rows.owners]
-            ticks, exact = exact_ticks(values, decimals)
+            ticks, exact = _ticks(values, decimals, given.column)
+            if state is not None:
+                taken &= state != NOTHING
+                exact &= state == CLEAR
             unclear[rows.owners[(verdicts == UNCLEAR) | (taken & ~exact)]] = True
             unclear &= looked_at
             add_rows(rows.owners, taken, ticks, values, times, sums, least, greatest, unclear)
+            if decimals == _BINARY:
+                add_doubles(rows.owners, taken & exact, values, high, low, unclear)
         key = id(sight), given
         if key not in self._taken:
             self._taken[key] = len(self._times), doubt
             self._times.append(times)
-        return _Leaf(len(self._leaves), sums, least, greatest, _some(unclear))
+        return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
 
     def _rows(self, given: GivenRows, sight: Sight) -> Evaluation | None:
         """The rows of a repeated part in the entries, of which those have none that do not fit."""
@@ -339,35 +365,55 @@ class Columns:
 
     def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
         """The decimal places of the numbers at a place: those of the batch before, or else what most have."""
-        column = given.column.column if isinstance(given.column, PartText) else given.column
+        column = given.column
         assert column is not None
+        column = column.column if isinstance(column, PartText) else column
         before = column, column in sight.mapped
         if (id(sight), column) not in self._known:
             self._known.add((id(sight), column))
+            decimals = self._decimals.setdefault(before, 0)
             if isinstance(given, GivenRows):
                 rows = self._rows(given, sight)
-                values = np.empty(0) if rows is None else _row_values(given, rows)
-                inexact = _some(~exact_ticks(values, self._decimals.setdefault(before, 0))[1])
+                values = np.empty(0) if rows is None else _row_values(given, rows)[0]
+                inexact = _some(~_ticks(values, decimals, column)[1])
             else:
                 values = _values(sight, column)
-                inexact = self._leaf(column, self._decimals.setdefault(before, 0), sight).unclear
+                inexact = self._leaf(column, decimals, sight).unclear
             if inexact is not None and not np.isnan(values[inexact]).all():
-                self._decimals[before] = best_places(values)
+                self._decimals[before] = _binary_places(values) if is_computed(column) else best_places(values)
         return self._decimals[before]
 
 
-def _values(sight: Sight, column: PartColumn) -> Numbers:
+_BINARY = -1
+"""The decimal places of doubles that have too many."""
+_MOST_BINARY = 6
+
+
+def _ticks(values: Numbers, decimals: int, column: Column) -> tuple[Indices, Flags]:
+    """Numbers in units of `10**-decimals`, and which of them are exact."""
+    if decimals == _BINARY:
+        return np.zeros(len(values), np.int64), in_reach(values)
+    return binary_ticks(values, decimals) if is_computed(column) else exact_ticks(values, decimals)
+
+
+def _binary_places(values: Numbers) -> int:
+    """The decimal places by which all of some doubles are exact."""
+    finite = values[np.isfinite(values)]
+    return next((each for each in range(_MOST_BINARY + 1) if binary_ticks(finite, each)[1].all()), _BINARY)
+
+
+def _values(sight: Sight, column: Column) -> Numbers:
     values: Numbers = sight.shredded.values[sight.shredded.row(column)]
     return values
 
 
-def _row_values(given: GivenRows, rows: Evaluation) -> Numbers:
-    """The numbers in the rows of a repeated part; NaN where one is not known, and zeros where nobody asks."""
-    if given.column is None:
-        return np.zeros(rows.count)
-    found = rows.value(given.column).numbers
-    assert found is not None, "the text of a part has its number"
-    return found
+def _row_values(given: GivenRows, rows: Evaluation) -> tuple[Numbers, States | None]:
+    """The numbers in the rows of a repeated part, and which are absent or unclear; zeros where nobody asks."""
+    found = rows.value(given.column)
+    if given.is_counted:
+        return np.zeros(rows.count), found.state
+    assert found.numbers is not None, "what is summed is a number"
+    return np.broadcast_to(found.numbers, rows.count), found.state
 
 
 def _some(flags: Flags) -> Flags | None:

@@ -32,6 +32,7 @@ from anabranch.columnar.expressions.tree import (
     Column,
     Expression,
     Junction,
+    Kind,
     PartText,
     Presence,
     read_columns,
@@ -89,10 +90,10 @@ class PaneQuery:
 class Given:
     """A place that an aggregated path leads to in each item, and the condition under which it counts."""
 
-    column: PartColumn | None
-    """None where nothing but the number of nodes is asked for."""
+    column: Column | None
+    """What is read or computed; None where nothing but the number of values is asked for."""
     condition: Condition
-    """Also that there is such a node, where items may lack it."""
+    """Also that there is such a value, where items may lack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,14 @@ class GivenRows:
 
     frame: int
     """The repeated part."""
-    column: PartText | None
-    """None where nothing but the number of nodes is asked for."""
+    column: Expression
+    """What is read or computed there; a row that has none does not count."""
     rows: Expression
-    """Which of the rows count; also that there is such a node in one."""
+    """Which of the rows count."""
     condition: Condition
     """That on the item around them."""
+    is_counted: bool = False
+    """Whether only the number of the values is asked for."""
 
 
 Aggregand: TypeAlias = Given | GivenRows
@@ -132,7 +135,13 @@ class CompiledPanes:
     def repeated(self) -> list[Expression]:
         """What it looks at in the rows of repeated parts."""
         found = [each for each in self._given if isinstance(each, GivenRows)]
-        return [part for each in found for part in (each.column, each.rows) if part is not None]
+        return [part for each in found for part in (each.column, each.rows)]
+
+    @property
+    def computed(self) -> list[Expression]:
+        """What it aggregates that is computed for each item."""
+        found = [each.column for each in self._given if isinstance(each, Given)]
+        return [each for each in found if each is not None and not isinstance(each, int)]
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -183,7 +192,9 @@ def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
 
 
 def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
-    """Where a path leads, with the one predicate that it may have."""
+    """Where a path leads, with the one predicate that it may have, or what a loop gives."""
+    if isinstance(path, ast.Flwor):
+        return _rounds(path, scope, numeric)
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
     item = scope.names[None]
     assert isinstance(item, Spot)
@@ -208,11 +219,51 @@ def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, n
     if spot.is_single:
         return Given(spot.text if numeric else None, (*_there(spot), *around) or ALWAYS)
     frame = scope.inner_frame(spot)
-    there: Expression = Presence(spot.presence)
+    value: Expression = PartText(spot.text) if numeric else Presence(spot.presence)
+    taken: Expression = Presence(spot.presence)
     if judged is not None and not judged.is_single:
         inside = LookScope({None: replace(judged, bound=frame)}, frame=frame)
-        there = Junction(True, (inside.truth(_predicate(tail)), there))
-    return GivenRows(frame, PartText(spot.text) if numeric else None, there, around or ALWAYS)
+        taken = Junction(True, (inside.truth(_predicate(tail)), taken))
+    return GivenRows(frame, value, taken, around or ALWAYS, is_counted=not numeric)
+
+
+def _rounds(loop: ast.Flwor, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
+    """What the rounds of a loop give, whose path leads to one part of items."""
+    (clause,) = loop.clauses
+    assert isinstance(clause, ast.For)
+    found: list[Aggregand] = []
+    for spot in scope.spots(clause.source):
+        if spot.is_single:
+            inside = scope.bind(clause.variable, spot)
+            conditions = list(_there(spot))
+            if loop.where is not None:
+                conditions.append(inside.condition(loop.where))
+            value = _summand(inside, loop.result)
+            column = value.column if isinstance(value, PartText) else value
+            given = (*conditions, PresenceTest(column))
+            found.append(Given(column if numeric else None, given))
+            continue
+        frame = scope.inner_frame(spot)
+        inside = scope.bind_row(clause.variable, spot, frame)
+        there: Expression = Presence(spot.presence)
+        if loop.where is not None:
+            there = Junction(True, (there, inside.truth(loop.where)))
+        value = _summand(inside, loop.result)
+        found.append(GivenRows(frame, value, there, ALWAYS, is_counted=not numeric))
+    return tuple(found)
+
+
+def _summand(scope: LookScope, result: ast.Expression) -> Expression:
+    """What a round gives: a text of few digits, or a double."""
+    found = scope.value(result)
+    if isinstance(found, PartText) or found.kind in (Kind.DOUBLE, Kind.INTEGER):
+        return found
+    raise NotColumnar("an aggregate over what is no number")
+
+
+def is_computed(column: Column) -> bool:
+    """Whether the numbers of a column are doubles that were computed, and not decimals that stand in items."""
+    return not isinstance(column, int | PartText)
 
 
 def _there(spot: Spot) -> Condition:

@@ -45,7 +45,7 @@ class Sight:
         """Whether a window looks at no text of such a column, and computes nothing with it."""
         asked = (test for each in compiled.conditions for test in tests(each))
         tested = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
-        others: list[Column] = [*tested, *compiled.repeated]
+        others: list[Column] = [*tested, *compiled.repeated, *compiled.computed]
         return self.mapped.isdisjoint(part for each in others for part in read_columns(each))
 
 
