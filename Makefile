@@ -42,9 +42,9 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure: parsing, items that come in, windows, joins, many subscriptions, evolution, history, a network, flat memory
+bench: $(stamp) ## measure: parsing, items that come in, forms of queries, windows, joins, many subscriptions, evolution, history, a network, flat memory
 	@$(bin)/anabranch bench parse
-	@for name in ingest windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
+	@for name in ingest forms windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
 	@$(java) $(bin)/anabranch bench network --svg docs/images/network.svg
 
 constraints: ## renew the pinned versions in constraints.txt

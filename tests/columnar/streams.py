@@ -170,7 +170,7 @@ class Stream:
 
         shredder = Shredder(self.splitter(), self.limits)
         for piece in (*pieces, None):
-            out.found.items += answers.answer(shredder, piece, read_one, out)
+            out.found.items += answers.answer(shredder, piece, read_one, out).items
         out.found.carry = shredder.carry
         return out.found, read
 

@@ -9,13 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, Flags, ItemColumns, Pattern
+from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, ItemColumns
 from anabranch.columnar.scan.look import Look, LookPart
-from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
-from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_items, longest_item, scan_item
+from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_entries, cut_items, longest_item, scan_item
 from anabranch.errors import BadItem
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
@@ -23,7 +21,7 @@ from anabranch.stream.reading.lines import Carry, LineSplitter, line_cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.split import DocumentSplitter
 from columnar.near_misses import INSIDE, OUTSIDE, RAW
-from columnar.scanned import LIMITS, LONGEST, Scanned, canonical, expected, logged, row_values, scanned
+from columnar.scanned import LIMITS, LONGEST, Row, Scanned, canonical, expected, logged, row_values, scanned
 from mass import Mass
 
 ORDER = (
@@ -34,31 +32,14 @@ NAMES = ["a", "b", "ab", "x", "y", "n", "z", "name", "längs", "much-longer-than
 TEXTS = ["", "5", "-0.25", "1e3", "abc", "a b", " ", "é", "12é", "€", "\U0001f600", "it's", "\u0085", "123456789012345"]
 BETWEEN = ["", "", "", " ", "\n  ", "\t", "text", 'say "a"', "ü", "\x7f", "5"]
 ODD_TEXTS = [
-    '"',
-    "\t",
-    "\n",
-    "\r",
-    "&lt;",
-    "&amp;",
-    "&#65;",
-    ">",
-    "]]>",
-    "<!--c-->",
-    "<?i?>",
-    "<![CDATA[x]]>",
-    "\0",
-    "\x1f",
-]
+    '"', "\t", "\n", "\r", "&lt;", "&amp;", "&#65;", ">", "]]>", "<!--c-->", "<?i?>", "<![CDATA[x]]>", "\0", "\x1f",
+]  # fmt: skip
 
 
 def wanted_of(*items: bytes) -> WantedColumns:
     """All columns of the look of some items."""
-    look = Look.learn([parse_item(each, LIMITS) for each in items])
+    look = Look.learn([(each, parse_item(each, LIMITS)) for each in items])
     assert look is not None
-    return all_wanted(look)
-
-
-def all_wanted(look: Look) -> WantedColumns:
     parts = range(len(look.parts))
     return WantedColumns.of(look, [each for part in parts for each in (part, ~part)], parts)
 
@@ -223,7 +204,7 @@ def test_characters_beyond_ascii(around: bytes) -> None:
 
 def test_an_order_is_taken_apart() -> None:
     """The rows and the log of one item, written out."""
-    look = Look.learn([parse_item(ORDER, LIMITS)])
+    look = Look.learn([(ORDER, parse_item(ORDER, LIMITS))])
     assert look is not None
     number = {look.path(part)[1:]: part for part in range(len(look.parts))}
     customer, sku, qty, line, total = (
@@ -253,7 +234,7 @@ def test_what_comes_twice_is_unclear_with_all_inside() -> None:
     for item in (b'<p><a k="1"><x>1</x></a><a/><z>2</z></p>', b'<p><a/><z>2</z><a k="1"><x>1</x></a></p>'):
         found = scanned(item, wanted)
         assert found is not None
-        for column, row in wanted.rows.items():
+        for row, column in enumerate(wanted.columns):
             path = look.path(max(column, ~column))
             assert (found.rows[row][0] == UNCLEAR) == (path[:2] == ("p", "a") or column == 0), path
 
@@ -283,7 +264,7 @@ def test_nothing_is_read_beyond_the_stop() -> None:
 @pytest.mark.parametrize("room", range(12))
 def test_a_full_log_is_left_as_it_was(room: int) -> None:
     """Where there is no room, nothing of the item is logged; an item that alone is too large for a log is refused."""
-    look = Look.learn([parse_item(ORDER, LIMITS)])
+    look = Look.learn([(ORDER, parse_item(ORDER, LIMITS))])
     assert look is not None
     wanted = WantedColumns.of(look, [part for part, frame in enumerate(look.frames) if frame >= 0], [])
     columns, log = ItemColumns.room(len(wanted.columns), 9), FrameLog.room(1, room)
@@ -357,36 +338,29 @@ def random_lines(look: Look, random: Random) -> bytes:
     return b"".join(lines)
 
 
-def pattern_of(item: bytes, wanted: WantedColumns) -> Pattern:
-    """The template of an item, with the texts that are wanted; none where something comes twice or is repeated."""
+def templated(wanted: WantedColumns, item: bytes) -> WantedColumns:
+    """The same columns of a look with the template of an item; without where something comes twice or is repeated.
+
+    The texts of elements that have others in them cannot be wanted then.
+    """
     template = Template.of(parse_item(item, LIMITS))
-    if template is None or any(each.repeated for each in wanted.look.parts):
-        return NO_PATTERN
-    numbered = b"".join(piece + b"%d" % gap for gap, piece in enumerate(template.pieces[:-1])) + template.pieces[-1]
-    found = expected(numbered, all_wanted(wanted.look))
-    if found is None or any(
-        row[0] == UNCLEAR and len(wanted.look.children(part)) == 0 for part, row in texts_of(found)
-    ):
-        return NO_PATTERN
-    gaps = {int(numbered[row[0] : row[1]]): part for part, row in texts_of(found) if row[0] < row[1]}
-    slots = np.array([wanted.rows.get(gaps[gap], -1) for gap in range(template.gaps)], np.int64)
-    return WantedLeaves(template, (), ()).pattern._replace(slots=slots, numeric=np.array(wanted.numeric, np.bool_))
+    if template is None:
+        return wanted
+    repeated = {wanted.look.path(part) for part, frame in enumerate(wanted.look.frames) if frame >= 0}
+    if len(set(template.paths)) < len(template.paths) or not repeated.isdisjoint(template.paths):
+        return wanted
+    columns = [each for each in wanted.columns if each < 0 or wanted.look.parts[each].has_text]
+    numbers = [each for each, is_numeric in zip(wanted.columns, wanted.numeric, strict=True) if is_numeric]
+    numbers = [each for each in numbers if each in columns]
+    return WantedColumns.of(replace(wanted.look, template=template), columns, numbers)
 
 
-def texts_of(found: Scanned) -> list[tuple[int, tuple[int, int, float | None]]]:
-    """The rows of texts by part, where all columns of a look are wanted."""
-    return list(enumerate(found.rows[len(found.rows) // 2 :]))
+def _empty_anywhere(rows: list[Row]) -> list[Row]:
+    """Where a text is empty, it does not matter where it stands."""
+    return [(0, 0, number) if start == end >= 0 else (start, end, number) for start, end, number in rows]
 
 
-def check_entries(
-    data: bytes,
-    wanted: WantedColumns,
-    pattern: Pattern,
-    columns: ItemColumns,
-    log: FrameLog,
-    by_template: Flags,
-    longest: int,
-) -> None:
+def check_entries(data: bytes, wanted: WantedColumns, columns: ItemColumns, log: FrameLog, longest: int) -> None:
     """Compare entries with what is expected of each; `columns` have no others."""
     should = Scanned([])
     counts = Counter[int]()
@@ -401,11 +375,7 @@ def check_entries(
             continue
         assert alone is not None
         assert len(raw) <= longest
-        rows = row_values(wanted, columns, entry, begin)
-        if by_template[entry]:
-            assert all(rows[row] == alone.rows[row] for row in pattern.slots if row >= 0)
-        else:
-            assert rows == alone.rows
+        assert _empty_anywhere(row_values(wanted, columns, entry, begin)) == _empty_anywhere(alone.rows)
         should.opened += alone.opened
         counts.update(frame for frame, _ in alone.opened)
         should.spans.update({(row, frame, start + begin * (start >= 0), end + begin * (end >= 0)): times
@@ -426,7 +396,8 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
         wanted = random_wanted(look, random)
         data = random_lines(look, random)
         items = [line for line in data.split(b"\n") if expected(line, wanted)]
-        pattern = pattern_of(random.choice(items), wanted) if items and random.random() < 0.5 else NO_PATTERN
+        wanted = templated(wanted, random.choice(items)) if items and random.random() < 0.5 else wanted
+        pattern = wanted.pattern if wanted.look.template else NO_PATTERN
         longest = random.choice((LONGEST, LONGEST, 40))
         splitter: LineSplitter | DocumentSplitter = LineSplitter(LIMITS, Carry(1))
         if form == "document":
@@ -436,12 +407,12 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
         at, array = 0, np.frombuffer(data, np.uint8)
         while at < len(data):
             most, room = random.choice(((1, 9), (100, 9), (100, 9_000)))
-            columns, log = ItemColumns.room(len(wanted.columns), most), FrameLog.room(len(wanted.frames), room)
+            columns, log = ItemColumns.room(wanted.room, most), FrameLog.room(len(wanted.frames), room)
             by_template = np.ones(most, np.bool_)
             given = array, at, len(data), form == "lines", wanted.guide, longest, columns, log, 0, most
             count, at, full = cut_items(*given, pattern, by_template)
-            columns = columns.first(count)
-            check_entries(data, wanted, pattern, columns, log, by_template, longest)
+            columns = wanted.complete(columns.first(count), columns.fits[:count] & by_template[:count])
+            check_entries(data, wanted, columns, log, longest)
             for begin, finish in zip(columns.begins.tolist(), columns.finishes.tolist(), strict=True):
                 cut = line_cut(begin + 1, data[begin:finish], LIMITS)
                 assert cut is not None
@@ -463,26 +434,52 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
     assert seen["full"] > 0
 
 
-def test_photons_are_cut_as_by_their_template() -> None:
-    """Texts, numbers and places of items of one form are those that the kernel of templates finds."""
+def test_entries_that_stand_one_behind_the_other(mass: Mass) -> None:
+    """Entries of which it is known where they end are taken if each is an item, from its begin to its end.
+
+    10,000 inputs, with and without a template.
+    """
+    seen = Counter[str]()
+    for number in mass.cases(10_000):
+        random = Random(f"{mass.seed} {number}")
+        look = random_look(random)
+        wanted = random_wanted(look, random)
+        entries = [line for line in random_lines(look, random).split(b"\n") if line]
+        items = [line for line in entries if expected(line, wanted)]
+        wanted = templated(wanted, random.choice(items)) if items and random.random() < 0.5 else wanted
+        data, longest = b"".join(entries) or b" ", random.choice((LONGEST, LONGEST, 40))
+        ends = np.cumsum([len(each) for each in entries], dtype=np.int64)
+        columns, log = ItemColumns.room(wanted.room, len(entries)), FrameLog.room(len(wanted.frames), 9_000)
+        by_template = np.ones(len(entries), np.bool_)
+        pattern = wanted.pattern if wanted.look.template else NO_PATTERN
+        cut_entries(np.frombuffer(data, np.uint8), ends, wanted.guide, longest, columns, log, pattern, by_template)
+        assert columns.finishes.tolist() == ends.tolist()
+        assert columns.begins.tolist() == [0, *ends.tolist()][:-1]
+        columns = wanted.complete(columns, columns.fits & by_template)
+        check_entries(data, wanted, columns, log, longest)
+        seen.update(entries=len(entries), fitting=int(columns.fits.sum()), by_template=int(by_template.sum()))
+    assert seen["fitting"] > seen["entries"] // 5
+    assert seen["by_template"] > seen["entries"] // 50
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_photons_are_cut_as_by_their_template(lines: bool) -> None:
+    """Places and numbers of items of one form are the same with a template and without."""
     items = [each.encode() for each in photons(500, 3)]
     data = np.frombuffer(b"\n".join(items) + b"\n", np.uint8)
-    wanted = wanted_of(items[0])
-    pattern = pattern_of(items[0], wanted)
-    by_template, log = np.zeros(500, np.bool_), FrameLog.room(0, 1)
-    texts = [row for row, column in enumerate(wanted.columns) if column >= 0 and wanted.look.parts[column].has_text]
-    for lines in (True, False):
-        shredded, cut, tried = (ItemColumns.room(len(wanted.columns), 500) for _ in range(3))
-        given = data, 0, len(data), lines
-        assert kernels.shred(*given, pattern, LONGEST, shredded, 0, 500)[0] == 500
-        for columns, using in ((cut, NO_PATTERN), (tried, pattern)):
-            count, _, _ = cut_items(*given, wanted.guide, LONGEST, columns, log, 0, 500, using, by_template)
-            assert count == 500
-            assert by_template.all() == (using is pattern)
-            assert all(map(np.array_equal, columns[:3], shredded[:3]))
-            assert all(
-                np.array_equal(each[texts], other[texts])
-                for each, other in zip(columns, shredded, strict=True)
-                if each.ndim == 2
-            )
-            assert not np.isnan(columns.values[texts]).any()
+    wanted = templated(wanted_of(items[0]), items[0])
+    found = []
+    for pattern in (NO_PATTERN, wanted.pattern):
+        columns, log, by_template = ItemColumns.room(wanted.room, 500), FrameLog.room(0, 1), np.zeros(500, np.bool_)
+        given = data, 0, len(data), lines, wanted.guide, LONGEST, columns, log, 0, 500
+        assert cut_items(*given, pattern, by_template)[0] == 500
+        assert columns.fits.all()
+        assert by_template.all() == (pattern is not NO_PATTERN)
+        found.append(wanted.complete(columns, by_template))
+    scanned_ones, templated_ones = found
+    assert np.array_equal(scanned_ones.begins, templated_ones.begins)
+    assert np.array_equal(scanned_ones.finishes, templated_ones.finishes)
+    assert np.array_equal(scanned_ones.starts, templated_ones.starts)
+    assert np.array_equal(scanned_ones.ends, templated_ones.ends)
+    numeric = list(wanted.numeric)
+    assert np.array_equal(scanned_ones.values[numeric], templated_ones.values[numeric])

@@ -307,6 +307,34 @@ def test_metrics_tell_what_an_epoch_did(site: Site) -> None:
     assert told["job_ms"] > 0
 
 
+def test_metrics_tell_what_was_read_in_columns_and_what_was_not(site: Site) -> None:
+    """Items by template, by the scanner and by the parser; subscriptions in columns and by the law, with the reason.
+
+    The first item of a partition is always read by the parser.
+    """
+    site.subscribe(
+        high='<r>{ for $p in stream("s")/root/p where $p/v > 2 return $p/v }</r>',
+        higher='<r>{ for $p in stream("s")/root/p where $p/v > 3 return $p/v }</r>',
+        first='<r>{ for $p in stream("s")/root/p return $p/v[. > 3] }</r>',
+    )
+    items = [*(f"<p><v>{number}</v></p>" for number in range(5)), "<p> <v>3</v></p>", "<p><v>&#52;</v></p>"]
+    site.write("in/a", "".join(f"{each}\n" for each in items))
+    site.run()
+    (epoch,) = site.seen
+    assert asdict(epoch.metrics)["streams"] == {
+        "s": {
+            "items": 7,
+            "by_template": 4,
+            "by_scanner": 1,
+            "by_parser": 2,
+            "unclear": 0,
+            "in_columns": 2,
+            "by_law": 1,
+            "reasons": {"a predicate inside an item": 1},
+        }
+    }
+
+
 def test_partitions_are_merged_by_their_arrival(site: Site) -> None:
     """Without a time, elements come by epoch, and within it in the order in which the partitions are named."""
     site.stream("t", "one", "two")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.errors import AnabranchError, StateError, StreamError
 from anabranch.spark.answers.segments import (
     DEAD_LETTERS,
@@ -73,7 +74,7 @@ def test_an_error_of_ours_travels_as_a_value() -> None:
     fault = Fault.of(StreamError("no", code="FODC0002", hint="try"))
     kept = SavedState(1, "f:0:1:2", ("g:0:1:2",), 3, {"s/0": 4})
     carries = {"a": None, "b": Carried(5, "{}")}
-    sent = Report({"s": 1}, 2, (), {"a": Position(3, 4)}, carries, {6: kept, 7: None}, fault)
+    sent = Report({"s": ReadCounts(1)}, 2, (), {"a": Position(3, 4)}, carries, {6: kept, 7: None}, fault)
     report = Report.from_json(sent.to_json())
     assert report == sent
     assert report.fault is not None

@@ -8,9 +8,10 @@ the machine, ratios hardly do.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -19,11 +20,20 @@ from anabranch.bench.harness.timing import Figures
 from anabranch.errors import UsageError
 
 
-def run(name: str, *, quick: bool = False, json_file: Path | None = None, svg_file: Path | None = None) -> None:
-    """Run one bench, show its figures, and write them to a file, or draw them, if asked to."""
+def run(
+    name: str,
+    *,
+    quick: bool = False,
+    json_file: Path | None = None,
+    svg_file: Path | None = None,
+    only: Sequence[str] = (),
+) -> None:
+    """Run one bench, or the parts of it in `only`, show its figures, and write or draw them, if asked to."""
+    if only and name not in IN_PARTS:
+        raise UsageError(f"the bench '{name}' has no parts", hint=f"these have: {', '.join(IN_PARTS)}")
     if svg_file is not None and name not in DRAWN:
         raise UsageError(f"the bench '{name}' draws nothing", hint=f"of these there are pictures: {', '.join(DRAWN)}")
-    figures = BENCHES[name](quick)
+    figures = BENCHES[name](quick, only)
     table = Table("figure", "value", title=f"bench {name}")
     for key, value in _flat(figures):
         table.add_row(key, f"{value:.4g}")
@@ -34,21 +44,29 @@ def run(name: str, *, quick: bool = False, json_file: Path | None = None, svg_fi
         svg_file.write_text(import_module(f"{__name__}.{name}").draw(figures), encoding="utf-8")
 
 
-def _of(module: str) -> Callable[[bool], Figures]:
+Bench: TypeAlias = Callable[[bool, Sequence[str]], Figures]
+"""Told whether to be quick, and which of its parts are asked for, if not all."""
+
+
+def _of(module: str) -> Bench:
     """A bench whose module is loaded when it runs: Spark is not loaded for those that do not need it."""
 
-    def measure(quick: bool) -> Figures:
-        found: Figures = import_module(f"{__name__}.{module}").measure(quick)
+    def measure(quick: bool, only: Sequence[str]) -> Figures:
+        asked = (quick, only) if module in IN_PARTS else (quick,)
+        found: Figures = import_module(f"{__name__}.{module}").measure(*asked)
         return found
 
     return measure
 
 
-BENCHES: Mapping[str, Callable[[bool], Figures]] = {
+BENCHES: Mapping[str, Bench] = {
     name: _of(name)
-    for name in ("parse", "ingest", "windows", "joins", "sharing", "evolution", "history", "network", "memory")
+    for name in ("parse", "ingest", "forms", "windows", "joins", "sharing", "evolution", "history", "network", "memory")
 }
-"""By name; each is told whether to be quick."""
+"""By name."""
+
+IN_PARTS = ("forms",)
+"""Those of which a part can be asked for."""
 
 DRAWN = ("network",)
 """Those whose figures can be drawn."""

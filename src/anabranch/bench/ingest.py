@@ -123,7 +123,10 @@ def _shred(
 def _columns(shredded: Shredded) -> pa.RecordBatch:
     known = shredded.fits | guided.fill(shredded, Limits())
     assert np.all(known), "photons are good items"
-    return pa.RecordBatch.from_arrays([pa.array(row) for row in shredded.values], names=list(LEAVES))
+    assert shredded.wanted is not None, "columns are wanted"
+    parts = shredded.wanted.look.parts
+    rows = {parts[column].name: shredded.values[row] for row, column in enumerate(shredded.wanted.columns)}
+    return pa.RecordBatch.from_arrays([pa.array(rows[leaf]) for leaf in LEAVES], names=list(LEAVES))
 
 
 def _drop(rows: Rows) -> None:

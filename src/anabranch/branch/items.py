@@ -13,7 +13,7 @@ others of the branch are answered by the law, item by item, behind the same merg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -150,6 +150,19 @@ class _Program:
     time: PartColumn | None
     wanted: WantedColumns
 
+    @property
+    def missing(self) -> int:
+        """How many queries are not made for columns."""
+        return self.laid.count(None)
+
+
+def _some(entries: Sequence[NextEntries], numbers: Indices) -> Iterator[RawEntry]:
+    """Some entries of several inputs, numbered through."""
+    first = 0
+    for each in entries:
+        yield from each.some(numbers[(numbers >= first) & (numbers < first + len(each))] - first)
+        first += len(each)
+
 
 class PassingColumns:
     """The fast way; changes the merge and the shelf as they themselves would."""
@@ -169,7 +182,6 @@ class PassingColumns:
             and all(source.stream is self._stream for source in self._sources)
         )
         self._reader = EntryReader(self._stream)
-        self._look_of_items: Look | None = None
         self._program: _Program | None = None
         self._sights = [ReadAhead(len(self._sources)) for _ in self._sources]
 
@@ -188,7 +200,7 @@ class PassingColumns:
             return False
         assert self._program is not None
         batch = self._batch(self._program, entries)
-        if 2 * np.count_nonzero(batch.shredded.fits) < len(batch.shredded.fits) and self._learn(entries):
+        if self._reader.grow(partial(_some, entries), batch.shredded.fits, self._use):
             return True
         try:
             order = self._order(batch, entries)
@@ -222,16 +234,18 @@ class PassingColumns:
         return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
     def _learn(self, entries: Sequence[NextEntries]) -> bool:
-        """Learn how items look; False where nothing came of it that is new and made for columns."""
+        """Learn how items look; False where nothing came of it that is made for columns."""
         sample = SAMPLE if len(entries) < SAMPLE else 1
-        look = self._reader.look(entry for each in entries for entry in each.first(sample))
-        if look is None or look == self._look_of_items:
-            return False
+        return self._reader.learn((entry for each in entries for entry in each.first(sample)), self._use)
+
+    def _use(self, look: Look) -> bool:
+        """Compile for a look; False where fewer queries are made for columns than before."""
         program = self._compiled(look)
-        if program is not None:
-            self._look_of_items, self._program = look, program
+        if program and (self._program is None or program.missing <= self._program.missing):
+            self._program = program
+            return True
         self._able = self._program is not None
-        return program is not None
+        return False
 
     def _compiled(self, look: Look) -> _Program | None:
         root = self._stream.root.name.local

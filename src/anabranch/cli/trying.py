@@ -32,6 +32,13 @@ def declare(commands: Commands) -> None:
     bench.add_argument("--quick", action="store_true", help="fewer rounds")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     bench.add_argument("--svg", type=Path, metavar="FILE", help="draw the figures there; not all can be drawn")
+    bench.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PART",
+        help="measure just this, as in 'plain' or 'plain.json' of forms, 'readings' of sharing; may be given again",
+    )
     bench.set_defaults(run=_bench)
 
 
@@ -52,4 +59,4 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    run_bench(options.name, quick=options.quick, json_file=options.json, svg_file=options.svg)
+    run_bench(options.name, quick=options.quick, json_file=options.json, svg_file=options.svg, only=tuple(options.only))

@@ -6,29 +6,36 @@ It is the same file each time, under a new name, so that rounds can be compared.
 
 A trunk stays at work from round to round, because ten thousand subscriptions are not to be checked again for each; in
 between it only looks for files, seldom enough not to disturb others.
-Queries of plain Spark would disturb: they are started for each round, fed a small file twice to get warm with, and
+Many queries of plain Spark would disturb: they are started for each round, fed a small file twice to get warm with, and
 stopped.
+A single one stays at work as a trunk does, and looks for files as often.
+
+A round may have a time limit, a moment of `perf_counter`: beyond it the work is broken off, and `NotInTime` is raised.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
+from math import inf
 from pathlib import Path
 from shutil import rmtree
-from time import sleep
+from time import perf_counter, sleep
 from types import TracebackType
 from typing import Any
 
-from anabranch.bench.workloads.photons import Spark, source
+from anabranch.bench.workloads.photons import Rows, Spark, source
 from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
 from anabranch.engine.preparing import Checking
+from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
+from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
 _NO_LIMIT = 1 << 40
@@ -39,12 +46,19 @@ WARM_UP = 2
 """How often a small file is read to get warm with: the first time starts Python workers, the second finds them."""
 
 
-class LiveTrunk:
-    """A trunk at work in a folder of its own."""
+class NotInTime(Exception):
+    """A round has taken longer than it may."""
 
-    def __init__(self, spark: Spark, folder: Path, queries: Mapping[str, str], file: Path) -> None:
+
+class LiveTrunk:
+    """A trunk at work in a folder of its own, over a stream of photons or another one."""
+
+    def __init__(
+        self, spark: Spark, folder: Path, queries: Mapping[str, str], file: Path, stream: Source | None = None
+    ) -> None:
         self._folder = folder
         self._file = file
+        self._stream = replace(stream or source("photons", folder), path=folder / "in")
         self._queries = queries
         self._held = ExitStack()
         self._numbers = count()
@@ -55,12 +69,12 @@ class LiveTrunk:
         )
 
     def __enter__(self) -> LiveTrunk:
-        stream = source("photons", self._folder / "in")
-        (self._folder / "in").mkdir(parents=True)
+        stream = self._stream
+        stream.path.mkdir(parents=True)
         checking = Checking(Inputs((stream,)))
         texts = {name: checking.printed(name, text) for name, text in self._queries.items()}
         self._held.enter_context(self._trunk)
-        self._trunk.want(Workload({"photons": stream}, texts, epoch_bytes=_NO_LIMIT))
+        self._trunk.want(Workload({stream.name: stream}, texts, epoch_bytes=_NO_LIMIT))
         self._trunk.start(once=False)
         return self
 
@@ -70,31 +84,78 @@ class LiveTrunk:
         self._held.close()
         rmtree(self._folder)
 
-    def round(self, small: Path | None = None) -> float:
-        """The seconds of one more file; its answers are dropped then.
+    def round(self, small: Path | None = None, until: float = inf) -> float:
+        """The seconds of one more file; the answers of the file before it are dropped.
 
         Where others had their turn for long, Spark has let its Python workers go: `small` is a file to get warm with.
         """
         if small is not None:
             for _ in range(WARM_UP):
-                self._seconds(small)
-        return self._seconds(self._file)
+                self._seconds(small, until)
+        return self._seconds(self._file, until)
 
-    def _seconds(self, file: Path) -> float:
-        number = next(self._numbers)
-        os.link(file, self._folder / "in" / f"photons-{number:05}")
-        if not self._trunk.beyond(number - 1):
-            self._trunk.raise_failure()
-        assert [each.manifest.epoch for each in self.epochs] == list(range(number + 1)), "a file is an epoch"
-        (found,) = _progress([self._trunk.query], [number])
+    def _seconds(self, file: Path, until: float) -> float:
         for folder in self._trunk.checkpoint.segments.iterdir():
             rmtree(folder)
-        return _seconds(found)
+        known, last = len(self.epochs), self._trunk.last
+        os.link(file, self._stream.path / f"{self._stream.name}-{next(self._numbers):05}")
+        found: list[Epoch] = []
+        while not found:  # the first epoch brings nothing, where it has begun before the first file
+            if not self._trunk.beyond(last, unless=lambda: perf_counter() > until):
+                self._trunk.raise_failure()
+                self._trunk.stop(lambda: True)
+                raise NotInTime
+            last = self._trunk.last
+            found = [each for each in self.epochs[known:] if each.manifest.bytes_read]
+        (epoch,) = found  # a file is an epoch
+        (report,) = _progress([self._trunk.query], [epoch.manifest.epoch], until)
+        return _seconds(report)
 
     @property
     def answers(self) -> int:
         """How many the last round gave."""
         return self.epochs[-1].metrics.matched
+
+    def texts(self) -> dict[str, str]:
+        """What the last round gave, by subscription, without what stands around it."""
+        epoch, log = self.epochs[-1], AnswerLog(self._trunk.checkpoint)
+        index = log.index(epoch.manifest)
+        return {each.name: "".join(map(log.text, index.of(each.id))) for each in epoch.plan.subscriptions}
+
+
+class LiveSparkQuery:
+    """A query of plain Spark over lines of text, at work in a folder of its own; its rows go to Parquet."""
+
+    def __init__(self, spark: Spark, folder: Path, file: Path, query: Callable[[Rows], Rows]) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._file = file
+        self._query = query
+        self._numbers = count()
+
+    def __enter__(self) -> LiveSparkQuery:
+        (self._folder / "in").mkdir(parents=True)
+        lines = self._spark.readStream.option("maxFilesPerTrigger", 1).text(str(self._folder / "in"))
+        self._running = _append(self._query(lines), self._folder, "0", _TRIGGER_MS)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.stop()
+        rmtree(self._folder)
+
+    def round(self, until: float = inf) -> float:
+        """The seconds of one more file."""
+        number = next(self._numbers)
+        os.link(self._file, self._folder / "in" / f"lines-{number:05}")
+        (found,) = _progress([self._running], [number], until)
+        return _seconds(found)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """What all rounds gave."""
+        found: list[tuple[Any, ...]] = self._spark.read.parquet(str(self._folder / "out-0")).collect()
+        return found
 
 
 class SparkQueries:
@@ -125,13 +186,18 @@ class SparkQueries:
     def _start(self, folder: Path, number: int, condition: Condition) -> Any:
         lines = self._spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder / "in"))
         rows = lines.selectExpr(f"from_xml(value, '{SCHEMA}') as p").selectExpr("p.*").where(condition.sql)
-        answer = rows.selectExpr(*COLUMNS).writeStream.format("parquet").outputMode("append")
-        answer = answer.option("checkpointLocation", str(folder / f"checkpoint-{number}"))
-        answer = answer.option("path", str(folder / f"out-{number}"))
-        return answer.trigger(processingTime=f"{_SPARK_TRIGGER_MS} milliseconds").start()
+        return _append(rows.selectExpr(*COLUMNS), folder, f"{number}", _SPARK_TRIGGER_MS)
 
 
-def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str, Any]]:
+def _append(rows: Rows, folder: Path, name: str, trigger_ms: int) -> Any:
+    """Start a query that appends its rows to Parquet."""
+    answer = rows.writeStream.format("parquet").outputMode("append")
+    answer = answer.option("checkpointLocation", str(folder / f"checkpoint-{name}"))
+    answer = answer.option("path", str(folder / f"out-{name}"))
+    return answer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
+
+
+def _progress(running: Sequence[Any], epochs: Sequence[int], until: float = inf) -> list[Mapping[str, Any]]:
     """What Spark reports on these epochs of some queries.
 
     All are asked in turn, because Spark forgets its reports: one that has ended goes on to report that it is idle.
@@ -147,6 +213,8 @@ def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str
             reports = [each for each in query.recentProgress if each["batchId"] == epoch and each["numInputRows"]]
             if reports:
                 found[number] = reports[0]
+        if len(found) < len(running) and perf_counter() > until:
+            raise NotInTime
         sleep(_PATIENCE)
     return [found[number] for number in range(len(running))]
 

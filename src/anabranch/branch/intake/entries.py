@@ -10,7 +10,7 @@ They stay raw until their turn comes: most are looked at once and never again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.learning import GrowingLook, Use, chosen
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
@@ -150,6 +152,7 @@ class EntryReader:
         self._stream = stream
         self._reader = stream.reader()
         self._usual = UsualTrees()
+        self._growing = GrowingLook(is_json=stream.is_json)
 
     def read(self, entry: RawEntry) -> StreamElement | DeadLetter:
         """The element in an entry; an item stands below the stream's root; one that may be edited, below its own."""
@@ -182,8 +185,21 @@ class EntryReader:
             case _:
                 return ()
 
-    def look(self, entries: Iterable[RawEntry]) -> Look | None:
-        """The look of some entries."""
+    @property
+    def look(self) -> Look | None:
+        """How items look, as far as it was learned."""
+        return self._growing.look
+
+    def learn(self, entries: Iterable[RawEntry], use: Use, share: float = 1.0) -> bool:
+        """Learn how entries look, where such a share of all did not fit; whether there is a new look that is used."""
         read = ((entry.cut.raw, self.read(entry)) for entry in entries)
-        found = ((raw, element.tree) for raw, element in read if isinstance(element, Item))
-        return Look.learn(found, is_json=self._stream.is_json)
+        found = [(raw, element.tree) for raw, element in read if isinstance(element, Item)]
+        return self._growing.learn(found, share, use)
+
+    def grow(self, some: Callable[[Indices], Iterable[RawEntry]], fits: Flags, use: Use) -> bool:
+        """Learn from a batch of which these entries fit, where too many do not; whether there is a new look.
+
+        `some` gives entries by their numbers.
+        """
+        off = len(fits) - int(np.count_nonzero(fits))
+        return self._growing.is_due(len(fits), off) and self.learn(some(chosen(fits)), use, off / len(fits))

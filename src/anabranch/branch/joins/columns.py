@@ -123,7 +123,6 @@ class JoinColumns:
             and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
             and all(each.partitions == 1 and is_plain_root(each.root) for each in streams)
         )
-        self._looks: list[Look | None] = [None, None]
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
         self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._sides]
@@ -198,25 +197,36 @@ class JoinColumns:
         """The joins for items of the usual look; None where they have none, or no join is made for columns."""
         if self._joins is not None:
             return self._joins
-        for number, (given, mine) in enumerate(zip(entries, held, strict=True)):
-            if self._looks[number] is None:
-                sample = given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]]
-                self._looks[number] = self._sides[number].reader.look(sample)
-        first, second = self._looks
+        for side, given, mine in zip(self._sides, entries, held, strict=True):
+            if side.reader.look is None:
+                side.reader.learn(given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]], lambda look: True)
+        first, second = (side.reader.look for side in self._sides)
         if first is None or second is None:
             return None
-        a, b = (side.source.stream for side in self._sides)
-        self._joins = CompiledJoins.of(self._everyone.askers, (a, b), (first, second))
-        self._able = self._joins is not None
+        self._able = self._use((first, second))
         return self._joins
 
+    def _use(self, looks: tuple[Look, Look]) -> bool:
+        """Compile for the looks of both sides; whether that is made for columns."""
+        a, b = (side.source.stream for side in self._sides)
+        joins = CompiledJoins.of(self._everyone.askers, (a, b), looks)
+        self._joins = joins or self._joins
+        return joins is not None
+
     def _are_stale(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> bool:
-        """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
-        for number, (batch, given) in enumerate(zip(batches, entries, strict=True)):
-            if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
-                look = self._sides[number].reader.look(given.first(SAMPLE))
-                self._able = look is not None and look != self._looks[number]
-                self._looks[number], self._joins = look, None
+        """Whether many entries of a side do not fit, and more was learned of them; or most, and nothing was."""
+        one, other = self._sides
+        for side, batch, given in zip(self._sides, batches, entries, strict=True):
+            fits = batch.shredded.fits[batch.before :]
+
+            def use(look: Look, mine: JoinSide = side) -> bool:
+                looks = (look, other.reader.look) if mine is one else (one.reader.look, look)
+                return looks[0] is not None and looks[1] is not None and self._use((looks[0], looks[1]))
+
+            if side.reader.grow(given.some, fits, use):
+                return True
+            if 2 * np.count_nonzero(fits) < len(given):
+                self._able = False
                 return True
         return False
 

@@ -166,7 +166,6 @@ class HeldWindowColumns:
         self._everyone = operator.everyone
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
         self._able = len(merge.sources) == 1 and is_plain_root(self._stream.root) and standing.plain_hole is not None
-        self._look: Look | None = None
         self._compiled: CompiledFor | None = None
         self._sight = ReadAhead()
 
@@ -176,11 +175,13 @@ class HeldWindowColumns:
 
     def _take(self) -> bool:
         entries = NextEntries.ahead(self._source.backlog, self._sight.most)
-        if not entries or not entries.plain or not (self._compiled or self._learn(entries)):
+        if not entries or not entries.plain:
+            return False
+        if self._compiled is None and not self._reader.learn(entries.first(SAMPLE), self._use):
             return False
         assert self._compiled is not None
         batch = self._reader.batch(self._compiled, (), entries)
-        if 2 * np.count_nonzero(batch.shredded.fits) < len(entries) and self._learn(entries):
+        if self._reader.grow(entries.some, batch.shredded.fits, self._use):
             return True
         try:
             order = order_of(self._merge, [self._source], [batch.moments(entries)])
@@ -200,14 +201,10 @@ class HeldWindowColumns:
         self._source.skip(len(batch), order.now[0])
         return True
 
-    def _learn(self, entries: NextEntries) -> bool:
-        """Learn how items look; False where nothing came of it that is new and made for columns."""
-        look = self._reader.look(entries.first(SAMPLE))
-        if look is None or look == self._look:
-            return False
+    def _use(self, look: Look) -> bool:
+        """Compile for a look; whether it is made for columns."""
         compiled = compile_for(self._clause, self._stream.root.name.local, look, self._stream.time)
-        if compiled is not None:
-            self._look, self._compiled = look, compiled
+        self._compiled = compiled or self._compiled
         self._able = self._compiled is not None
         return compiled is not None
 

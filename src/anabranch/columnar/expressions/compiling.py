@@ -18,7 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, is_literal, literal_of, simple_number
+from anabranch.columnar.expressions.scope import (
+    NotColumnar,
+    Spot,
+    blaming,
+    double_of,
+    is_literal,
+    literal_of,
+    simple_number,
+)
 from anabranch.columnar.expressions.tree import (
     Around,
     Choice,
@@ -27,6 +35,7 @@ from anabranch.columnar.expressions.tree import (
     Expression,
     Fragment,
     FunctionCall,
+    Junction,
     Kind,
     Literal,
     Made,
@@ -41,6 +50,7 @@ from anabranch.columnar.expressions.tree import (
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
 from anabranch.columnar.match.forms import AFTER
+from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.language import ast
@@ -52,6 +62,7 @@ from anabranch.stream.serialize import escape_attribute, escape_text
 class LookScope(ValueScope):
     """Compiles the conditions and results of queries."""
 
+    @blaming
     def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
         """A condition on one item, as far as possible in tests against constants, which an index can find."""
         match expression:
@@ -78,7 +89,7 @@ class LookScope(ValueScope):
                 inside = self.bind(name, tuple(self.spots(source)))
                 if is_literal(left):
                     operator, left, right = MIRRORED[operator], right, left
-                if is_literal(right) and inside.is_path(left):
+                if is_literal(right) and _starts_from(left, name):
                     return inside._tested(operator, left, right)
             case ast.Path() | ast.Variable() if self.is_path(expression):
                 return self._presence(self.spots(expression))
@@ -115,13 +126,19 @@ class LookScope(ValueScope):
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
-            case (Kind.UNTYPED | Kind.DOUBLE | Kind.INTEGER, False) if not isinstance(left, Literal):
-                return NumberTest(left, operator, simple_number(right))
+            case (Kind.DOUBLE, False) if not isinstance(left, Literal):
+                return NumberTest(left, operator, double_of(right))
+            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, Literal):
+                number = simple_number(right)
+                if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
+                    raise NotColumnar("a number of so many digits")
+                return NumberTest(left, operator, number)
             case _:
                 raise NotColumnar("a comparison of values of different types")
 
     # --- results ------------------------------------------------------------------------------------------
 
+    @blaming
     def result(self, expression: ast.Expression) -> list[Fragment]:
         """What an expression gives as content, in fragments."""
         self.work.spend()
@@ -130,21 +147,21 @@ class LookScope(ValueScope):
                 return self._constructor(expression)
             case ast.Sequence(items):
                 if sum(not self._gives_nodes(each) for each in items) > 1:
-                    raise NotColumnar("several values side by side")
+                    raise NotColumnar("several values side by side", "elements around them")
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor(clauses, where, (), inside):
                 return self._looped(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                return self._each(self.spots(ast.Path(start, tuple(steps))), lambda spot: Taken(spot.text, spot.side))
+                return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
             case ast.Path() | ast.Variable() if self.is_path(expression):
                 return self._each(self.spots(expression), lambda spot: Taken(spot.whole, spot.side))
-            case ast.If(condition, then, otherwise) if self._gives_nodes(then) and self._gives_nodes(otherwise):
+            case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
             case _:
                 found = self.value(expression)
                 if not is_plain(found):
-                    raise NotColumnar("text that must be escaped")
+                    raise NotColumnar("text of the query that must be escaped")
                 return [Made(found)]
 
     def _gives_nodes(self, expression: ast.Expression) -> bool:
@@ -198,10 +215,10 @@ class LookScope(ValueScope):
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
             case ast.For(name, source, None) if self.is_path(source):
                 if not self._gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
-                    raise NotColumnar("a loop whose rounds give values side by side")
+                    raise NotColumnar("a loop whose rounds give values", "elements around them")
                 spots = self.spots(source)
                 if len(spots) > 1:
-                    raise NotColumnar("a loop over parts of different names")
+                    raise NotColumnar("a loop over parts of different names", "a loop for each name")
                 return [fragment for spot in spots for fragment in self._rounds(name, spot, others, where, inside)]
             case _:
                 raise NotColumnar("a loop over values")
@@ -219,9 +236,10 @@ class LookScope(ValueScope):
             return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
         frame = self.inner_frame(spot)
         scope = self.bind_row(name, spot, frame)
-        condition = None
+        condition: Expression | None = None if spot.part == frame else Presence(spot.presence)
         if where is not None and not others:
-            condition, where = scope.truth(where), None
+            holds, where = scope.truth(where), None
+            condition = holds if condition is None else Junction(True, (condition, holds))
         return [Made(RowLoop(frame, condition, ContentOf(tuple(scope._looped(others, where, inside)))))]
 
     # --- constructors -------------------------------------------------------------------------------------
@@ -260,7 +278,7 @@ class LookScope(ValueScope):
                 case ast.Enclosed(expression):
                     found = self.value(expression)
                     if not is_plain(found):
-                        raise NotColumnar("text that must be escaped")
+                        raise NotColumnar("text of the query that must be escaped")
                     value.append(Taken(found.column, found.side) if isinstance(found, PartText) else Made(found))
         return value
 
@@ -268,6 +286,12 @@ class LookScope(ValueScope):
 def _is_element(fragment: Fragment) -> bool:
     """Whether a fragment is certain to give something: an element of its own."""
     return isinstance(fragment, Around)
+
+
+def _starts_from(expression: ast.Expression, name: str) -> bool:
+    """Whether it is a variable, or a path from there."""
+    start = expression.start if isinstance(expression, ast.Path) else expression
+    return isinstance(start, ast.Variable) and start.name == name
 
 
 def _any_of(tests: Sequence[ItemTest]) -> Tree[ItemTest]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
 from anabranch.columnar.expressions.functions import FUNCTIONS
-from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, literal_of, simple_literal
+from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, blaming, literal_of, simple_literal
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -34,12 +34,21 @@ from anabranch.values.operators import ComparisonOperator
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
 TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 TRUE = Literal(True)
+_WORDS: Mapping[type, str] = {
+    ast.Flwor: "the values of a loop",
+    ast.ElementConstructor: "an element made by the query that is computed with",
+    ast.Sequence: "several values, or none, that are computed with",
+    ast.Filter: "a predicate on something computed",
+    ast.Source: "a second stream or a document",
+    ast.Root: "a path from the root",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueScope(PathScope):
     """Compiles values and conditions."""
 
+    @blaming
     def value(self, expression: ast.Expression) -> Expression:
         """The value of an expression that has at most one."""
         self.work.spend()
@@ -53,7 +62,7 @@ class ValueScope(PathScope):
                 assert not isinstance(found, Spot | tuple)
                 return found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                inside = self._text(self.spots(ast.Path(start, tuple(steps))))
+                inside = self._text(self.with_text_nodes(start, steps))
                 return FunctionCall("text-node", (inside,), Kind.UNTYPED)
             case ast.Path() | ast.Variable() | ast.ContextItem():
                 return self._text(self.spots(expression))
@@ -67,7 +76,7 @@ class ValueScope(PathScope):
             case ast.If(condition, then, otherwise):
                 one, other = self.value(then), self.value(otherwise)
                 if one.kind is not other.kind:
-                    raise NotColumnar("branches of different types")
+                    raise NotColumnar("an `if` whose branches have values of different types")
                 return Choice(self.truth(condition), one, other)
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments)
@@ -78,13 +87,13 @@ class ValueScope(PathScope):
                 found = bound.value(ast.Flwor(tuple(others), None, (), result) if others else result)
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
-                raise NotColumnar(f"a {type(expression).__name__}")
+                raise NotColumnar(_WORDS.get(type(expression), "something else than a value of one item"))
 
     def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
         """Arithmetic; between literals it is done here, exactly as the law does it."""
         if isinstance(left, Literal) and isinstance(right, Literal):
             if has_constant(left, self.work.marks) or has_constant(right, self.work.marks):
-                raise NotColumnar("arithmetic with constants only")
+                raise NotColumnar("arithmetic with constants only", "write down what it comes to")
             try:
                 return Literal(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
             except DynamicError:
@@ -93,13 +102,13 @@ class ValueScope(PathScope):
         if not kinds <= set(_NUMERIC):
             raise NotColumnar("arithmetic with what is no number")
         if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
-            raise NotColumnar("exact decimal arithmetic")
+            raise NotColumnar("exact decimal arithmetic", "number(...) computes with doubles")
         return ColumnArithmetic(operator, left, right)  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
         found = self.value(expression)
         if found.kind not in (Kind.UNTYPED, Kind.DOUBLE):
-            raise NotColumnar("a sign in front of this")  # -0 would show
+            raise NotColumnar("a sign in front of a whole number or a decimal")  # -0 would show
         return found
 
     def _text(self, spots: Sequence[Spot]) -> PartText:
@@ -123,13 +132,13 @@ class ValueScope(PathScope):
             case "data", (operand,):
                 return self.value(operand)
         if name not in FUNCTIONS:
-            raise NotColumnar(f"{name}()")
+            raise NotColumnar(f"the function {name}()")
         function = FUNCTIONS[name]
         given = arguments or ((ast.ContextItem(),) if function.context else ())
         values = tuple(self.value(each) for each in given)
         kind = function.kind_of(values)
         if kind is None:
-            raise NotColumnar(f"{name}() of such values")
+            raise NotColumnar(f"the function {name}() of such values")
         return FunctionCall(name, values, kind)
 
     def _count(self, spots: Sequence[Spot]) -> Expression:
@@ -144,6 +153,7 @@ class ValueScope(PathScope):
             found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there))
         return _either(found)
 
+    @blaming
     def truth(self, expression: ast.Expression) -> Expression:
         """The effective boolean value of an expression."""
         self.work.spend()
@@ -164,16 +174,15 @@ class ValueScope(PathScope):
     def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            if spot.is_single:
+            frame = -1 if spot.is_single else self.inner_frame(spot)
+            inside = self.bind(name, spot) if spot.is_single else self.bind_row(name, spot, frame)
+            holds = inside.truth(condition)
+            if spot.part != frame:  # else each row is one
                 there: Expression = Presence(spot.presence)
-                holds = self.bind(name, spot).truth(condition)
                 if not is_some:
                     there = FunctionCall("not", (there,), Kind.BOOLEAN)
-                found.append(Junction(is_some, (there, holds)))
-            else:
-                frame = self.inner_frame(spot)
-                inside = self.bind_row(name, spot, frame)
-                found.append(RowQuantifier(frame, is_some, inside.truth(condition)))
+                holds = Junction(is_some, (there, holds))
+            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds))
         return _either(found) if is_some else Junction(True, tuple(found)) if found else TRUE
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:

@@ -50,7 +50,7 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.expressions.values import (
     ABSENT,
     CLEAR,
-    LARGEST_INTEGER,
+    TOO_LARGE_INTEGER,
     UNCLEAR,
     ColumnValue,
     States,
@@ -62,7 +62,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -112,19 +112,20 @@ class Evaluation:
         found = self._known.get(expression)
         if found is None:
             with np.errstate(all="ignore"):
-                found = self._known[expression] = self._value(expression)
+                found = self._value(expression)
+            if found.state is not None and len(found.state) != self.count:
+                found = found.with_state(np.broadcast_to(found.state, self.count))
+            self._known[expression] = found
         return found
 
     def _value(self, expression: Expression) -> ColumnValue:
+        if self._belongs_around(expression):
+            return self._from_around(expression)
         match expression:
-            case PartText(column) if self._stands_around(column):
-                return self._from_around(expression)
             case PartText(column):
                 return self._part(column)
             case Literal():
                 return self._literal(expression)
-            case Presence(column) if self._stands_around(column):
-                return self._from_around(expression)
             case Presence(column):
                 starts = self._taken(self._rows.starts[self._row(column)])
                 verdicts = np.where(starts >= 0, np.uint8(YES), np.uint8(NO))
@@ -140,17 +141,13 @@ class Evaluation:
             case Truth(operand):
                 return ColumnValue.truth(self._truth_of(self.value(operand)))
             case Clear(operand):
-                state = self.value(operand).state
-                verdicts = np.full(self.count, YES, np.uint8)
-                if state is not None:
-                    verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
+                unclear = self.value(operand).unclear
+                verdicts = np.where(np.broadcast_to(unclear, self.count), np.uint8(UNCLEAR_VERDICT), np.uint8(YES))
                 return ColumnValue.truth(verdicts)
             case Choice(condition, then, otherwise):
                 return self._chosen(self.truth(condition), self.value(then), self.value(otherwise))
             case FunctionCall("behind", (clear, operand), _):
-                found = self.value(operand)
-                unclear = self.truth(clear) == UNCLEAR_VERDICT
-                return found.with_state(worst(found.state, state_of(unclear, UNCLEAR)))
+                return self.value(operand).unclear_where(self.truth(clear) == UNCLEAR_VERDICT)
             case FunctionCall(name, arguments, kind):
                 return FUNCTIONS[name].evaluate(kind, [self.value(each) for each in arguments], self.count)
             case RowQuantifier(frame, is_some, condition):
@@ -184,6 +181,19 @@ class Evaluation:
         assert self._shredded.wanted is not None
         part = column if column >= 0 else ~column
         return self._shredded.wanted.look.frames[part] != self._frame
+
+    def _belongs_around(self, expression: Expression) -> bool:
+        """Whether an expression looks at something further out than these rows."""
+        match expression:
+            case PartText(column) | Presence(column) | PartsInOrder((column, *_)):
+                return self._stands_around(column)
+            case RowQuantifier(frame) | RowCount(frame) | RowExtreme(frame) | RowLoop(frame):
+                assert self._shredded.wanted is not None
+                look = self._shredded.wanted.look
+                parent = look.parts[frame].parent
+                return (look.frames[parent] if parent >= 0 else -1) != self._frame
+            case _:
+                return False
 
     def _from_around(self, expression: Expression) -> ColumnValue:
         assert self._around is not None, "an expression looks at nothing further in"
@@ -243,7 +253,9 @@ class Evaluation:
         found = _COMPUTE[operator](a, b)
         state = worst(one, other)
         if kind is Kind.INTEGER:
-            inexact = ~(np.abs(found) <= LARGEST_INTEGER)  # also where it is divided by zero
+            found = found + 0.0  # integers know no -0
+            largest = np.maximum(np.abs(found), np.maximum(np.abs(a), np.abs(b)))
+            inexact = ~(largest < TOO_LARGE_INTEGER)  # also where it is divided by zero
             if inexact.any():
                 state = worst(state, state_of(inexact, UNCLEAR))
         return ColumnValue(kind, state, found)
@@ -256,21 +268,17 @@ class Evaluation:
             verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
             verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
             return ColumnValue.truth(verdicts)
-        state = worst(one.state, other.state)
         if kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
-            holds = self._texts_compared(operator, one, other)
-        elif kinds == {Kind.UNTYPED}:
-            (a, known), (b, also) = self._exact(one), self._exact(other)
-            holds, state = OPERATORS[operator](a, b), worst(known, also)
-        elif Kind.UNTYPED in kinds and any(isinstance(each, Literal) for each in (left, right)):
-            a, known = self._exact(one) if left.kind is Kind.UNTYPED else self._numbers(one)
-            b, also = self._exact(other) if right.kind is Kind.UNTYPED else self._numbers(other)
-            holds, state = OPERATORS[operator](a, b), worst(known, also)
+            holds, state = self._texts_compared(operator, one, other), worst(one.state, other.state)
         else:
             (a, known), (b, also) = self._numbers(one), self._numbers(other)
             holds, state = OPERATORS[operator](a, b), worst(known, also)
+            if _is_exact(left, right):
+                doubtful = (a == b) & ~(_simple(left, one) & _simple(right, other))
+                state = worst(state, state_of(doubtful, UNCLEAR, state))
         verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
         if state is not None:
+            state = np.broadcast_to(state, self.count)
             verdicts[state == ABSENT] = NO
             verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
         return ColumnValue.truth(verdicts)
@@ -308,10 +316,8 @@ class Evaluation:
         return verdicts
 
     def _chosen(self, condition: NDArray[np.uint8], then: ColumnValue, otherwise: ColumnValue) -> ColumnValue:
-        holds = condition == YES
-        found = then.where(holds, otherwise, self.count)
-        unclear = condition == UNCLEAR_VERDICT
-        return found.with_state(worst(found.state, state_of(unclear, UNCLEAR))) if unclear.any() else found
+        found = then.where(condition == YES, otherwise, self.count)
+        return found.unclear_where(condition == UNCLEAR_VERDICT)
 
     # --- frames -------------------------------------------------------------------------------------------
 
@@ -414,10 +420,11 @@ class Evaluation:
         starts, ends = (
             np.stack([self._taken(some[row]) for row in rows]) for some in (self._rows.starts, self._rows.ends)
         )
+        unclear = (starts == kernels.UNCLEAR).any(axis=0)
         order = np.argsort(starts, axis=0, kind="stable")
         starts, ends = (np.maximum(np.take_along_axis(each, order, axis=0), 0) for each in (starts, ends))
         made, full = texts.concat([TextColumn(self._shredded.data, *each) for each in zip(starts, ends, strict=True)])
-        return ColumnValue(Kind.CONTENT, state_of(full, UNCLEAR), texts=made)
+        return ColumnValue(Kind.CONTENT, state_of(full | unclear, UNCLEAR), texts=made)
 
     def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
         """The texts of a fragment, and where they are unclear; what is absent is an empty text."""
@@ -446,6 +453,42 @@ class Evaluation:
                 opening = tags.take(filled)
                 closing = tags.take(2 + filled)
                 return [opening, inside.texts, closing], inside.state
+
+
+def _is_exact(left: Expression, right: Expression) -> bool:
+    """Whether two numbers are compared by exact value, and not as doubles: unless one was computed as such (LAWS 2.3).
+
+    Doubles compare as the exact values do unless they are equal.
+    """
+    return not any(each.kind is Kind.DOUBLE and not _is_written(each) for each in (left, right))
+
+
+def _is_written(number: Expression) -> bool:
+    """Whether a double may be one that the query wrote, which keeps its exact value."""
+    match number:
+        case Literal():
+            return True
+        case Choice(_, then, otherwise):
+            return _is_written(then) or _is_written(otherwise)
+        case FunctionCall("behind" | "number", (*_, operand), _):
+            return _is_written(operand)
+        case _:
+            return False
+
+
+def _simple(number: Expression, value: ColumnValue) -> Flags:
+    """Which numbers are equal to others such exactly where their doubles are: those of few digits."""
+    match number.kind:
+        case Kind.UNTYPED:
+            return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
+        case Kind.INTEGER:
+            assert value.numbers is not None
+            return np.abs(value.numbers) < TOO_LARGE_INTEGER
+        case _:
+            assert value.numbers is not None
+            few = isinstance(number, Literal)  # the compiler has looked at it
+            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
+            return found
 
 
 def _only_unclear(state: States | None) -> States | None:

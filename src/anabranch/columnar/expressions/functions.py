@@ -27,7 +27,7 @@ Body: TypeAlias = Callable[[Kind, Sequence[ColumnValue], int], ColumnValue]
 
 _TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
-_SPELLED = (*_TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.BOOLEAN)
+_SPELLED = (*_TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _rounding(change: Callable[[Numbers], Numbers]) -> Body:
 def _number(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     """What is no number, and nothing at all, is NaN."""
     (value,) = values
-    if value.kind is not Kind.UNTYPED:
+    if value.kind not in _TEXTUAL:
         assert value.numbers is not None
         numbers, unclear = value.numbers, np.zeros(len(value.numbers), np.bool_)
     else:
@@ -218,7 +218,7 @@ _TEXT_TEST = _taking(_TEXTUAL, (2,), Kind.BOOLEAN)
 
 FUNCTIONS: Mapping[str, ColumnFunction] = {
     "string": ColumnFunction(_taking(_SPELLED, (1,), Kind.STRING), _string, context=True),
-    "number": ColumnFunction(_taking((Kind.UNTYPED, Kind.DOUBLE), (1,), Kind.DOUBLE), _number, context=True),
+    "number": ColumnFunction(_taking((*_NUMERIC, Kind.STRING), (1,), Kind.DOUBLE), _number, context=True),
     "concat": ColumnFunction(_taking(_SPELLED, range(2, 100), Kind.STRING), _concat),
     "contains": ColumnFunction(_TEXT_TEST, _tested(texts.contains)),
     "starts-with": ColumnFunction(_TEXT_TEST, _tested(texts.starts_with)),

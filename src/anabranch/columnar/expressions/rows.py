@@ -8,7 +8,7 @@ import numpy as np
 
 from anabranch.columnar.expressions.evaluating import Evaluation
 from anabranch.columnar.expressions.tree import Kind
-from anabranch.columnar.expressions.values import ABSENT, UNCLEAR, ColumnValue
+from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Bytes, Numbers
@@ -63,6 +63,8 @@ def _numbers(value: ColumnValue) -> Numbers:
     """Numbers, or outcomes as 1 and 0; NaN where it is unclear which."""
     if value.verdicts is None:
         assert value.numbers is not None
+        if value.kind is Kind.INTEGER:
+            return np.where(np.abs(value.numbers) < TOO_LARGE_INTEGER, value.numbers, np.nan)
         return value.numbers
     found: Numbers = np.where(value.verdicts == YES, 1.0, np.where(value.verdicts == NO, 0.0, np.nan))
     return found

@@ -6,22 +6,60 @@ What stands in a frame further in than where an expression is evaluated is a seq
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Self, TypeAlias
+from functools import wraps
+from typing import Self, TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.tree import Constant, Expression, Literal
-from anabranch.columnar.scan.kernels import MOST_DIGITS
+from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.law.evaluate import number
+from anabranch.values.arithmetic import negate
+from anabranch.values.atomic import WrittenDouble, to_double
 
 MOST_NODES = 2_000
+_LARGEST = 10**30
+"""Constants are below, so that their differences are no trouble to the index."""
 
 
 class NotColumnar(Exception):
     """Something is not made for columns; its text says what."""
+
+    def __init__(self, construct: str, hint: str | None = None) -> None:
+        super().__init__(construct)
+        self.construct = construct
+        """What it is, in words that fit all queries."""
+        self.hint = hint
+        """What says the same, or nearly, and is made for columns."""
+        self.expression: ast.Expression | None = None
+        """The innermost expression of the query that is to blame."""
+
+    def blame(self, expression: ast.Expression) -> NotColumnar:
+        """The same, said of an expression unless it is known of one inside."""
+        self.expression = self.expression or expression
+        return self
+
+
+_Scope = TypeVar("_Scope")
+_Compiled = TypeVar("_Compiled")
+
+
+def blaming(
+    compile_one: Callable[[_Scope, ast.Expression], _Compiled],
+) -> Callable[[_Scope, ast.Expression], _Compiled]:
+    """Have what is not made for columns know which expression it is."""
+
+    @wraps(compile_one)
+    def compiled(scope: _Scope, expression: ast.Expression) -> _Compiled:
+        try:
+            return compile_one(scope, expression)
+        except NotColumnar as reason:
+            raise reason.blame(expression) from None
+
+    return compiled
 
 
 class Work:
@@ -35,7 +73,7 @@ class Work:
         """Make so many nodes; `NotColumnar` where they become too many."""
         self._left -= nodes
         if self._left < 0:
-            raise NotColumnar("a query of so many parts")
+            raise NotColumnar(f"a query of more than {MOST_NODES:,} parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +92,24 @@ class Spot:
         return self.look.frames[self.part] == self.bound
 
     @property
+    def is_attribute(self) -> bool:
+        """Whether it is one, and no element."""
+        return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
+
+    @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
         if not self.look.parts[self.part].has_text:
-            raise NotColumnar("the text of an element with elements in it")
+            raise NotColumnar(
+                "the text of an element with elements in it", "name the element inside whose text is meant"
+            )
         return self.part
 
     @property
     def whole(self) -> PartColumn:
         """The column of all of it."""
-        if self.look.parts[self.part].name.startswith("@"):
-            raise NotColumnar("an attribute that is copied")
+        if self.is_attribute:
+            raise NotColumnar("an attribute that is copied", "string(...) gives its text")
         return ~self.part
 
     @property
@@ -79,8 +124,12 @@ class Spot:
                 pass
             case ast.Step("descendant", ast.NameTest(local, None), _, False):
                 axis, deep = "child", True
-            case _:
-                raise NotColumnar("a step that is no name")
+            case ast.Step(_, ast.NameTest(_, str())):
+                raise NotColumnar("a name in a namespace")
+            case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
+                raise NotColumnar("a step to nodes of one kind, whatever their name")
+            case ast.Step(axis):
+                raise NotColumnar(f"a step along the {axis} axis")
         starts = (self.part, *self.look.descendants(self.part)) if deep else (self.part,)
         found = []
         for child in (child for start in starts for child in self.look.children(start)):
@@ -113,6 +162,7 @@ class PathScope:
 
     # --- paths --------------------------------------------------------------------------------------------
 
+    @blaming
     def spots(self, expression: ast.Expression) -> list[Spot]:
         """What a path without predicates leads to."""
         match expression:
@@ -124,12 +174,18 @@ class PathScope:
                 found = self.spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     if step.tail:
-                        raise NotColumnar("a predicate inside an item")
+                        raise NotColumnar(
+                            "a predicate inside an item", "`some $x in ... satisfies`, or a loop with `where`"
+                        )
                     found = list(dict.fromkeys(each for spot in found for each in spot.steps(step)))
                     self.work.spend(1 + len(found))
                 return found
             case _:
                 raise NotColumnar("a path that starts from something computed")
+
+    def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
+        """The elements that a path leads to; attributes have no text nodes."""
+        return [each for each in self.spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
 
     def _bound(self, name: str | None) -> list[Spot]:
         self.work.spend()
@@ -181,34 +237,47 @@ def literal_of(expression: ast.Expression) -> Literal:
         case ast.Number(text):
             found = number(text)
         case ast.Negation(ast.Number(text)):
-            found = -number(text)  # type: ignore[operator]
+            found = negate(number(text))  # type: ignore[arg-type]
         case _:
             raise NotColumnar("no literal")
-    if isinstance(found, float):
-        return Literal(float(found))
-    assert isinstance(found, int | Decimal)
+    assert isinstance(found, int | Decimal | float)
     return Literal(found)
 
 
 def simple_literal(literal: Literal) -> None:
-    """Check that a number has few enough digits to be compared as a double."""
-    if isinstance(literal.value, int | Decimal):
+    """Check that a number can be compared as a double."""
+    if isinstance(literal.value, WrittenDouble):
+        _simple(literal.value.exact)
+    elif isinstance(literal.value, int | Decimal):
         _simple(Decimal(literal.value))
 
 
 def simple_number(literal: ast.Expression) -> float:
-    """A number literal of few enough digits to be compared as a double."""
+    """A number literal that can be compared as a double."""
     match literal:
         case ast.Negation(ast.Number() as inside):
             return -simple_number(inside)
         case ast.Number(text):
             return _simple(Decimal(text))
-    raise NotColumnar("no number")
+    raise NotColumnar("a literal that is no number")
+
+
+def double_of(literal: ast.Expression) -> float:
+    """The double nearest to a number literal."""
+    value = literal_of(literal).value
+    assert not isinstance(value, str), "a number is meant"
+    found = to_double(value)
+    if abs(found) >= _LARGEST:
+        raise NotColumnar("a number so large")
+    return found
 
 
 def _simple(exact: Decimal) -> float:
+    """A number as a double; a text of few digits that has the same double is the same number."""
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
         return float(exact)
-    raise NotColumnar("a number of so many digits")
+    if SIMPLE <= abs(exact) < _LARGEST:
+        return float(exact)  # no text of few digits has this double
+    raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")

@@ -41,11 +41,22 @@ class PartText:
     kind = Kind.UNTYPED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
     """A constant that a query has written, or that was computed from such."""
 
     value: str | int | Decimal | float
+
+    def __eq__(self, other: object) -> bool:
+        """1, 1.0, 1e0 and `true` are different, and so are 0e0 and -0e0."""
+        return isinstance(other, Literal) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Kind, str]:
+        return self.kind, repr(self.value)
 
     @property
     def kind(self) -> Kind:

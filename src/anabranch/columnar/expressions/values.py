@@ -15,16 +15,24 @@ from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.values.atomic import spell, to_double
 
 States: TypeAlias = NDArray[np.uint8]
 CLEAR, ABSENT, UNCLEAR = 0, 1, 2
-LARGEST_INTEGER = float(1 << 53)
-"""Up to here doubles are exact integers."""
+TOO_LARGE_INTEGER = float(1 << 53)
+"""Below this a double that was computed from integers is exact."""
+
+
+_SMALL, _LARGE = 1e-6, 1e6
+"""Doubles between are spelled as decimals are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """Values by row, of which a single one stands in every row; a text may also have its number read already."""
+    """Values by row, of which a single one stands in every row.
+
+    A text may also have its number read already, and a number its spelling.
+    """
 
     kind: Kind
     state: States | None = None
@@ -41,12 +49,10 @@ class ColumnValue:
                 return ColumnValue.truth(np.array([YES if value else NO], np.uint8))
             case str():
                 return ColumnValue(Kind.STRING, texts=TextColumn.of(value.encode()))
-            case int():
-                return ColumnValue(Kind.INTEGER, numbers=np.array([float(value)]))
-            case Decimal():
-                return ColumnValue(Kind.DECIMAL, numbers=np.array([float(value)]))
-            case float():
-                return ColumnValue(Kind.DOUBLE, numbers=np.array([value]))
+            case int() | Decimal() | float():
+                kind = Kind.INTEGER if isinstance(value, int) else Kind.DOUBLE
+                kind = Kind.DECIMAL if isinstance(value, Decimal) else kind
+                return ColumnValue(kind, None, np.array([to_double(value)]), TextColumn.of(spell(value).encode()))
 
     @staticmethod
     def truth(verdicts: NDArray[np.uint8]) -> ColumnValue:
@@ -56,6 +62,24 @@ class ColumnValue:
     def with_state(self, state: States | None) -> ColumnValue:
         """The same values, otherwise absent or unclear."""
         return replace(self, state=state)
+
+    def unclear_where(self, unclear: Flags) -> ColumnValue:
+        """The same values, unclear in some rows."""
+        if not unclear.any():
+            return self
+        if self.verdicts is not None:
+            return ColumnValue.truth(np.where(unclear, np.uint8(UNCLEAR_VERDICT), self.verdicts))
+        return self.with_state(worst(self.state, state_of(unclear, UNCLEAR)))
+
+    @property
+    def unclear(self) -> Flags:
+        """Which values are; a single one stands for all."""
+        found: Flags = np.zeros(1, np.bool_)
+        if self.verdicts is not None:
+            found = self.verdicts == UNCLEAR_VERDICT
+        elif self.state is not None:
+            found = self.state == UNCLEAR
+        return found
 
     def take(self, rows: Indices) -> ColumnValue:
         """The values of some rows."""
@@ -110,18 +134,25 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
     match value.kind:
         case Kind.UNTYPED | Kind.STRING | Kind.CONTENT:
             found = value.texts
+        case Kind.DOUBLE | Kind.INTEGER | Kind.DECIMAL if value.texts is not None:
+            found = value.texts
         case Kind.DOUBLE:
             assert value.numbers is not None
             found = spelled_doubles(value.numbers)
         case Kind.INTEGER:
             assert value.numbers is not None
-            found = spelled_integers(np.nan_to_num(value.numbers, posinf=0, neginf=0).astype(np.int64))
+            known = np.abs(value.numbers) < TOO_LARGE_INTEGER
+            found = spelled_integers(np.where(known, value.numbers, 0).astype(np.int64))
+            value = value.unclear_where(np.broadcast_to(~known, count))
         case Kind.BOOLEAN:
             assert value.verdicts is not None
             found = TextColumn.of(b"false", b"", b"true").take(value.verdicts)
             value = replace(value, state=worst(value.state, state_of(value.verdicts == UNCLEAR_VERDICT, UNCLEAR)))
         case Kind.DECIMAL:
-            raise AssertionError("a decimal is a literal, which is spelled when it is compiled")
+            assert value.numbers is not None
+            found = spelled_doubles(np.abs(value.numbers) * np.where(value.numbers < 0, -1.0, 1.0))  # there is no -0
+            without_exponent = (np.abs(value.numbers) >= _SMALL) & (np.abs(value.numbers) < _LARGE)
+            value = value.unclear_where(np.broadcast_to(~without_exponent & (value.numbers != 0), count))
     assert found is not None
     if value.state is not None and (value.state == ABSENT).any():
         gone = np.broadcast_to(value.state == ABSENT, count)

@@ -13,7 +13,7 @@ answer and the pieces that the law gave stand between each other in the order of
 
 Queries that differ in constants only are compiled together, and a query is answered once, however many asked it: it is
 in the buffer once, with a row for each of them.
-The template is learned from the stream, and learned anew when most items no longer fit it.
+The look of items is learned from the stream, and grows where items do not fit it (`scan/learning.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.evolution import (
     NO_UNITS,
     Followed,
@@ -38,29 +39,25 @@ from anabranch.columnar.items.evolution import (
 )
 from anabranch.columnar.items.kernels import Fragments, MadeTexts, OwnedTexts
 from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scratch, computed_texts, dealt
-from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
+from anabranch.columnar.items.learned import LearnedProgram, PieceSample
+from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
-from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
-from anabranch.columnar.scan.template import is_plain_root
-from anabranch.errors import BadItem, DynamicError
+from anabranch.errors import DynamicError
 from anabranch.stream.elements import (
     LONGEST_RAW,
     Accent,
     DeadLetter,
     Item,
-    Place,
     Punctuation,
     Region,
     StreamElement,
     Update,
 )
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
@@ -249,7 +246,6 @@ class SingleItemAnswers:
         return pieces
 
 
-_SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
@@ -296,20 +292,11 @@ class StreamAnswers:
         Records of JSON are called `item`.
         `together` queries are judged by an index, else each by itself.
         """
-        self._queries = queries
         self._members = [member for group in queries for member in group.members]
         self._delivery = Delivery(queries)
-        self._compiles = compiles
-        self._form = form
-        self._root = root.name.local
         self._limits = limits
         self._schema = schema
-        self._item = item
-        self._together = together
-        self._look: Look | None = None
-        self._program: Program | None = None
-        self._able = is_plain_root(root) and (bool(compiles) or any(each.hole is not None for each in queries))
-        self._stale = True
+        self._learned = LearnedProgram(queries, compiles, form, root, limits, schema, item=item, together=together)
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
 
@@ -321,59 +308,49 @@ class StreamAnswers:
         out: Answers,
         takers: Sequence[Taker] = (),
         course: PartitionCourse | None = None,
-    ) -> int:
-        """Answer what ends in the next piece, None for the end of input; how many items there were.
+    ) -> ReadCounts:
+        """Answer what ends in the next piece, None for the end of input; how many items there were, and how read.
 
         `read` gives an element as a tree, or None where it has seen to a bad one itself; it takes accents and
         punctuations into the `course`, which is None where a stream has none.
         """
         if piece is None:
-            return sum(self._answer(each, read, out, takers, course) for each in shredder.finish())
-        if self._able and self._stale:
-            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:_SAMPLE])
+            last = (self._answer(each, read, out, takers, course) for each in shredder.finish())
+            return sum(last, ReadCounts())
+        self._learned.begin(shredder, piece)
         wanted = self._program.wanted if self._program else None
-        items = fitting = 0
+        counts, sample = ReadCounts(), PieceSample()
         for shredded in shredder.feed(piece, wanted):
-            items += self._answer(shredded, read, out, takers, course)
-            fitting += int(np.count_nonzero(shredded.fits))
-        self._stale = self._program is None or 2 * fitting < items
-        return items
+            counts += self._answer(shredded, read, out, takers, course)
+            fitting = int(np.count_nonzero(shredded.fits))
+            counts += ReadCounts(by_template=shredded.templated, by_scanner=fitting - shredded.templated)
+            sample.take(shredded)
+        self._learned.grow(sample)
+        return counts
 
-    def _learn(self, cuts: Sequence[Cut]) -> None:
-        found = ((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
-        look = Look.learn(found, is_json=self._form == "json")
-        template = look.template if look else None
-        if look and template and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
-            look = replace(look, template=None)  # it was written `&#10;`; no line looks like that
-        if look is not None and look != self._look:
-            self._look = look
-            self._program = program_of(self._queries, self._compiles, self._root, look, together=self._together)
+    @property
+    def coverage(self) -> Coverage:
+        """Who is answered in columns, as far as it is known how items look."""
+        return self._learned.coverage
 
-    def _tree(self, cut: Cut) -> Element | None:
-        """The tree of a good item, for learning."""
-        try:
-            if self._form == "json":
-                element = parse_line(cut.raw, Place("", "", 0), self._limits, self._item)
-                tree = element.tree if isinstance(element, Item) else None
-            else:
-                tree = parse_item(cut.raw, self._limits)
-        except BadItem:
-            return None
-        return None if tree and self._schema and self._schema.undeclared(tree) else tree
+    @property
+    def _program(self) -> Program | None:
+        return self._learned.program
 
     def _answer(
         self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
-    ) -> int:
+    ) -> ReadCounts:
         known = shredded.fits
         if self._schema is None:
             known = known | untemplated.fill(shredded, self._limits)
         shredded = with_computed(shredded)
         stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
-        return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
+        found = (self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
+        return sum(found, ReadCounts())
 
     def _answer_stretch(
         self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
-    ) -> int:
+    ) -> ReadCounts:
         doubtful = suspects(course, stretch.shredded, stretch.known, stretch.controls) if course else None
         if doubtful is not None:
             stretch = stretch.without(doubtful)
@@ -385,7 +362,7 @@ class StreamAnswers:
         if found is None:
             middle = len(known) // 2
             halves = stretch.part(0, middle), stretch.part(middle, len(known))
-            return sum(self._answer_stretch(each, read, out, takers, course) for each in halves)
+            return sum((self._answer_stretch(each, read, out, takers, course) for each in halves), ReadCounts())
         matches, taken = found
         matches, made = self._computed(program, shredded, matches)
         open_entries, asked = self._asked(program, matches, known, follows, units)
@@ -417,7 +394,8 @@ class StreamAnswers:
         batch.deliver(range(begin, len(known)), slow.take(), out)
         for taker in takers:
             taker.take()
-        return items
+        mine = matches.open_entries[matches.open_conditions < len(self._members)]
+        return ReadCounts(items, unclear=int(np.count_nonzero(shredded.fits[mine])))
 
     def _units(self, program: Program | None, follows: Follows | None) -> StretchUnits:
         """How queries are answered in a stretch; it is the same as long as nothing changes."""

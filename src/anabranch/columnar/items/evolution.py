@@ -40,7 +40,7 @@ from anabranch.columnar.items.programs import Program
 from anabranch.columnar.items.query import CompiledQuery, made_in
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of, covers
 from anabranch.columnar.match.condition import NumberTest, PresenceTest, tests
-from anabranch.columnar.scan.kernels import Flags, Numbers
+from anabranch.columnar.scan.kernels import UNCLEAR, Flags, Numbers
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import StreamError
@@ -86,7 +86,7 @@ class StretchUnits:
         """A batch with its numbers in the units of conditions; the very batch where they are."""
         if not self.maps or shredded.wanted is None:
             return shredded
-        values = shredded.values.copy()
+        values, starts = shredded.values.copy(), shredded.starts.copy()
         boxes = list(dict.fromkeys(box for changes in self.maps.values() for box, _ in changes if box))
         columns = BoxColumns.of(shredded, shredded.fits, boxes)
         judged = {box: columns.judge(box) for box in boxes}
@@ -94,7 +94,8 @@ class StretchUnits:
             row = shredded.row(column)
             bring = partial(mapped, constants=program.matcher.constants(row))
             values[row] = brought_back(values[row], changes, judged, bring)
-        return replace(shredded, values=values)
+            starts[row, np.isnan(values[row]) & (starts[row] >= 0)] = UNCLEAR  # its text is in another unit
+        return replace(shredded, values=values, starts=starts)
 
 
 NO_UNITS = StretchUnits(frozenset(), {})

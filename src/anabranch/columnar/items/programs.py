@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, has_constant
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
@@ -73,6 +74,10 @@ class Compiled(Protocol):
     def conditions(self) -> Sequence[Condition]:
         """What it asks of items, to be matched together with what others ask."""
 
+    @property
+    def missing(self) -> int:
+        """How much of it is not made for columns."""
+
 
 Compile: TypeAlias = Callable[[str, Look], Compiled | None]
 """Makes something for a look, or None if it cannot; told the name of the stream's root."""
@@ -103,15 +108,31 @@ class Program:
     shares: tuple[tuple[int, int], ...]
     """The conditions of each of them in the matcher."""
 
+    @property
+    def missing(self) -> int:
+        """How much of what is asked is not made for columns."""
+        return len(self.others) + sum(1 if each is None else each.missing for each in self.taken)
+
+
+def compiled_queries(queries: Sequence[ItemQueries], root: str, look: Look) -> list[CompiledQuery | NotColumnar]:
+    """What each group of queries is for a look."""
+    spaced = NotColumnar("names in a namespace, or a document beside the stream")
+    return [spaced if each.hole is None else compile_query(each.hole, root, look, each.marks) for each in queries]
+
 
 def program_of(
-    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, look: Look, *, together: bool = True
+    queries: Sequence[ItemQueries],
+    found: Sequence[CompiledQuery | NotColumnar],
+    compiles: Sequence[Compile],
+    root: str,
+    look: Look,
+    *,
+    together: bool = True,
 ) -> Program | None:
-    """Compile for a look; None where nothing is made for columns.
+    """Put together what was compiled for a look; None where nothing is made for columns.
 
     `together` conditions are matched by an index, else each by itself.
     """
-    found = (None if each.hole is None else compile_query(each.hole, root, look, each.marks) for each in queries)
     made = [each if isinstance(each, CompiledQuery) else None for each in found]
     taken = tuple(each(root, look) for each in compiles)
     everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]

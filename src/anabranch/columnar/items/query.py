@@ -67,7 +67,7 @@ def compile_query(
     try:
         return _compiled(hole, root, look, Work(marks))
     except NotColumnar as reason:
-        return reason
+        return reason.blame(hole)
 
 
 def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> CompiledQuery:
@@ -106,7 +106,9 @@ def source_spots(
         case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest(top, None), (), False), *steps)) if steps:
             pass
         case _:
-            raise NotColumnar("a path that does not lead from the root to items")
+            raise NotColumnar(
+                "a path that does not lead from the root to items by names", "name the root and the items"
+            )
     found = [Spot(look, -1, side=side)] if top in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
     for number, step in enumerate(steps, 1):
@@ -130,7 +132,7 @@ def _there(spot: Spot) -> list[Tree[ItemTest]]:
 def only(spots: list[Spot]) -> Spot:
     """The only one of them; without it, or with others, this is not for columns."""
     if len(spots) != 1 or not spots[0].is_single:
-        raise NotColumnar("a path to several parts of an item")
+        raise NotColumnar("a path to several parts of an item, or to none")
     return spots[0]
 
 

@@ -4,6 +4,7 @@ A condition is made of Boolean trees (`logic.py`) over tests of columns, read or
 It has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
 Unclear is what may raise an error (text that is no number) or has too many digits for a double; `and` and `or` go on
 over it where the other side decides, as LAWS 2.4 has it for errors.
+A number of many digits is compared as the double nearest to it, which is unclear only where it equals the constant.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.numbers import read_doubles
+from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.kernels import Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import And, Operator, Tree, fold, leaves
 
@@ -34,7 +38,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NumberTest:
-    """The number in a column against a literal of few enough digits to be compared as a double (LAWS 2.3)."""
+    """The number in a column against a literal that can be compared as a double (LAWS 2.3)."""
 
     column: Column
     operator: Operator
@@ -91,7 +95,13 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
             case NumberTest(column, operator, constant):
                 row = shredded.row(column)
                 values = shredded.values[row]
-                return _verdicts(operator, values, constant, np.isnan(values), shredded.starts[row])
+                verdicts = _verdicts(operator, values, constant, np.isnan(values), shredded.starts[row])
+                entries, doubles = long_numbers(shredded, row)
+                if len(entries):
+                    certain = (doubles != constant) & ~np.isnan(doubles)
+                    holds = OPERATORS[operator](doubles, constant)[certain]
+                    verdicts[entries[certain]] = np.where(holds, np.uint8(YES), np.uint8(NO))
+                return verdicts
             case TextTest(column, operator, constant):
                 row = shredded.row(column)
                 order = np.empty(len(shredded.fits), np.int8)
@@ -109,6 +119,16 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
         return np.where(before == UNCLEAR, before, np.minimum(before, behind))
 
     return reduce(then, (fold(tree, test, least, greatest, opposite) for tree in condition))
+
+
+def long_numbers(shredded: Shredded, row: int) -> tuple[Indices, Numbers]:
+    """The entries whose texts are no simple numbers, and the doubles nearest to them; NaN for what may be no number."""
+    entries = np.flatnonzero(np.isnan(shredded.values[row]) & (shredded.starts[row] >= 0))
+    doubles, kinds = np.empty(len(entries)), np.empty(len(entries), np.uint8)
+    if len(entries):
+        spans = shredded.starts[row].take(entries), shredded.ends[row].take(entries)
+        read_doubles(TextColumn(shredded.data, *spans), doubles, kinds)
+    return entries, doubles
 
 
 def least(parts: Iterator[Verdicts]) -> Verdicts:

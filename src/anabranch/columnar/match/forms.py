@@ -38,6 +38,7 @@ from anabranch.columnar.match.condition import (
     PresenceTest,
     Settled,
     TextTest,
+    long_numbers,
 )
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
@@ -267,6 +268,11 @@ class NumberRanking:
         cells = self._cells, self._least, self._scale
         given = shredded.values[self.row], shredded.starts[self.row], self.size - 1
         kernels.rank_numbers(*given, self.constants, *cells, ranks)
+        entries, doubles = long_numbers(shredded, self.row)
+        if len(entries):
+            places = np.searchsorted(self.constants, doubles)
+            known = ~np.isnan(doubles) & (self.constants[np.minimum(places, len(self.constants) - 1)] != doubles)
+            ranks[entries[known]] = 2 * places[known]
 
 
 class _Texts:

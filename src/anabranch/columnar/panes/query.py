@@ -308,6 +308,11 @@ class CompiledMany:
         """What is to be matched for them."""
         return tuple(each.condition for number in self.matched if (each := self.members[number]))
 
+    @property
+    def missing(self) -> int:
+        """How many of them are not made for columns."""
+        return self.members.count(None)
+
 
 def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> CompiledMany:
     """Compile several windows for a look."""

@@ -29,6 +29,8 @@ class CutItems(NamedTuple):
     columns: ItemColumns
     data: Bytes
     frames: Frames | None
+    templated: int
+    """How many of those that fit were recognised by the template."""
 
 
 class ItemCutter:
@@ -89,10 +91,11 @@ class ItemCutter:
         self._leave_unclear(columns, by_template)
         if not columns.fits.all():
             columns.clear(~columns.fits)
-        columns = self.wanted.complete(columns, columns.fits & by_template)
+        templated = columns.fits & by_template
+        columns = self.wanted.complete(columns, templated)
         data = self._out[: self._written] if self.wanted.look.is_json else self.raw
         frames = Frames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
-        return CutItems(columns, data, frames)
+        return CutItems(columns, data, frames, int(np.count_nonzero(templated)))
 
     def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:
         """An entry of which some column is unclear does not fit."""

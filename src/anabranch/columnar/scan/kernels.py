@@ -9,10 +9,12 @@ Guarantees: time is linear in bytes; a number is the double nearest to the text 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numpy.typing import NDArray
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -28,7 +30,8 @@ _MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
 
 MOST_DIGITS = 15
 """Decimals of so many digits differ whenever their nearest doubles do not, so doubles compare as exactly as they do."""
-_TOO_LARGE = 10**MOST_DIGITS
+SIMPLE = 10**MOST_DIGITS
+"""Numbers of few digits are below, since those with an exponent do not count among them."""
 _HOLDS = 18  # so many digits an int64 holds
 _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 """All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
@@ -38,6 +41,23 @@ ABSENT, UNCLEAR = -1, -2
 """What stands in the place of a start, and of an end: an item has nothing there, or it is not clear what."""
 _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
+
+
+def _keep_by_text() -> None:
+    """Keep compiled loops by the text of all of them.
+
+    Numba itself looks at the file of a loop only, and would go on with an old one where another that it calls has
+    changed; so each text has a folder of its own, beside this file or where the user says.
+    """
+    package = Path(__file__).resolve().parent.parent
+    digest = blake2b(digest_size=8)
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.read_bytes())
+    kept = Path(config.CACHE_DIR or package / "__pycache__")  # type: ignore[attr-defined]
+    config.CACHE_DIR = str(kept / f"kernels-{digest.hexdigest()}")  # type: ignore[attr-defined]
+
+
+_keep_by_text()
 
 
 def compiled(function: Kernel, **options: Any) -> Kernel:
@@ -51,7 +71,7 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
 def compiled_lean(function: Kernel) -> Kernel:
     """As `compiled`, for functions that make no arrays.
 
-    There is no counting of who uses an array then, which costs more than all else that a small function does.
+    There is no counting of who uses an array then, which costs more than many a small function does.
     """
     return compiled(function, _nrt=False)
 
@@ -87,7 +107,7 @@ def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
         else:
             break
         at += 1
-    if not 0 < digits <= _HOLDS or mantissa >= _TOO_LARGE:
+    if not 0 < digits <= _HOLDS or mantissa >= SIMPLE:
         return np.nan, at
     number = mantissa / _POWERS[digits - point if point >= 0 else 0]
     return -number if negative else number, at

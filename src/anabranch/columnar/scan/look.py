@@ -84,11 +84,19 @@ class Look:
         if len(reading.parts) > MOST_PARTS:
             return None
         look = reading.look()
-        template = None if is_json else Template.learn(items)
+        return replace(look, is_json=is_json).with_template(None if is_json else Template.learn(items))
+
+    def with_template(self, template: Template | None) -> Look:
+        """The same with a template, if nothing in it is repeated."""
         if template is not None:
-            frames = {look.path(number): frame for number, frame in enumerate(look.frames)}
+            frames = {self.path(number): frame for number, frame in enumerate(self.frames)}
             template = None if any(frames[path] >= 0 for path in template.paths) else template
-        return replace(look, template=template, is_json=is_json)
+        return replace(self, template=template)
+
+    def keeps(self, before: Look) -> bool:
+        """Whether all that was known of an earlier look still holds, whatever came in addition."""
+        parts = zip(before.parts, self.parts, strict=False)
+        return all((old.has_text, old.repeated) == (new.has_text, new.repeated) for old, new in parts)
 
     @property
     def own(self) -> tuple[int, ...]:
@@ -146,6 +154,8 @@ class _Reading:
     """Items being taken in."""
 
     parts: list[LookPart] = field(default_factory=list)
+    known: int = 0
+    """How many parts were known before."""
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
     seen: list[int] = field(default_factory=list)
     """By part: in how many elements like its parent it stood."""
@@ -159,6 +169,7 @@ class _Reading:
         for number, part in enumerate(look.parts):
             self.numbers[part.parent, part.name] = number
         self.parts = list(look.parts)
+        self.known = len(self.parts)
         self.seen = [0] * len(self.parts)
         self.several = [0] * len(self.parts)
         self.instances = [0] * len(self.parts)
@@ -173,7 +184,7 @@ class _Reading:
         key = parent, name
         if key not in self.numbers:
             self.numbers[key] = len(self.parts)
-            optional = parent >= 0 and self.instances[parent] > 1  # there was one without it
+            optional = parent >= 0 and (parent < self.known or self.instances[parent] > 1)  # one was without it
             self.parts.append(LookPart(name, parent, has_text, optional))
             self.seen.append(0)
             self.several.append(0)

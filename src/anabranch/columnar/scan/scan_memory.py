@@ -16,10 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, Bytes, Indices, ItemColumns, compiled, compiled_lean
+from anabranch.columnar.scan.kernels import (
+    ABSENT,
+    UNCLEAR,
+    Bytes,
+    Indices,
+    ItemColumns,
+    compiled,
+    compiled_inline,
+    compiled_lean,
+)
 from anabranch.columnar.scan.wanted import FrameLog, Guide
+from anabranch.columnar.scan.words import are_equal
 
-_WORD = 8  # bytes
+_ONE, _HALF, _PRIME = map(np.uint64, (1, 32, 0x100000001B3))
 
 
 class ScanMemory(NamedTuple):
@@ -48,9 +58,6 @@ class ScanMemory(NamedTuple):
     as its first attribute at [2n + 1 + p], where n is the number of parts; part -1 is around an item."""
     parents: Indices
     """By part."""
-    words: Indices
-    masks: Indices
-    """By part: the first eight bytes of its name as one number, and which bits of that count."""
     hashes: Indices
     """By part: of its name, its parent and whether it is an attribute."""
     table: Indices
@@ -74,16 +81,12 @@ def scan_memory(guide: Guide) -> ScanMemory:
     for part in range(parts):
         frames = max(frames, guide.frames[part] + 1)
     parents = parents_of(guide.heads, guide.children)
-    words, masks, hashes = np.zeros(parts, np.int64), np.zeros(parts, np.int64), np.zeros(parts, np.int64)
     size = 2
     while size < 2 * parts:
         size *= 2
-    table = np.full(size, -1, np.int64)
+    hashes, table = np.zeros(parts, np.int64), np.full(size, -1, np.int64)
     for part in range(parts):
         begin, end = guide.bounds[part], guide.bounds[part + 1]
-        for place in range(min(_WORD, end - begin)):
-            words[part] |= np.int64(guide.names[begin + place]) << (8 * place)
-            masks[part] |= np.int64(0xFF) << (8 * place)
         hashes[part] = _hash(guide.names, begin, end, parents[part], guide.are_attributes[part])
         place = hashes[part] & (size - 1)
         while table[place] >= 0:
@@ -100,21 +103,19 @@ def scan_memory(guide: Guide) -> ScanMemory:
         np.zeros(1, np.int64),
         np.full(3 * parts + 1, -1, np.int64),
         parents,
-        words,
-        masks,
         hashes,
         table,
     )
 
 
-@compiled_lean
+@compiled_inline
 def next_stamp(memory: ScanMemory) -> int:
     """A new one."""
     memory.last_stamp[0] += 2
     return memory.last_stamp[0]  # type: ignore[no-any-return]
 
 
-@compiled_lean
+@compiled_inline
 def begin_item(entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> None:
     """Begin with an item: nothing is there yet."""
     for row in range(len(guide.numeric)):
@@ -128,7 +129,7 @@ def begin_item(entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemor
 # --- names --------------------------------------------------------------------------------------------------
 
 
-@compiled_lean
+@compiled_inline
 def guessed_part(data: Bytes, at: int, stop: int, guess: int, guide: Guide, memory: ScanMemory) -> tuple[int, int]:
     """The part at `guesses[guess]` and the place behind its name if that begins what stands at a place; -1 for none.
 
@@ -136,9 +137,9 @@ def guessed_part(data: Bytes, at: int, stop: int, guess: int, guide: Guide, memo
     """
     part = memory.guesses[guess]
     if part >= 0:
-        behind = at + guide.bounds[part + 1] - guide.bounds[part]
-        if behind < stop and has_name(data, at, stop, part, guide, memory):
-            return part, behind
+        size = guide.bounds[part + 1] - guide.bounds[part]
+        if at + size < stop and are_equal(data, at, guide.names, guide.bounds[part], size):
+            return part, at + size
     return -1, at
 
 
@@ -159,7 +160,7 @@ def find_part(
             and memory.parents[part] == parent
             and guide.are_attributes[part] == is_attribute
             and bounds[part + 1] - bounds[part] == end - begin
-            and has_name(data, begin, end, part, guide, memory)
+            and are_equal(data, begin, guide.names, bounds[part], end - begin)
         ):
             memory.guesses[guess] = part
             return part  # type: ignore[no-any-return]
@@ -167,52 +168,18 @@ def find_part(
 
 
 @compiled_lean
-def has_name(data: Bytes, at: int, stop: int, part: int, guide: Guide, memory: ScanMemory) -> bool:
-    """Whether the name of a part stands at a place, where there are enough bytes for it."""
-    begin, end = guide.bounds[part], guide.bounds[part + 1]
-    if at + _WORD <= stop:
-        if (_word_at(data, at) ^ memory.words[part]) & memory.masks[part] != 0:
-            return False
-        at += _WORD
-        begin += _WORD
-    for place in range(end - begin):  # noqa: SIM110 - loops are what is compiled
-        if data[at + place] != guide.names[begin + place]:
-            return False
-    return True
-
-
-@compiled_lean
-def _word_at(data: Bytes, at: int) -> np.int64:
-    """The eight bytes from a place on as one number: a single load, since the compiler sees that no place is negative.
-
-    Names are compared so because the end of a loop over a few bytes is hard to foresee for a processor.
-    """
-    place = np.uint64(at)
-    return (
-        np.int64(data[place])
-        | np.int64(data[place + np.uint64(1)]) << 8
-        | np.int64(data[place + np.uint64(2)]) << 16
-        | np.int64(data[place + np.uint64(3)]) << 24
-        | np.int64(data[place + np.uint64(4)]) << 32
-        | np.int64(data[place + np.uint64(5)]) << 40
-        | np.int64(data[place + np.uint64(6)]) << 48
-        | np.int64(data[place + np.uint64(7)]) << 56
-    )
-
-
-@compiled_lean
 def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) -> int:
-    """FNV-1a."""
-    found = 2 * parent + is_attribute
+    """FNV-1a without the highest bits; in unsigned numbers, for signed ones must not overflow in compiled code."""
+    found = np.uint64(2 * (parent + 1) + is_attribute)
     for place in range(begin, end):
-        found = (found ^ data[place]) * 0x100000001B3
-    return found ^ (found >> 32)
+        found = (found ^ np.uint64(data[place])) * _PRIME
+    return np.int64((found ^ (found >> _HALF)) >> _ONE)  # type: ignore[return-value]
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
 
 
-@compiled_lean
+@compiled_inline
 def open_row(frame: int, around: int, log: FrameLog, memory: ScanMemory) -> bool:
     """Open a row of a frame inside of a row around it; False where there is no room."""
     counts, opened, _ = log
@@ -225,7 +192,7 @@ def open_row(frame: int, around: int, log: FrameLog, memory: ScanMemory) -> bool
     return True
 
 
-@compiled_lean
+@compiled_inline
 def note(
     row: int,
     part: int,

@@ -68,6 +68,8 @@ class Shredded:
     """The rows of repeated parts."""
     first: int = 0
     """The number of the first entry among those that were read together."""
+    templated: int = 0
+    """How many of those that were read together were recognised by the template."""
 
     def frame(self, part: int) -> FrameRows:
         """The rows of a repeated part, in all entries that were read together."""
@@ -252,4 +254,5 @@ class _Columns:
             self.cuts,
             limits,
             found.frames,
+            templated=found.templated,
         )

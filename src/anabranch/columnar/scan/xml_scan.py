@@ -37,6 +37,7 @@ from anabranch.columnar.scan.kernels import (
     Pattern,
     behind_template,
     compiled,
+    compiled_inline,
     compiled_lean,
     is_blank,
     is_space,
@@ -47,7 +48,6 @@ from anabranch.columnar.scan.scan_memory import (
     begin_item,
     find_part,
     guessed_part,
-    has_name,
     make_unclear,
     next_stamp,
     note,
@@ -58,6 +58,7 @@ from anabranch.columnar.scan.scan_memory import (
 )
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.wanted import FrameLog, Guide
+from anabranch.columnar.scan.words import are_equal
 from anabranch.stream.limits import Limits
 
 REFUSED, FULL = -1, -2
@@ -161,7 +162,7 @@ def _scan(
             if end + 1 >= stop:
                 return REFUSED
             if data[end] == _OPEN and data[end + 1] == _SLASH:
-                at = _behind_end_tag(data, end + 2, stop, part, guide, memory)
+                at = _behind_end_tag(data, end + 2, stop, part, guide)
                 if at < 0 or end == text:
                     return REFUSED
             elif guide.has_text[part]:
@@ -187,7 +188,7 @@ def _scan(
             if data[at] != _OPEN or data[at + 1] != _SLASH:
                 break
             part = memory.open_parts[depth]
-            at = _behind_end_tag(data, at + 2, stop, part, guide, memory)
+            at = _behind_end_tag(data, at + 2, stop, part, guide)
             if at < 0:
                 return REFUSED
             if not note(wholes[part], part, memory.begins[depth], at, np.nan, guide, columns, log, memory):
@@ -198,7 +199,7 @@ def _scan(
             return at
 
 
-@compiled_lean
+@compiled_inline
 def _open_part(part: int, parent: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory) -> int:
     """Take note that an element begins; 0, `REFUSED` or `FULL`."""
     frame = guide.frames[part]
@@ -214,7 +215,7 @@ def _open_part(part: int, parent: int, guide: Guide, columns: ItemColumns, log: 
     return 0 if is_unclear or make_unclear(part, guide, columns, memory) else REFUSED
 
 
-@compiled_lean
+@compiled_inline
 def _behind_attributes(
     data: Bytes, at: int, stop: int, part: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory
 ) -> int:
@@ -243,7 +244,7 @@ def _behind_attributes(
     return at
 
 
-@compiled_lean
+@compiled_inline
 def _part_at(
     data: Bytes, at: int, stop: int, parent: int, is_attribute: bool, guess: int, guide: Guide, memory: ScanMemory
 ) -> tuple[int, int]:
@@ -257,24 +258,25 @@ def _part_at(
     return find_part(data, at, behind, parent, is_attribute, guess, guide, memory), behind
 
 
-@compiled_lean
+@compiled_inline
 def _ends_name(byte: int) -> bool:
     """Whether a byte ends a name; others that do are in no name of a look."""
     return byte in (_CLOSE, _SLASH, _EQUALS) or byte <= SPACE
 
 
-@compiled_lean
-def _behind_end_tag(data: Bytes, at: int, stop: int, part: int, guide: Guide, memory: ScanMemory) -> int:
+@compiled_inline
+def _behind_end_tag(data: Bytes, at: int, stop: int, part: int, guide: Guide) -> int:
     """The place behind an end tag of a part whose name begins at a place; -1 where it is another."""
-    behind = at + guide.bounds[part + 1] - guide.bounds[part]
-    is_same = behind < stop and data[behind] == _CLOSE and has_name(data, at, stop, part, guide, memory)
+    size = guide.bounds[part + 1] - guide.bounds[part]
+    behind = at + size
+    is_same = behind < stop and data[behind] == _CLOSE and are_equal(data, at, guide.names, guide.bounds[part], size)
     return behind + 1 if is_same else -1
 
 
 # --- texts --------------------------------------------------------------------------------------------------
 
 
-@compiled_lean
+@compiled_inline
 def _behind_value(data: Bytes, at: int, stop: int, row: int, numeric: Flags) -> tuple[int, float]:
     """The place behind a text that begins at a place, and its number if that is wanted and all of it."""
     number, place = np.nan, -1
@@ -285,7 +287,7 @@ def _behind_value(data: Bytes, at: int, stop: int, row: int, numeric: Flags) -> 
     return at, number if at == place else np.nan
 
 
-@compiled_lean
+@compiled_inline
 def _behind_text(data: Bytes, at: int, stop: int, itself: Flags) -> int:
     """The place behind all characters from a place on that are written as themselves."""
     while at < stop:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.html import explanation_html
 from anabranch.engine.reports.retention import past_explained
 from anabranch.errors import Unsupported
@@ -188,7 +189,10 @@ def explanation(
             members.queries.add(query)
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
-    shown = [_explained(asked[query], texts, schemas, functions) for query in chosen]
+    read = {name for query in chosen for name in query[0].standing.streams}
+    supposed = {name: SupposedLook.of(source, source.schema) for name, source in sources.items() if name in read}
+    looks = {name: look for name, look in supposed.items() if look is not None}
+    shown = [_explained(asked[query], texts, schemas, looks, functions) for query in chosen]
     shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:SHOWN]]
     for each in list(alone.values())[SHOWN:]:
         more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
@@ -254,12 +258,15 @@ def _explained(
     names: Sequence[str],
     texts: Mapping[str, str],
     schemas: Mapping[str, Schema],
+    looks: Mapping[str, SupposedLook],
     functions: Mapping[str, PythonFunction],
 ) -> Explained:
     """The first of some that ask the same, with the names of the others."""
     name, *alike = names
     checked = check(parse(texts[name], name), texts[name], functions=functions, name=name)
+    columns = columns_verdict(checked.query, texts[name], looks, functions)
     try:
-        return Explained(name, derive_forest(checked.query, schemas, texts[name]), None, tuple(alike))
+        forest = derive_forest(checked.query, schemas, texts[name])
+        return Explained(name, forest, None, tuple(alike), columns=columns)
     except Unsupported as error:
-        return Explained(name, None, error.message, tuple(alike))
+        return Explained(name, None, error.message, tuple(alike), columns=columns)

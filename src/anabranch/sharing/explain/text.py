@@ -8,7 +8,7 @@ A verdict says in words what a query finds in the stream of another, and what wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from anabranch.predicate.writing import number_text
@@ -37,6 +37,35 @@ _NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsVerdict:
+    """Whether a query is answered in columns, or by the law, item by item."""
+
+    does: str
+    """What columns do for such a query, as "items are answered"."""
+    look: str | None
+    """How items are supposed to look, to continue "if items look"; None where it does not matter."""
+    construct: str | None = None
+    """What is not made for columns; None where all is."""
+    expression: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+    """What says nearly the same, and is made for columns."""
+
+    def lines(self) -> Iterator[str]:
+        """In words."""
+        supposed = f", if items look {self.look}" if self.look else ""
+        if self.construct is None:
+            yield f"  in columns: {self.does}{supposed}"
+            return
+        expression = f": '{self.expression}'" if self.expression else ""
+        place = f" (line {self.line}, column {self.column})" if self.line else ""
+        yield f"  by the law: {self.construct}{expression}{place}{supposed}"
+        if self.hint:
+            yield f"    in columns instead: {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """A query with its trees, or with the reason why it has none."""
 
@@ -47,6 +76,7 @@ class Explained:
     """The names of other queries that are the same."""
     keeps: tuple[str, ...] = ()
     """What a query about the past has to retain, in words."""
+    columns: ColumnsVerdict | None = None
 
 
 def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
@@ -58,8 +88,9 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
             yield f"{query.name}: {query.reason}"
             yield from indented(query.keeps)
             yield from _alike(query)
+            yield from _columns(query)
             continue
-        against = list(_alike(query))
+        against = [*_alike(query), *_columns(query)]
         for other, verdict in _against(query.forest, queries[:number]):
             against.append(f"  against {other.name}: {verdict.words}")
             if verdict.remainder is not None:
@@ -83,6 +114,11 @@ def _alike(query: Explained) -> Iterator[str]:
         left = len(query.alike) - _NAMED
         more = f" and {left:,} more" if left > 0 else ""
         yield f"  the same as {', '.join(query.alike[:_NAMED])}{more}"
+
+
+def _columns(query: Explained) -> Iterator[str]:
+    if query.columns is not None:
+        yield from query.columns.lines()
 
 
 def _tree_text(head: str, tree: PropertyTree, against: Sequence[str], tail: str = "") -> Iterator[str]:
@@ -123,7 +159,12 @@ def explain_json(queries: Sequence[Explained]) -> dict[str, Any]:
 
 
 def _names_json(query: Explained) -> dict[str, Any]:
-    return {"name": query.name, "alike": list(query.alike)} if query.alike else {"name": query.name}
+    found: dict[str, Any] = {"name": query.name}
+    if query.alike:
+        found["alike"] = list(query.alike)
+    if query.columns is not None:
+        found["columns"] = {"answered": query.columns.construct is None, **asdict(query.columns)}
+    return found
 
 
 def _forest_json(forest: PropertyForest) -> dict[str, Any]:

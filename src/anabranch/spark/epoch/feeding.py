@@ -36,6 +36,7 @@ class Unread:
     columns: set[Column] = field(default_factory=set)
     numbers: set[Column] = field(default_factory=set)
     conditions: tuple[Condition, ...] = ()
+    missing: int = 0
 
     @staticmethod
     def compile(root: str, look: Look) -> Unread:

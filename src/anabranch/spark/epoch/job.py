@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
@@ -106,8 +107,8 @@ class Job:
 class Report:
     """What a task tells the driver: one that reads ranges, or one that has a shard's branches."""
 
-    items: Mapping[str, int] = field(default_factory=dict)
-    """By stream, for those of which an element was read; punctuations are elements and no items."""
+    read: Mapping[str, ReadCounts] = field(default_factory=dict)
+    """By stream, for those of which an element was read: its items; punctuations are elements and no items."""
     bytes_read: int = 0
     segments: tuple[Segment, ...] = ()
     ends: Mapping[str, Position] = field(default_factory=dict)
@@ -125,6 +126,13 @@ class Report:
     """By partition: where the last of its ranges begins."""
     cpu: float = 0.0
     """Seconds of its process."""
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    """By stream: which subscriptions it answers in columns, as far as it knows how items look."""
+
+    @property
+    def items(self) -> dict[str, int]:
+        """How many items were read, by stream."""
+        return {stream: each.items for stream, each in self.read.items()}
 
     def to_json(self) -> str:
         fields = asdict(self)
@@ -136,7 +144,7 @@ class Report:
     def from_json(text: str) -> Report:
         fields = json.loads(text)
         return Report(
-            fields["items"],
+            {stream: ReadCounts(**each) for stream, each in fields["read"].items()},
             fields["bytes_read"],
             tuple(Segment(*each) for each in fields["segments"]),
             {key: Position(*end) for key, end in fields["ends"].items()},
@@ -150,6 +158,7 @@ class Report:
             {stream: list(map(LoggedEvent.from_json, found)) for stream, found in fields["changes"].items()},
             {key: Position(*begin) for key, begin in fields["begins"].items()},
             fields["cpu"],
+            {stream: Coverage(**each) for stream, each in fields["coverage"].items()},
         )
 
 

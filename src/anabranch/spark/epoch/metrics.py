@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
+from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.epoch.job import Report
 from anabranch.spark.plan.epoch_plan import Plan
 
 SHOWN = 20
 """With more subscriptions than this, only those with the most matches are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamNumbers:
+    """How the items of a stream were read, and how they were answered to subscriptions that look at one at a time."""
+
+    items: int
+    by_template: int
+    by_scanner: int
+    """Items in columns: those with the usual bytes around their texts, and others of the look that was learned."""
+    by_parser: int
+    """Items off that look, which the law has answered."""
+    unclear: int
+    """How often columns could not settle what an item in them is to a subscription's query, and the law did."""
+    in_columns: int
+    by_law: int
+    """How many subscriptions are answered in columns, and how many by the law throughout."""
+    reasons: Mapping[str, int]
+    """What of them is not made for columns, and in how many: the most frequent ten."""
+
+    @staticmethod
+    def of(reports: Sequence[Report]) -> dict[str, StreamNumbers]:
+        """The numbers of all tasks, by stream; the task with the most items knows best how they look."""
+        found: dict[str, StreamNumbers] = {}
+        for name in dict.fromkeys(name for report in reports for name in report.read):
+            mine = [report for report in reports if name in report.read]
+            read = sum((report.read[name] for report in mine), ReadCounts())
+            most = max(mine, key=lambda report: report.read[name].items).coverage[name]
+            found[name] = StreamNumbers(
+                read.items,
+                read.by_template,
+                read.by_scanner,
+                read.by_parser,
+                read.unclear,
+                most.in_columns,
+                most.by_law,
+                most.reasons,
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +78,15 @@ class Metrics:
     job_ms: int
     publish_ms: int
     deliver_ms: int
+    streams: Mapping[str, StreamNumbers]
 
     @staticmethod
     def of(
-        manifest: Manifest, plan: Plan, answers: Mapping[int, int], seconds: tuple[float, float, float, float]
+        manifest: Manifest,
+        plan: Plan,
+        answers: Mapping[int, int],
+        seconds: tuple[float, float, float, float],
+        reports: Sequence[Report],
     ) -> Metrics:
         """The numbers of an epoch; `answers` are counted by subscription.
 
@@ -69,4 +115,5 @@ class Metrics:
             job_ms,
             publish_ms,
             deliver_ms,
+            StreamNumbers.of(reports),
         )

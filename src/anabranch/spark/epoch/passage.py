@@ -16,6 +16,7 @@ from typing import TypeAlias
 from anabranch.algebra.accents.events import Announced, Event, is_change, judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.items.answering import Answers, Shown, StreamAnswers, Taker
+from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent, logged_events
@@ -123,7 +124,7 @@ class Passage:
             self._added += self._following.take(found)
         return found
 
-    def show(self, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int | None:
+    def show(self, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> ReadCounts | None:
         """Show every item to whoever wants it; how many there were, None if there was no element at all."""
         signalled = False
 
@@ -141,10 +142,10 @@ class Passage:
                     return element if element.doubts else None
 
         course = None if self._edited else self
-        items = 0
+        counts = ReadCounts()
         for part in self.reader.parts():
             if isinstance(part, DeadLetter):
                 out.bury(part)
             else:
-                items += answers.answer(self.reader.shredder, part, read, out, takers, course)
-        return items if items or signalled else None
+                counts += answers.answer(self.reader.shredder, part, read, out, takers, course)
+        return counts if counts.items or signalled else None

@@ -15,6 +15,7 @@ from time import process_time
 import pyarrow as pa
 
 from anabranch.columnar.items.answering import StreamAnswers, Taker
+from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.programs import Compile
 from anabranch.errors import AnabranchError
 from anabranch.law.steps import allow
@@ -75,7 +76,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
         fault = Fault.of(error)
     bytes_read = sum(each.end - each.start for each in found)
     return Report(
-        reading.items,
+        reading.read,
         bytes_read,
         segment.segments,
         reading.ends,
@@ -85,6 +86,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
         changes=reading.changes,
         begins=reading.begins,
         cpu=process_time() - begun,
+        coverage=reading.coverage,
     )
 
 
@@ -94,7 +96,8 @@ class _TaskReading:
 
     job: Job
     outbox: Outbox
-    items: dict[str, int] = field(default_factory=dict)
+    read: dict[str, ReadCounts] = field(default_factory=dict)
+    coverage: dict[str, Coverage] = field(default_factory=dict)
     ends: dict[str, Position] = field(default_factory=dict)
     carries: dict[str, Carried | None] = field(default_factory=dict)
     changes: dict[str, list[LoggedEvent]] = field(default_factory=dict)
@@ -126,7 +129,8 @@ class _TaskReading:
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
-            self.items[each.stream] = self.items.get(each.stream, 0) + count
+            self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
+            self.coverage[each.stream] = programme.answers[each.stream].coverage
         if course:
             segment.add(COURSES, course.progress().to_json() + "\n")
         if passage.changes:

@@ -316,7 +316,7 @@ class Trunk:
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())
         self._silence.take(plan, items, answers, partial(AnswerLog(self.checkpoint).buried, manifest))
-        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds), cpu))
+        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds, reports), cpu))
         self._told = number
 
     def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:

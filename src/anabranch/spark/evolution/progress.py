@@ -111,6 +111,7 @@ class ProgressColumns:
     conditions: tuple[Condition, ...] = ()
     columns: set[Column] = field(default_factory=set)
     numbers: set[Column] = field(default_factory=set)
+    missing: int = 0
 
 
 def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:

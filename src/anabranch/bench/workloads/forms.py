@@ -1,0 +1,206 @@
+"""Fourteen everyday forms of a query over readings (`readings.py`), each for us and for plain Spark.
+
+A form has constants: an interval or a word.
+With its first constants it selects about a fifth of the readings.
+A thousand others with different constants share the same fifth out: the interval is cut into a thousand, and in the
+place of `gold-` comes `gold-000` to `gold-999`; so they give as many answers together as the one.
+The words of `text_equality` are a fifth of another kind, `gold` alone for the one.
+
+In the texts `%(t)s` stands for the place of a leaf, which depends on how readings are written, and `%(low)s`,
+`%(high)s`, `%(word)s` and `%(length)s` for constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+from anabranch.bench.workloads.photons import Rows
+from anabranch.bench.workloads.readings import METALS, WireFormat
+
+_DIGITS = Decimal("0.0001")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From a value, up to another one."""
+
+    low: Decimal
+    high: Decimal
+
+    def parts(self, count: int, share: float, place: float) -> list[dict[str, str]]:
+        """So many intervals, one behind the other, that make up a share of it, from its begin (0) to its end (1)."""
+        width = self.high - self.low
+        begin, step = self.low + width * Decimal((1 - share) * place), width * Decimal(share) / count
+        bounds = [(begin + step * each).quantize(_DIGITS) for each in range(count + 1)]
+        return [{"low": f"{low}", "high": f"{high}"} for low, high in pairwise(bounds)]
+
+    @property
+    def first(self) -> dict[str, str]:
+        return {"low": f"{self.low}", "high": f"{self.high}"}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeWord:
+    """A word, which some words of the same kind share out."""
+
+    text: str
+
+    def parts(self, count: int, share: float, place: float) -> list[dict[str, str]]:
+        """So many words with digits behind it, wherever the share is; a thousand is all that there are."""
+        return [CodeWord(f"{METALS[each // 1_000]}-{each % 1_000:03}").first for each in range(count)]
+
+    @property
+    def first(self) -> dict[str, str]:
+        return {"word": self.text, "length": f"{len(self.text)}"}
+
+
+_HOT = Interval(Decimal(80), Decimal(100))
+_WARM = Interval(Decimal(60), Decimal(70))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryForm:
+    """A form, for us as clauses behind `for $p in ...`, for Spark as a condition and columns."""
+
+    name: str
+    clauses: str
+    result: str
+    condition: str
+    columns: str
+    constants: Interval | CodeWord = _HOT
+    repeated: bool = False
+    """Whether it needs readings with repeated children."""
+    unnested: bool = False
+    """Whether Spark has a row for each repeated child."""
+
+    def query(self, wire: WireFormat, constants: Mapping[str, str]) -> str:
+        """The query with some constants."""
+        body = f"{self.clauses} return {self.result}" % {**wire.paths(), **constants}
+        return f'<hits>{{ for $p in stream("readings")/readings/reading {body} }}</hits>'
+
+    def one(self, wire: WireFormat) -> dict[str, str]:
+        """The query with its first constants, by name."""
+        return {"one": self.query(wire, self.constants.first)}
+
+    def many(self, wire: WireFormat, count: int, share: float = 1, place: float = 0) -> dict[str, str]:
+        """So many with different constants, which together select what the one does, or a share of it at a place."""
+        parts = self.constants.parts(count, share, place)
+        return {f"{self.name}-{number}": self.query(wire, each) for number, each in enumerate(parts)}
+
+    def in_spark(self, wire: WireFormat, lines: Rows) -> Rows:
+        """The one in plain Spark, over lines of text."""
+        rows = wire.read(lines, repeated=self.repeated)
+        if self.unnested:
+            rows = rows.selectExpr(wire.columns()["id"], "explode(r) as r")
+        known = {**wire.columns(), "prefix": wire.prefix, **self.constants.first}
+        return rows.where(self.condition % known).selectExpr(*(each % known for each in self.columns.split("; ")))
+
+
+_PLAIN = "where %(t)s >= %(low)s and %(t)s < %(high)s"
+_SQL_PLAIN = "%(t)s >= %(low)s and %(t)s < %(high)s"
+_HIT, _HIT_COLUMNS = "<hit>{ %(id)s }{ %(t)s }</hit>", "%(id)s as id; %(t)s as t"
+_CODE, _CODE_COLUMNS = "<hit>{ %(id)s }{ %(code)s }</hit>", "%(id)s as id; %(code)s as code"
+_GOLD = CodeWord("gold-")
+
+FORMS = (
+    QueryForm("plain", _PLAIN, _HIT, _SQL_PLAIN, _HIT_COLUMNS),
+    QueryForm("subtree", _PLAIN, "<hit>{ %(id)s }{ $p/d }</hit>", _SQL_PLAIN, "%(id)s as id; d"),
+    QueryForm(
+        "arithmetic_condition",
+        "where %(t)s * 2 >= %(low)s and %(t)s * 2 < %(high)s",
+        _HIT,
+        "%(t)s * 2 >= %(low)s and %(t)s * 2 < %(high)s",
+        _HIT_COLUMNS,
+        Interval(Decimal(160), Decimal(200)),
+    ),
+    QueryForm(
+        "arithmetic_result",
+        _PLAIN,
+        "<hit>{ %(id)s }<c>{ (%(t)s - 32) * 5 div 9 }</c></hit>",
+        _SQL_PLAIN,
+        "%(id)s as id; (%(t)s - 32) * 5 / 9 as c",
+    ),
+    QueryForm(
+        "path_against_path",
+        "where %(t)s >= %(u)s + %(low)s and %(t)s < %(u)s + %(high)s",
+        _HIT,
+        "%(t)s >= %(u)s + %(low)s and %(t)s < %(u)s + %(high)s",
+        _HIT_COLUMNS,
+        Interval(Decimal(10), Decimal(35)),
+    ),
+    QueryForm(
+        "text_equality",
+        'where %(code)s = "%(word)s"',
+        _CODE,
+        "%(code)s = '%(word)s'",
+        _CODE_COLUMNS,
+        CodeWord("gold"),
+    ),
+    QueryForm(
+        "contains",
+        'where contains(%(name)s, "%(word)s")',
+        _CODE,
+        "contains(%(name)s, '%(word)s')",
+        _CODE_COLUMNS,
+        _GOLD,
+    ),
+    QueryForm(
+        "starts_with",
+        'where starts-with(%(code)s, "%(word)s")',
+        _CODE,
+        "startswith(%(code)s, '%(word)s')",
+        _CODE_COLUMNS,
+        _GOLD,
+    ),
+    QueryForm(
+        "substring_and_length",
+        'where substring(%(code)s, 1, %(length)s) = "%(word)s" and string-length(%(name)s) >= 18',
+        "<hit>{ %(id)s }<n>{ string-length(%(name)s) }</n></hit>",
+        "substring(%(code)s, 1, %(length)s) = '%(word)s' and length(%(name)s) >= 18",
+        "%(id)s as id; length(%(name)s) as n",
+        _GOLD,
+    ),
+    QueryForm(
+        "let",
+        "let $c := (%(t)s - 32) * 5 div 9 where $c >= %(low)s and $c < %(high)s",
+        "<hit>{ %(id)s }<c>{ $c }</c></hit>",
+        "(%(t)s - 32) * 5 / 9 >= %(low)s and (%(t)s - 32) * 5 / 9 < %(high)s",
+        "%(id)s as id; (%(t)s - 32) * 5 / 9 as c",
+        Interval(Decimal(26), Decimal(37)),
+    ),
+    QueryForm(
+        "if_else",
+        _PLAIN,
+        "if (%(u)s >= 50) then <hit>{ %(id)s }{ %(t)s }<k>high</k></hit> else <hit>{ %(id)s }{ %(u)s }<k>low</k></hit>",
+        _SQL_PLAIN,
+        "%(id)s as id; if(%(u)s >= 50, %(t)s, %(u)s) as value; if(%(u)s >= 50, 'high', 'low') as k",
+    ),
+    QueryForm(
+        "quantifier",
+        "where some $v in %(every_v)s satisfies ($v >= %(low)s and $v < %(high)s)",
+        _HIT,
+        "exists(r, each -> each.%(prefix)sv >= %(low)s and each.%(prefix)sv < %(high)s)",
+        _HIT_COLUMNS,
+        repeated=True,
+    ),
+    QueryForm(
+        "descendants",
+        "where %(any_t)s >= %(low)s and %(any_t)s < %(high)s",
+        "<hit>{ %(id)s }{ %(any_t)s }</hit>",
+        _SQL_PLAIN,
+        _HIT_COLUMNS,
+    ),
+    QueryForm(
+        "nested_for",
+        "for $r in $p/r where %(v)s >= %(low)s and %(v)s < %(high)s",
+        "<hit>{ %(id)s }{ %(v)s }</hit>",
+        "%(v)s >= %(low)s and %(v)s < %(high)s",
+        "%(id)s as id; %(v)s as v",
+        _WARM,
+        repeated=True,
+        unnested=True,
+    ),
+)

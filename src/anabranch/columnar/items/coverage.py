@@ -1,0 +1,67 @@
+"""What columns answer, in numbers: how items were read, and which subscriptions were left to the law, and why.
+
+No answer depends on it; it is counted by batch, so counting costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+
+from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.items.programs import ItemQueries
+from anabranch.columnar.items.query import CompiledQuery
+
+MOST_REASONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCounts:
+    """How the items of a stream were read."""
+
+    items: int = 0
+    by_template: int = 0
+    """Those whose bytes are the usual ones but for their texts."""
+    by_scanner: int = 0
+    """Others that have the look of the stream's items."""
+    unclear: int = 0
+    """Pairs of an item in columns and a query that columns could not settle, so that the law did."""
+
+    def __add__(self, other: ReadCounts) -> ReadCounts:
+        return ReadCounts(
+            self.items + other.items,
+            self.by_template + other.by_template,
+            self.by_scanner + other.by_scanner,
+            self.unclear + other.unclear,
+        )
+
+    @property
+    def by_parser(self) -> int:
+        """Items in none of these ways: they are off the look."""
+        return max(0, self.items - self.by_template - self.by_scanner)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Who is answered how, of the subscriptions that are answered item by item."""
+
+    in_columns: int = 0
+    by_law: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """What is not made for columns, and for how many subscriptions; the most frequent ones."""
+
+    @staticmethod
+    def of(queries: Sequence[ItemQueries], found: Sequence[CompiledQuery | NotColumnar]) -> Coverage:
+        """What was compiled for each group of queries."""
+        reasons: Counter[str] = Counter()
+        in_columns = 0
+        for group, each in zip(queries, found, strict=True):
+            asked = sum(len(member.subscribers) for member in group.members)
+            if isinstance(each, NotColumnar):
+                reasons[each.construct] += asked
+            else:
+                in_columns += asked
+        most = nlargest(MOST_REASONS, reasons, key=reasons.__getitem__)
+        return Coverage(in_columns, reasons.total(), {each: reasons[each] for each in most})

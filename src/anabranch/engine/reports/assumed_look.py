@@ -1,0 +1,120 @@
+"""The look that items must have for a query to find something: made up of its own paths, where nothing else is known.
+
+What a loop inside of an item or a quantifier goes over, or `count()` counts, is taken for repeated, all else for what
+an item has once; what no path leads into is taken for a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import Any, TypeAlias
+
+from anabranch.columnar.scan.look import Look, LookPart
+from anabranch.language import ast
+from anabranch.language.rewrite import rebuild
+
+_ABOVE = -2
+"""Where a path over the stream begins: above the root, which is -1."""
+_Places: TypeAlias = tuple[int, ...]
+_Names: TypeAlias = Mapping[str | None, _Places]
+
+
+def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
+    """The name of a stream's root and the look of its items, as a query takes them to be."""
+    found = _Assuming(stream)
+    found.walk(body, {})
+    parents = {part.parent for part in found.parts if not part.name.startswith("@")}
+    parts = (replace(part, has_text=number not in parents) for number, part in enumerate(found.parts))
+    return found.root, Look(tuple(parts))
+
+
+@dataclass(slots=True)
+class _Assuming:
+    """A look that is being made."""
+
+    stream: str
+    root: str = "root"
+    parts: list[LookPart] = field(default_factory=list)
+    numbers: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def walk(self, expression: Any, names: _Names) -> _Places:
+        """Take in the paths of an expression, or of anything in a query; gives the parts that it leads to."""
+        match expression:
+            case ast.Variable(name):
+                return names.get(name, ())
+            case ast.ContextItem():
+                return names.get(None, ())
+            case ast.Source("stream", name):
+                return (_ABOVE,) if name == self.stream else ()
+            case ast.Path(start, steps):
+                found = names.get(None, ()) if start is None else self.walk(start, names)
+                for step in steps:
+                    found = self._step(found, step)
+                    self._inside(step.tail, {**names, None: found})
+                return found
+            case ast.Filter(base, tail):
+                found = self.walk(base, names)
+                self._inside(tail, {**names, None: found})
+                return found
+            case ast.Flwor(clauses, where, order, result):
+                for clause in clauses:
+                    found = self.walk(clause.source if isinstance(clause, ast.For) else clause.value, names)
+                    if isinstance(clause, ast.For):
+                        self._repeat(found)
+                        self._inside(clause.window, {**names, None: found})
+                    names = {**names, clause.variable: found}
+                self._inside((where, order), names)
+                return self.walk(result, names)
+            case ast.Quantified(_, bindings, condition):
+                for name, source in bindings:
+                    found = self.walk(source, names)
+                    self._repeat(found)
+                    names = {**names, name: found}
+                return self.walk(condition, names)
+            case ast.If(condition, then, otherwise):
+                self.walk(condition, names)
+                return (*self.walk(then, names), *self.walk(otherwise, names))
+            case ast.Call("count" | "fn:count", (operand,)):
+                self._repeat(self.walk(operand, names))
+                return ()
+            case _:
+                self._inside(expression, names)
+                return ()
+
+    def _inside(self, node: Any, names: _Names) -> None:
+        """Take in everything in something that leads nowhere itself."""
+
+        def visit(part: Any) -> Any:
+            self.walk(part, names)
+            return part
+
+        if isinstance(node, tuple) or is_dataclass(node):
+            rebuild(node, visit)
+
+    def _step(self, start: _Places, step: ast.Step) -> _Places:
+        match step:
+            case ast.Step("child" | "attribute" | "descendant" as axis, ast.NameTest(local)):
+                name = "any" if local == "*" else local
+                if start == (_ABOVE,) and not step.deep:
+                    self.root = name
+                    return (-1,)
+                found = (max(each, -1) for each in start)
+                return tuple(self._part(each, f"@{name}" if axis == "attribute" else name) for each in found)
+            case ast.Step("child" | "self", ast.KindTest()):
+                return start
+            case _:
+                return ()
+
+    def _part(self, parent: int, name: str) -> int:
+        key = parent, name
+        if key not in self.numbers:
+            self.numbers[key] = len(self.parts)
+            self.parts.append(LookPart(name, parent, has_text=True, optional=parent >= 0))
+        return self.numbers[key]
+
+    def _repeat(self, places: _Places) -> None:
+        """Take parts inside of items for repeated."""
+        for number in places:
+            if number >= 0 and self.parts[number].parent >= 0:
+                self.parts[number] = replace(self.parts[number], repeated=True)

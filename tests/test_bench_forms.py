@@ -1,0 +1,126 @@
+"""The benches on forms, of one subscription and of thousands, measure what they say they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from anabranch.bench import forms
+from anabranch.bench import run as run_bench
+from anabranch.bench.forms import FormsBench, FormsScale, chosen, values_of
+from anabranch.bench.harness.timing import Rounds
+from anabranch.bench.workloads.forms import FORMS, CodeWord, QueryForm
+from anabranch.bench.workloads.readings import FORMATS, WireFormat, readings, write_readings
+from anabranch.engine.reading import read_stream
+from anabranch.errors import UsageError
+from anabranch.language import check, parse
+from anabranch.law import evaluate
+from anabranch.law.inputs import Input
+from anabranch.stream.limits import Limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ITEMS = 150
+
+
+def _input(folder: Path, wire: WireFormat, *, repeated: bool) -> Input:
+    write_readings(folder / "in" / "readings", wire, _ITEMS, repeated=repeated)
+    found = read_stream(wire.source(folder / "in"), Limits())
+    assert not found.dead
+    return found.input
+
+
+def _values(query: str, given: Input) -> list[tuple[str, ...]]:
+    answer = evaluate(check(parse(query), query).query, {"readings": given}).text
+    return values_of(answer.removeprefix("<hits>").removesuffix("</hits>")) if answer != "<hits/>" else []
+
+
+@pytest.mark.parametrize("wire", FORMATS, ids=lambda each: each.name)
+@pytest.mark.parametrize("form", FORMS, ids=lambda each: each.name)
+def test_many_share_out_what_one_selects(form: QueryForm, wire: WireFormat, tmp_path: Path) -> None:
+    """The one selects about a fifth; those with different constants give the same answers, each of them once."""
+    given = _input(tmp_path, wire, repeated=form.repeated)
+    expected = _values(form.one(wire)["one"], given)
+    assert 0.1 * _ITEMS < len(expected) < 0.35 * _ITEMS
+    if isinstance(form.constants, CodeWord):
+        codes = {str(dict(each.leaves)["code"]) for each in readings(_ITEMS)}
+        queries = [query for query in form.many(wire, 1_000).values() if any(f'"{code}"' in query for code in codes)]
+    else:
+        queries = list(form.many(wire, 10).values())
+    assert len(set(queries)) == len(queries) >= 10
+    found = sorted(each for query in queries for each in _values(query, given))
+    if form.name == "text_equality":  # other words, as many
+        assert len(found) == len(expected)
+    else:
+        assert found == sorted(expected)
+
+
+def test_formats_say_the_same() -> None:
+    """A reading is about as long however it is written, and has the same values at its leaves."""
+    for repeated in (False, True):
+        for wire in FORMATS:
+            lines = [wire.write(each) for each in readings(200, repeated=repeated)]
+            assert 130 < sum(map(len, lines)) / 200 < 190
+
+
+def test_parts_of_the_bench_are_chosen() -> None:
+    """A form is all its formats; a form with a format is that alone; what there is not is refused."""
+    assert len(chosen(())) == 14 * 3
+    assert [(form.name, wire.name) for form, wire in chosen(["let", "plain.json"])] == [
+        ("let", "elements"),
+        ("let", "attributes"),
+        ("plain", "json"),
+        ("let", "json"),
+    ]
+    with pytest.raises(UsageError, match="no form 'plane'") as raised:
+        chosen(["plane"])
+    assert raised.value.hint == "did you mean 'plain'?"
+    with pytest.raises(UsageError, match="has no parts"):
+        run_bench("parse", only=["let"])
+
+
+def test_what_is_short_of_its_goal_is_named(tmp_path: Path) -> None:
+    """Each ratio has its goal; the median of all has one of its own."""
+    bench = FormsBench(None, tmp_path, FormsScale(1, Rounds(0, 1), 1))
+    bench.ratios.update(plain={"json": 1.4, "elements": 4.0}, let={"json": 0.9})
+    bench.thousand.update(plain={"json": 0.59, "elements": 0.6})
+    found = bench.figures()
+    assert found["summary"] == {"ratio_least": 0.9, "ratio_median": 1.4, "thousand_least": 0.59}
+    assert found["short_of_goal"] == {
+        "ratios": {"plain.json": 1.4, "let.json": 0.9},
+        "thousand": {"plain.json": 0.59},
+        "ratio_median": {"all": 1.4},
+    }
+
+
+def test_forms_are_measured(spark: SparkSession, tmp_path: Path) -> None:
+    """Plain Spark finds the same values, and there are ratios and rates of each form that was asked for."""
+    bench = FormsBench(spark, tmp_path, FormsScale(200, Rounds(0, 1), 120, many=10))
+    for form, wire in chosen(["plain.json", "nested_for.attributes"]):
+        bench.compare(form, wire)
+    assert bench.not_in_time == {}
+    assert bench.ratios["plain"]["json"] > 0
+    assert bench.thousand["nested_for"]["attributes"] > 0
+    assert bench.rates["plain"]["json"].keys() == {"one", "spark", "thousand", "one_beside_thousand"}
+    assert bench.answers["plain"]["json"] == pytest.approx(40, abs=20)
+
+
+@pytest.mark.mass
+def test_every_form_finds_in_spark_what_it_finds_here(spark: SparkSession, tmp_path: Path) -> None:
+    """Both sides of each comparison select the same readings and compute the same values."""
+    for form, wire in chosen(()):
+        folder = tmp_path / f"{form.name}.{wire.name}"
+        given = _input(folder, wire, repeated=form.repeated)
+        rows = form.in_spark(wire, spark.read.text(str(folder / "in"))).collect()
+        assert sorted(map(forms._comparable, rows)) == sorted(_values(form.one(wire)["one"], given)), form.name
+
+
+def test_a_comparison_that_takes_too_long_is_broken_off(spark: SparkSession, tmp_path: Path) -> None:
+    """What is not done in its time has no ratio, and stands among those that are not."""
+    bench = FormsBench(spark, tmp_path, FormsScale(300, Rounds(0, 1), 0.0))
+    bench.compare(*chosen(["plain.elements"])[0])
+    assert (bench.ratios, bench.thousand) == ({}, {})
+    assert bench.not_in_time == {"ratios": {"plain": {"elements": 0.0}}, "thousand": {"plain": {"elements": 0.0}}}
