@@ -239,7 +239,8 @@ class Columns:
         """How many values there are, by row and entry."""
         self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
         """By condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
-        self._paths: dict[tuple[int, tuple[Aggregand, ...]], tuple[AggregatedPath, Flags | None]] = {}
+        self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
+        """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
         self._evaluations: dict[int, Evaluation] = {}
 
     @property
@@ -272,7 +273,7 @@ class Columns:
 
     def path(self, path: tuple[Aggregand, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
         """An aggregated path, and where it is unclear; None for nowhere."""
-        key = id(sight), path
+        key = id(sight), id(path)
         if key not in self._paths:
             self._sights[id(sight)] = sight
             tried = [self._decimals_of(each, sight) for each in path if each.column is not None]

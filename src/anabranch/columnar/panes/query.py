@@ -315,8 +315,15 @@ class CompiledMany:
 
 
 def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> CompiledMany:
-    """Compile several windows for a look."""
-    return CompiledMany(tuple(compile_panes(each, root, look) for each in queries))
+    """Compile several windows for a look; what is aggregated alike is one object, which is known by its identity."""
+    known: dict[tuple[Aggregand, ...], tuple[Aggregand, ...]] = {}
+    found: list[CompiledPanes | None] = []
+    for query in queries:
+        each = compile_panes(query, root, look)
+        if each is not None:
+            each = replace(each, paths=tuple(known.setdefault(path, path) for path in each.paths))
+        found.append(each)
+    return CompiledMany(tuple(found))
 
 
 _MOST = 8

@@ -43,6 +43,8 @@ class Sight:
 
     def is_made_for(self, compiled: CompiledPanes) -> bool:
         """Whether a window looks at no text of such a column, and computes nothing with it."""
+        if not self.mapped:
+            return True
         asked = (test for each in compiled.conditions for test in tests(each))
         tested = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
         others: list[Column] = [*tested, *compiled.repeated, *compiled.computed]
