@@ -125,7 +125,14 @@ def form_query(name: str, style: Style) -> str:
         return f"@{field}" if is_attribute(style, field) else field
 
     paths = {field: f"$p/{at(field)}" for field in ("id", "name", "o", "note")}
-    paths |= {"t": f"$p/d/{at('t')}", "u": f"$p/d/{at('u')}", "h": at("h"), "t1": at("t"), "q": at("q"), "sku": at("sku")}
+    paths |= {
+        "t": f"$p/d/{at('t')}",
+        "u": f"$p/d/{at('u')}",
+        "h": at("h"),
+        "t1": at("t"),
+        "q": at("q"),
+        "sku": at("sku"),
+    }
     paths["v"] = "$p/v/@x" if style == "attributes" else "$p/v"
     form = FORMS[name]
     if "{{ {name} }}" in form and paths["name"].startswith("$p/@"):

@@ -242,12 +242,20 @@ class PatternIndex:
 
     def find(self, texts: TextColumn) -> tuple[Places, Places]:
         """The rows and patterns of which the text contains the pattern, each pair once, in the order of rows."""
+        found = self.find_few(texts, len(texts.starts) * self.count)
+        assert found is not None, "there cannot be more"
+        return found
+
+    def find_few(self, texts: TextColumn, most: int) -> tuple[Places, Places] | None:
+        """The same; None where there are more than `most`, and not all of them fit into the room."""
         marked = np.empty(len(texts.starts), np.bool_)
         _mark(self.automaton, texts, marked)
         latest = np.empty(self.count, np.int32)
         rows, numbers = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32)
         count, row = _search(self.automaton, texts, marked, latest, 0, 0, rows, numbers)
         while row < len(texts.starts):
+            if len(rows) > most:
+                return None
             rows, numbers = (np.concatenate([found, np.empty_like(found)]) for found in (rows, numbers))
             count, row = _search(self.automaton, texts, marked, latest, row, count, rows, numbers)
         return rows[:count], numbers[:count]

@@ -338,17 +338,18 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             inside = None if condition is None else with_constants(condition, values)
             return replace(expression, condition=inside, content=with_constants(content, values))
         case ContentOf(fragments):
-            return ContentOf(tuple(_fragment_with(each, values) for each in fragments))
+            return ContentOf(tuple(fragment_with(each, values) for each in fragments))
         case _:
             return expression
 
 
-def _fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fragment:
+def fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fragment:
+    """A fragment with other constants."""
     match fragment:
         case Made(expression):
             return Made(with_constants(expression, values))
         case Around(content, end_tag):
-            return Around(tuple(_fragment_with(each, values) for each in content), end_tag)
+            return Around(tuple(fragment_with(each, values) for each in content), end_tag)
         case _:
             return fragment
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions.scope import NotColumnar
-from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, has_constant
+from anabranch.columnar.expressions.tree import Column, Constant, Made, fragment_with, has_constant
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
 from anabranch.columnar.items.query import CompiledQuery, compile_query, made_in
@@ -21,6 +21,7 @@ from anabranch.columnar.match.arranging import Alike, gathered
 from anabranch.columnar.match.condition import Condition, columns_of, numbers_of
 from anabranch.columnar.match.forms import AFTER, formed, substituted
 from anabranch.columnar.match.index import Matcher
+from anabranch.columnar.match.indexable import indexable
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -133,26 +134,24 @@ def program_of(
 
     `together` conditions are matched by an index, else each by itself.
     """
-    made = [each if isinstance(each, CompiledQuery) else None for each in found]
+    made = [_made(group, query, look) for group, query in zip(queries, found, strict=True)]
     taken = tuple(each(root, look) for each in compiles)
-    everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]
-    if not everything and not taken:
+    if not any(made) and not taken:
         return None
     groups: list[Alike] = []
     single: list[tuple[int, Condition]] = []
     others: list[int] = []
     sets: list[int] = []
-    fragments: list[Sequence[Fragment]] = []
     constants: list[SetConstants | None] = []
-    for group, query in zip(queries, made, strict=True):
+    for group, alike in zip(queries, made, strict=True):
         first = len(sets)
-        if query is None:
+        if alike is None:
             others += range(first, first + len(group.members))
         else:
-            _add(group, first, query.condition, groups, single)
-        fragments.append(query.fragments if query else ())
-        constants.append(_set_constants(group, first, fragments[-1]))
-        sets += [len(fragments) - 1] * len(group.members)
+            alike.add(first, groups, single)
+        sets += [len(constants)] * len(group.members)
+        constants.append(None if alike is None else alike.set_constants(first))
+    fragments = [() if each is None else each.query.fragments for each in made]
     shares = []
     count = len(sets)
     for each in taken:
@@ -161,11 +160,11 @@ def program_of(
         single += enumerate(asked, count)
         sets += [len(fragments)] * len(asked)
         count += len(asked)
-    wanted = _wanted(look, queries, made, taken, [condition for _, condition in single])
+    wanted = _wanted(look, made, taken, [condition for _, condition in single])
     more_groups, apart = gathered(single) if together else ([], single)
     return Program(
         wanted,
-        tuple(made),
+        tuple(None if each is None else each.query for each in made),
         Matcher(count, [*groups, *more_groups], apart, wanted),
         tuple(others),
         np.array(sets, np.int64),
@@ -180,57 +179,89 @@ def program_of(
 
 def _wanted(
     look: Look,
-    queries: Sequence[ItemQueries],
-    made: Sequence[CompiledQuery | None],
+    made: Sequence[_AlikeQueries | None],
     taken: Sequence[Compiled | None],
     conditions: Sequence[Condition],
 ) -> WantedColumns:
     """What is wanted of items: for conditions as they are asked, and for what queries give."""
     columns: set[Column] = set().union(*(each.columns for each in taken if each), *map(columns_of, conditions))
     numbers: set[Column] = set().union(*(each.numbers for each in taken if each), *map(numbers_of, conditions))
-    for group, query in zip(queries, made, strict=True):
-        if query is not None:  # what has marks in it stands among the conditions, with constants in their place
-            columns |= {each for each in query.columns if not has_constant(each, group.marks)}
-            numbers |= {each for each in query.numbers if not has_constant(each, group.marks)}
-    given = dict.fromkeys(fragment for each in made if each for fragment in each.fragments)
+    for each in made:
+        if each is not None:  # what has marks in it stands among the conditions, with constants in their place
+            columns |= {column for column in columns_of(each.condition) if not has_constant(column, each.marks)}
+            numbers |= {column for column in numbers_of(each.condition) if not has_constant(column, each.marks)}
+    given = dict.fromkeys(fragment for each in made if each for fragment in each.query.fragments)
     return WantedColumns.of(look, columns, numbers, given)
 
 
-def _set_constants(group: ItemQueries, first: int, fragments: Sequence[Fragment]) -> SetConstants | None:
-    if not any(has_constant(each, group.marks) for each in fragments):
+@dataclass(frozen=True, slots=True)
+class _AlikeQueries:
+    """Compiled queries of one shape; where all have the same constant, it stands in the place of its mark."""
+
+    query: CompiledQuery
+    condition: Condition
+    """That of the query, as far as possible in tests that an index can find."""
+    marks: tuple[Constant, ...]
+    constants: Sequence[tuple[Constant, ...]]
+    """By query, in the order of the marks."""
+
+    @staticmethod
+    def of(
+        look: Look, query: CompiledQuery, marks: Sequence[Constant], constants: Sequence[tuple[Constant, ...]]
+    ) -> _AlikeQueries:
+        columns = list(zip(*constants, strict=True)) if marks else []
+        common = {mark: each[0] for mark, each in zip(marks, columns, strict=True) if len(set(each)) == 1}
+        if common:
+            fragments = tuple(fragment_with(each, common) for each in query.fragments)
+            query = CompiledQuery(substituted(query.condition, common), fragments)
+        kept = [number for number, mark in enumerate(marks) if mark not in common]
+        rest = [columns[number] for number in kept]
+        left = tuple(marks[number] for number in kept)
+        rows = list(zip(*rest, strict=True)) if rest else [()] * len(constants)
+        return _AlikeQueries(query, indexable(query.condition, look, left), left, rows)
+
+    def set_constants(self, first: int) -> SetConstants | None:
+        """What is needed to compute what they give; `first` is the number of the first query."""
+        if not any(has_constant(each, self.marks) for each in self.query.fragments):
+            return None
+        return SetConstants.of(first, self.marks, self.constants)
+
+    def add(self, first: int, groups: list[Alike], single: list[tuple[int, Condition]]) -> None:
+        """Add the conditions, each with its own constants; `first` is the number of the first query.
+
+        Where constants stand inside of what is computed, each condition has columns of its own.
+        """
+        apart = any(has_constant(column, self.marks) for column in columns_of(self.condition))
+        found = formed(self.condition) if self.marks and not apart else None
+        if found is None:
+            for number, each in enumerate(self.constants, first):
+                single.append((number, substituted(self.condition, dict(zip(self.marks, each, strict=True)))))
+            return
+        form, constants = found
+        places = {mark: number for number, mark in enumerate(self.marks)}
+        columns = [_column(constant, places, self.constants) for constant in constants]
+        numbers = range(first, first + len(self.constants))
+        groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
+
+
+def _made(group: ItemQueries, query: CompiledQuery | NotColumnar, look: Look) -> _AlikeQueries | None:
+    """The queries of a group; None where they are not made for columns."""
+    if isinstance(query, NotColumnar):
         return None
-    return SetConstants.of(first, group.marks, [each.constants for each in group.members])
+    return _AlikeQueries.of(look, query, group.marks, [each.constants for each in group.members])
 
 
-def _add(
-    group: ItemQueries, first: int, condition: Condition, groups: list[Alike], single: list[tuple[int, Condition]]
-) -> None:
-    """Add the conditions of a group, each with its own constants; `first` is the number of the first query.
-
-    Where constants stand inside of what is computed, each condition has columns of its own.
-    """
-    apart = any(has_constant(column, group.marks) for column in columns_of(condition))
-    found = formed(condition) if group.marks and not apart else None
-    if found is None:
-        for number, each in enumerate(group.members, first):
-            single.append((number, substituted(condition, dict(zip(group.marks, each.constants, strict=True)))))
-        return
-    form, constants = found
-    places = {mark: number for number, mark in enumerate(group.marks)}
-    columns = [_column(constant, places, group.members) for constant in constants]
-    numbers = range(first, first + len(group.members))
-    groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
-
-
-def _column(constant: Constant, places: Mapping[Constant, int], members: Sequence[ItemQuery]) -> list[Constant]:
+def _column(
+    constant: Constant, places: Mapping[Constant, int], constants: Sequence[tuple[Constant, ...]]
+) -> list[Constant]:
     """What each query has for one constant of the form."""
     if constant in places:
         place = places[constant]
-        return [each.constants[place] for each in members]
+        return [each[place] for each in constants]
     if isinstance(constant, float) and -constant in places:
         place = places[-constant]
-        return [-float(each.constants[place]) for each in members]
+        return [-float(each[place]) for each in constants]
     if isinstance(constant, bytes) and constant.endswith(AFTER):
-        prefixes = _column(constant.removesuffix(AFTER), places, members)
+        prefixes = _column(constant.removesuffix(AFTER), places, constants)
         return [each + AFTER for each in prefixes if isinstance(each, bytes)]
-    return [constant] * len(members)
+    return [constant] * len(constants)

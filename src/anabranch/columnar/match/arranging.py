@@ -13,13 +13,15 @@ Where clauses are few, each is a *bit*, and each rank of each axis has a row of 
 rank fulfils as far as the axis goes.
 What an entry fulfils is then what all its rows have in common, without a look at any single condition that it does not.
 Rows get longer with the clauses, so this is for some hundreds.
+
+A clause that asks for a *key* (`keys.py`) is listed under it instead, unless a grid finds it with less work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import accumulate, chain, product
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,8 @@ from anabranch.columnar.expressions.tree import Constant
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.forms import Fixed, Form, Missing, Ranking, Test, TestAxis, formed, ranking_of
-from anabranch.columnar.match.kernels import Bits, Cells, fill_cells
+from anabranch.columnar.match.kernels import Bits, Cells, KeyLists, fill_cells
+from anabranch.columnar.match.keys import KEYED, KeyIndex, key_index
 from anabranch.columnar.scan.kernels import Indices, Places
 from anabranch.columnar.scan.wanted import WantedColumns
 
@@ -66,6 +69,11 @@ class Grids:
         chosen = [spans[axis] if axis >= 0 else (nothing, nothing) for axis in key]
         rest = -1 if is_box and len(spans) == len(narrow) else clause
         self._grids.setdefault(key, []).append(_Block(conditions, rest, (*chosen[0], *chosen[1])))
+
+    def share(self, spans: Mapping[int, tuple[Places, Places]]) -> float:
+        """Which part of all entries is taken to meet such a clause in its grid."""
+        widths = sorted(self._width(axis, *spans[axis]) for axis in spans)
+        return float(np.prod(widths[:2]))
 
     def _width(self, axis: int, lows: Places, highs: Places) -> float:
         """Which part of an axis a clause has of it, for one in the middle."""
@@ -230,7 +238,24 @@ def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], 
     return [Alike(form, *each) for form, each in alike.items()], others
 
 
-def rankings_of(groups: Sequence[Alike], wanted: WantedColumns) -> dict[TestAxis, Ranking]:
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What conditions look at, numbered through: axes with ranks, then axes with keys."""
+
+    rankings: Mapping[TestAxis, Ranking]
+    keys: Mapping[TestAxis, KeyIndex]
+
+    @property
+    def numbers(self) -> dict[TestAxis, int]:
+        return {axis: number for number, axis in enumerate((*self.rankings, *self.keys))}
+
+    @property
+    def first_keys(self) -> list[int]:
+        """By axis with keys: the number of its first; and the number of them all."""
+        return [*accumulate((each.count for each in self.keys.values()), initial=0)]
+
+
+def axes_of(groups: Sequence[Alike], wanted: WantedColumns) -> Axes:
     """All constants, by the axis they are compared with."""
     found: dict[TestAxis, set[Constant]] = {}
     for group in groups:
@@ -240,15 +265,20 @@ def rankings_of(groups: Sequence[Alike], wanted: WantedColumns) -> dict[TestAxis
                     found.setdefault(test.axis, set()).update(each[test.constant] for each in group.constants)
                 elif isinstance(test, Missing):
                     found.setdefault(test.axis, set())
-    return {axis: ranking_of(axis, wanted.rows[axis.column], found[axis]) for axis in found}
+    return Axes(
+        {axis: ranking_of(axis, wanted, found[axis]) for axis in found if axis.kind not in KEYED},
+        {axis: key_index(axis, wanted, found[axis]) for axis in found if axis.kind in KEYED},
+    )
 
 
 class Arranged:
     """Conditions as the kernel takes them; within a form they differ in `lows` and `highs` only."""
 
-    def __init__(self, rankings: Mapping[TestAxis, Ranking], groups: Sequence[Alike]) -> None:
-        self._rankings = list(rankings.values())
-        self._axes = {axis: number for number, axis in enumerate(rankings)}
+    def __init__(self, axes: Axes, groups: Sequence[Alike]) -> None:
+        self._rankings = list(axes.rankings.values())
+        self._keys = list(axes.keys.values())
+        self._first_keys = axes.first_keys
+        self._axes = axes.numbers
         self._stage_bounds, self._clause_bounds, self._test_bounds = [0], [0], [0]
         self._tests: list[int] = []
         self._test_axes: list[int] = []
@@ -256,11 +286,13 @@ class Arranged:
         self._first_tests: list[int] = []
         self._lows: list[Places] = []
         self._highs: list[Places] = []
-        sizes = [each.size for each in self._rankings]
-        self._grids, self._bits = Grids(sizes), ClauseBits(sizes)
+        sizes = [*(each.size for each in self._rankings), *(1 for _ in self._keys)]
+        self._grids, self._bits, self._lists = Grids(sizes), ClauseBits(sizes), _Lists(self._first_keys[-1])
+        self._asks_keys = False
+        """Whether a clause asks for keys and is not found by one."""
         forms: list[int] = []
         bases: list[Indices] = []
-        users: list[list[Indices]] = [[] for _ in rankings]
+        users: list[list[Indices]] = [[] for _ in self._axes]
         settled: list[Indices] = []
         first = size = 0
         whole: list[tuple[int, int, list[list[tuple[int, ...]]]]] = []
@@ -295,7 +327,9 @@ class Arranged:
             np.cumsum([0, *(sum(map(len, each)) for each in users)]),
             _joined([*chain.from_iterable(users)], np.int64),
             _joined(settled, np.int64),
+            np.arange(len(self._axes)) >= len(self._rankings),
         )
+        self.lists = self._lists.arrays()
         self.places = self._bits.arrays() if self.are_few else self._grids.arrays()
 
     def _form(self, group: Alike) -> list[list[tuple[int, ...]]]:
@@ -330,6 +364,8 @@ class Arranged:
         count = len(group.numbers)
         if not isinstance(axis, TestAxis):
             return [(np.zeros(count, np.int32), np.full(count, _EDGE, np.int32), False)]
+        if axis.kind in KEYED:
+            return [self._key_test(self._axes[axis], test, group) for test in tests if isinstance(test, Test)]
         ranking = self._rankings[self._axes[axis]]
         nothing = ranking.size - 1
         low, high = np.zeros(count, np.int32), np.full(count, nothing, np.int32)
@@ -352,8 +388,15 @@ class Arranged:
         found.insert(0, (low, high, False))
         return found
 
+    def _key_test(self, axis: int, test: Test, group: Alike) -> tuple[Places, Places, bool]:
+        """A test for a key, which stands for low and high."""
+        number = axis - len(self._rankings)
+        keys = self._keys[number].places([each[test.constant] for each in group.constants])
+        keys = keys + np.int32(self._first_keys[number])
+        return keys, keys, test.operator == "!="
+
     def _index(self, number: int, first: int, count: int, tests: list[int]) -> None:
-        """Put one clause of a form, all stages together, into the grid where it is narrowest."""
+        """Put one clause of a form, all stages together, into the grid where it is narrowest, or under its key."""
         begin = self._first_tests[number]
         if any(self._test_axes[begin + test] == kernels.NEVER for test in tests):
             return
@@ -362,7 +405,9 @@ class Arranged:
         self._tests += tests
         self._test_bounds.append(len(self._tests))
         spans: dict[int, tuple[Places, Places]] = {}
-        for test in tests:
+        keyed = [test for test in tests if self._test_axes[begin + test] >= len(self._rankings)]
+        ranked = [test for test in tests if test not in keyed]
+        for test in ranked:
             axis = self._test_axes[begin + test]
             if not self._negated[begin + test]:
                 last = self._rankings[axis].size - 1
@@ -371,15 +416,44 @@ class Arranged:
                     low, high = np.maximum(spans[axis][0], low), np.minimum(spans[axis][1], high)
                 spans[axis] = low, high
         conditions = first + np.arange(count, dtype=np.int32)
-        self._grids.add(conditions, clause, spans, is_box=not any(self._negated[begin + test] for test in tests))
+        shares = {test: self._share(begin + test) for test in keyed if not self._negated[begin + test]}
+        key = min(shares, key=shares.__getitem__, default=None)
+        if key is not None and shares[key] <= self._grids.share(spans):
+            self._lists.add(self._lows[number][:, key], conditions, -1 if len(tests) == 1 else clause)
+            return
+        self._asks_keys = self._asks_keys or bool(keyed)
+        is_box = not keyed and not any(self._negated[begin + test] for test in tests)
+        self._grids.add(conditions, clause, spans, is_box=is_box)
         lows, highs = self._lows[number], self._highs[number]
-        asked = [(self._test_axes[begin + test], test, self._negated[begin + test]) for test in tests]
+        asked = [(self._test_axes[begin + test], test, self._negated[begin + test]) for test in ranked]
         self._bits.add(conditions, [RankSpan(axis, lows[:, at], highs[:, at], negated) for axis, at, negated in asked])
+
+    def _share(self, test: int) -> float:
+        return self._keys[self._test_axes[test] - len(self._rankings)].share
 
     @property
     def are_few(self) -> bool:
-        """Whether clauses are bits, and not in grids."""
-        return self._bits.count <= MOST
+        """Whether clauses are bits, and not in grids; keys are no bits."""
+        return self._bits.count <= MOST and not self._asks_keys
+
+
+class _Lists:
+    """Clauses listed by the key that they ask for, of which the number is given."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._blocks: list[tuple[Places, Places, Places]] = []
+
+    def add(self, keys: Places, conditions: Places, clause: int) -> None:
+        """Add one clause of some conditions; `clause` is what else they ask, -1 for nothing."""
+        self._blocks.append((keys, conditions, np.full(len(keys), clause, np.int32)))
+
+    def arrays(self) -> KeyLists:
+        """As the kernels take them."""
+        keys, conditions, clauses = (_joined([block[part] for block in self._blocks], np.int32) for part in range(3))
+        order = np.argsort(keys, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=self._count))])
+        return KeyLists(bounds, conditions[order], clauses[order])
 
 
 def _by_axis(clause: Sequence[Test | Missing | Fixed]) -> list[tuple[TestAxis | int, list[Test | Missing]]]:

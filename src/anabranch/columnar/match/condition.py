@@ -17,11 +17,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.expressions.tree import Column, Constant
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Indices, Numbers
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import And, Operator, Tree, fold, leaves
 
@@ -61,8 +63,34 @@ class PresenceTest:
     column: Column
 
 
-ItemTest: TypeAlias = Settled | NumberTest | TextTest | PresenceTest
-ColumnTest: TypeAlias = NumberTest | TextTest | PresenceTest
+@dataclass(frozen=True, slots=True)
+class PatternTest:
+    """Whether the text of a column contains another; what is absent is an empty text, as `contains` takes it."""
+
+    column: Column
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SumTest:
+    """The number in a column against the sum of that in another and a literal, in doubles."""
+
+    column: Column
+    operator: Operator
+    addend: Column
+    number: float
+
+
+@dataclass(frozen=True, slots=True)
+class RowTest:
+    """Whether a row of a repeated part has a value: a number of few enough digits, or a text."""
+
+    column: PartColumn
+    value: Constant
+
+
+ColumnTest: TypeAlias = NumberTest | TextTest | PresenceTest | PatternTest | SumTest | RowTest
+ItemTest: TypeAlias = Settled | ColumnTest
 Condition: TypeAlias = tuple[Tree[ItemTest], ...]
 """Trees that must all hold, one after the other: none is looked at where one before it is unclear, whose error its own
 would hide."""
@@ -77,12 +105,26 @@ def tests(condition: Condition) -> list[ColumnTest]:
 
 def columns_of(condition: Condition) -> set[Column]:
     """The columns that a condition looks at."""
-    return {each.column for each in tests(condition)}
+    return {column for each in tests(condition) for column in _columns(each)}
 
 
 def numbers_of(condition: Condition) -> set[Column]:
     """Those of them whose numbers it looks at."""
-    return {each.column for each in tests(condition) if isinstance(each, NumberTest)}
+    return {column for each in tests(condition) if _is_number_test(each) for column in _columns(each)}
+
+
+def _columns(test: ColumnTest) -> tuple[Column, ...]:
+    return (test.column, test.addend) if isinstance(test, SumTest) else (test.column,)
+
+
+def _is_number_test(test: ColumnTest) -> bool:
+    match test:
+        case NumberTest() | SumTest():
+            return True
+        case RowTest(_, value):
+            return isinstance(value, float)
+        case _:
+            return False
 
 
 def judge(condition: Condition, shredded: Shredded) -> Verdicts:
@@ -114,6 +156,12 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
                 found: Verdicts = (starts >= 0).view(np.uint8) * np.uint8(YES)
                 found[starts == kernels.UNCLEAR] = UNCLEAR
                 return found
+            case PatternTest():
+                return _pattern_verdicts(leaf, shredded)
+            case SumTest():
+                return _sum_verdicts(leaf, shredded)
+            case RowTest():
+                return _row_verdicts(leaf, shredded)
 
     def then(before: Verdicts, behind: Verdicts) -> Verdicts:
         return np.where(before == UNCLEAR, before, np.minimum(before, behind))
@@ -165,4 +213,42 @@ def _verdicts(
 ) -> Verdicts:
     found: Verdicts = OPERATORS[operator](left, right).view(np.uint8) * np.uint8(YES)
     found[unknown] = np.where(starts[unknown] == kernels.ABSENT, np.uint8(NO), np.uint8(UNCLEAR))
+    return found
+
+
+def _pattern_verdicts(test: PatternTest, shredded: Shredded) -> Verdicts:
+    row = shredded.row(test.column)
+    starts, ends = shredded.starts[row], shredded.ends[row]
+    there = TextColumn(shredded.data, np.maximum(starts, 0), np.maximum(ends, 0))
+    found: Verdicts = texts.contains(there, TextColumn.of(test.text)).view(np.uint8) * np.uint8(YES)
+    found[starts == kernels.UNCLEAR] = UNCLEAR
+    return found
+
+
+def _sum_verdicts(test: SumTest, shredded: Shredded) -> Verdicts:
+    rows = shredded.row(test.column), shredded.row(test.addend)
+    (values, others), (starts, more) = ([each[row] for row in rows] for each in (shredded.values, shredded.starts))
+    found: Verdicts = OPERATORS[test.operator](values, others + test.number).view(np.uint8) * np.uint8(YES)
+    nothing, unread = np.isnan(values), np.isnan(others)
+    found[nothing | unread] = NO
+    found[(nothing & (starts != kernels.ABSENT)) | (unread & (more != kernels.ABSENT))] = UNCLEAR
+    return found
+
+
+def _row_verdicts(test: RowTest, shredded: Shredded) -> Verdicts:
+    assert shredded.wanted is not None, "only what was shredded has repeated parts"
+    count = len(shredded.fits)
+    frame = shredded.frame(shredded.wanted.look.frames[test.column])
+    rows, owners = frame.rows_in(shredded.first + np.arange(count))
+    row = shredded.row(test.column)
+    starts = frame.starts[row][rows]
+    if isinstance(test.value, bytes):
+        order = np.empty(len(rows), np.int8)
+        kernels.compare(shredded.data, starts, frame.ends[row][rows], np.frombuffer(test.value, np.uint8), order)
+        verdicts = _verdicts("=", order, 0, starts < 0, starts)
+    else:
+        values = frame.values[row][rows]
+        verdicts = _verdicts("=", values, test.value, np.isnan(values), starts)
+    found = np.where(shredded.fits, np.uint8(NO), np.uint8(UNCLEAR))
+    np.maximum.at(found, owners, verdicts)
     return found

@@ -35,24 +35,36 @@ from anabranch.columnar.match.condition import (
     Condition,
     ItemTest,
     NumberTest,
+    PatternTest,
     PresenceTest,
+    RowTest,
     Settled,
+    SumTest,
     TextTest,
     long_numbers,
 )
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.logic import OPPOSITE, And, Not, Operator, Or, Tree, mapped
 
 MOST_CLAUSES = 64
 
 
 class AxisKind(Enum):
-    """What is looked at in a column: its number, its text, or whether there is anything."""
+    """What is looked at in a column."""
 
     NUMBER = "number"
     TEXT = "text"
     PRESENCE = "presence"
+    """Whether there is anything."""
+    PATTERN = "pattern"
+    """Which of some patterns its text contains."""
+    SUM = "sum"
+    """Its number, against the sums of another and constants."""
+    ROW_NUMBER = "row number"
+    ROW_TEXT = "row text"
+    """Which of some values the rows of a repeated part have."""
 
 
 class TestAxis(NamedTuple):
@@ -60,6 +72,7 @@ class TestAxis(NamedTuple):
 
     column: Column
     kind: AxisKind
+    addend: Column | None = None
 
 
 class Test(NamedTuple):
@@ -125,14 +138,17 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
     def test(leaf: ItemTest) -> Tree[ItemTest]:
         match leaf:
             case NumberTest(column, operator, constant):
-                turned = -1.0 if constant not in values and -constant in values else 1.0
-                return NumberTest(
-                    _column_with(column, values),
-                    operator,
-                    turned * float(values.get(turned * constant, turned * constant)),
-                )
+                return NumberTest(_column_with(column, values), operator, _number_with(constant, values))
+            case SumTest(column, operator, addend, constant):
+                columns = _column_with(column, values), _column_with(addend, values)
+                return SumTest(columns[0], operator, columns[1], _number_with(constant, values))
             case TextTest(column, operator, constant):
                 return TextTest(_column_with(column, values), operator, _text_with(constant, values))
+            case PatternTest(column, constant):
+                return PatternTest(_column_with(column, values), _text_with(constant, values))
+            case RowTest(column, value):
+                found = _text_with(value, values) if isinstance(value, bytes) else _number_with(value, values)
+                return RowTest(column, found)
             case PresenceTest() | Settled():
                 return leaf
 
@@ -141,6 +157,12 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
 
 def _column_with(column: Column, values: Mapping[Constant, Constant]) -> Column:
     return column if isinstance(column, int) else with_constants(column, values)
+
+
+def _number_with(number: float, values: Mapping[Constant, Constant]) -> float:
+    """A number for another, perhaps with the other sign."""
+    turned = -1.0 if number not in values and -number in values else 1.0
+    return turned * float(values.get(turned * number, turned * number))
 
 
 def _text_with(text: bytes, values: Mapping[Constant, Constant]) -> bytes:
@@ -173,6 +195,17 @@ def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool =
             if not negated:
                 return ((Test(axis, operator, len(constants) - 1),),)
             return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
+        case SumTest(column, operator, addend, constant):
+            constants.append(constant)
+            axis = TestAxis(column, AxisKind.SUM, addend)
+            if not negated:
+                return ((Test(axis, operator, len(constants) - 1),),)
+            return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
+        case PatternTest(column, constant) | RowTest(column, constant):
+            constants.append(constant)
+            kind = AxisKind.ROW_TEXT if isinstance(constant, bytes) else AxisKind.ROW_NUMBER
+            axis = TestAxis(column, AxisKind.PATTERN if isinstance(tree, PatternTest) else kind)
+            return ((Test(axis, "!=" if negated else "=", len(constants) - 1),),)
         case PresenceTest(column):
             axis = TestAxis(column, AxisKind.PRESENCE)
             if negated:
@@ -222,15 +255,21 @@ class Ranking(Protocol):
         """Set the ranks of all entries."""
 
 
-def ranking_of(axis: TestAxis, row: int, constants: Iterable[Constant]) -> Ranking:
-    """The ranking of an axis, whose column is in this row."""
+def ranking_of(axis: TestAxis, wanted: WantedColumns, constants: Iterable[Constant]) -> Ranking:
+    """The ranking of an axis."""
+    row = wanted.rows[axis.column]
     match axis.kind:
+        case AxisKind.SUM:
+            assert axis.addend is not None, "a sum has two columns"
+            return _Sums(row, wanted.rows[axis.addend], sorted({float(each) for each in constants}))
         case AxisKind.TEXT:
-            return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
+            return TextRanking(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
         case AxisKind.NUMBER:
             return NumberRanking(row, sorted({float(each) for each in constants}))
         case AxisKind.PRESENCE:
             return _Presence(row)
+        case _:
+            raise AssertionError("such an axis has keys")
 
 
 class _Presence:
@@ -275,7 +314,25 @@ class NumberRanking:
             ranks[entries[known]] = 2 * places[known]
 
 
-class _Texts:
+class _Sums:
+    """The numbers that are added to those in one row, and that in another is compared with their sums."""
+
+    def __init__(self, row: int, addend: int, constants: Sequence[float]) -> None:
+        self.size = 2 * len(constants) + 2
+        self._rows = row, addend
+        self._constants = np.array(constants)
+
+    def places(self, given: Sequence[Constant]) -> Places:
+        return np.searchsorted(self._constants, np.array(given, np.float64)).astype(np.int32)
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        (values, starts), (addends, others) = ((shredded.values[row], shredded.starts[row]) for row in self._rows)
+        kernels.rank_sums(values, starts, addends, others, self.size - 1, self._constants, ranks)
+
+
+class TextRanking:
+    """The texts that the column in a row is compared with."""
+
     def __init__(self, row: int, constants: Sequence[bytes]) -> None:
         self.size = 2 * len(constants) + 2
         self._row = row

@@ -7,6 +7,8 @@ Its cost follows the items and their matches, hardly the number of conditions:
 * each clause of a condition lies in the cells of a *grid* that it touches, over the one or two axes on which it is
   narrowest, so an entry is only tried with the clauses of its cell; where conditions are few, clauses are bits
   (`arranging.py`);
+* a clause that asks for a key, such as a pattern in a text, is listed under it, and an entry is only tried with the
+  clauses of the keys that it has (`keys.py`);
 * conditions of one form (`forms.py`) are arranged together, and differ in numbers only.
 
 What is unclear for a value that is not known concerns only the conditions that look at it; they are judged in three
@@ -24,10 +26,11 @@ from itertools import chain
 import numpy as np
 
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.arranging import Alike, Arranged, rankings_of
+from anabranch.columnar.match.arranging import Alike, Arranged, axes_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, judge, tests
 from anabranch.columnar.match.forms import NumberRanking
-from anabranch.columnar.match.kernels import OPEN, TAKEN, Pairs
+from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
+from anabranch.columnar.match.keys import entry_keys
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -90,9 +93,11 @@ class Matcher:
         self._count = count
         self._others = others
         self._wanted = wanted
-        rankings = rankings_of(groups, wanted)
-        self._rankings = list(rankings.values())
-        self._laid = Arranged(rankings, groups)
+        axes = axes_of(groups, wanted)
+        self._rankings = list(axes.rankings.values())
+        self._keys = list(axes.keys.values())
+        self._first_keys = axes.first_keys
+        self._laid = Arranged(axes, groups)
         numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int64)
         self._numbers = numbers
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
@@ -138,21 +143,29 @@ class Matcher:
     def _has_formed(self, shredded: Shredded) -> bool:
         """Find the pairs of conditions that have a form; False if they are too many for one batch."""
         most = _MOST_PAIRS if len(shredded.fits) > 1 else _EDGE
-        ranks = np.empty((len(self._rankings), len(shredded.fits)), np.int32)
+        entries = len(shredded.fits)
+        ranks = np.empty((len(self._rankings) + len(self._keys), entries), np.int32)
         for row, ranking in enumerate(self._rankings):
             ranking.rank(shredded, ranks[row])
-        while not self._found(shredded, ranks):
+        keys = []
+        for row, index in enumerate(self._keys, len(self._rankings)):
+            found = index.find(shredded, ranks[row])
+            if found is None:
+                return False
+            keys.append(found)
+        held = entry_keys(entries, self._first_keys[-1], keys, self._first_keys[:-1])
+        while not self._found(shredded, ranks, held):
             room = self._pairs.entries.shape[1]
             if room >= most:
                 return False
             self._pairs = _room(len(self._numbers), 2 * room)
         return True
 
-    def _found(self, shredded: Shredded, ranks: Places) -> bool:
+    def _found(self, shredded: Shredded, ranks: Places, held: EntryKeys) -> bool:
         """Find the pairs; whether there was room for them."""
         self._pairs.seen.fill(-1)
         self._pairs.counts.fill(0)
-        given = shredded.fits, ranks, self._laid.conditions
+        given = shredded.fits, ranks, self._laid.conditions, held, self._laid.lists
         match self._laid.places:
             case kernels.Bits() as bits:
                 return kernels.match_few(*given, bits, self._pairs)

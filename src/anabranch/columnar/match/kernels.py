@@ -80,6 +80,8 @@ class Conditions(NamedTuple):
     """By axis: the conditions that look at it."""
     settled: Indices
     """The conditions in which the template has a say."""
+    keyed: Flags
+    """By axis: whether entries have keys there (`keys.py`); a test's low is the key it asks for."""
 
 
 class Cells(NamedTuple):
@@ -112,6 +114,26 @@ class Bits(NamedTuple):
     untested: NDArray[np.uint64]
 
 
+class KeyLists(NamedTuple):
+    """The clauses that are found by a key, which stand between two bounds for each key.
+
+    Each has its condition, and what else there is to test, -1 for nothing.
+    """
+
+    bounds: Indices
+    conditions: Places
+    clauses: Places
+
+
+class EntryKeys(NamedTuple):
+    """The keys of each entry, between two bounds."""
+
+    bounds: Indices
+    keys: Places
+    latest: Indices
+    """By key: the last entry that was found to have it, among those that were looked at."""
+
+
 class Pairs(NamedTuple):
     """Room for pairs of a condition and an entry, in the order of entries: those taken, and those left open."""
 
@@ -127,7 +149,18 @@ OPEN, TAKEN = 0, 1
 
 
 @compiled
-def _verdict(condition: int, entry: int, fits: bool, ranks: Places, laid: Conditions) -> int:
+def _is_inside(entry: int, axis: int, at: int, ranks: Places, latest: Indices, laid: Conditions) -> int:
+    """Whether the rank of an entry on an axis lies between a low and a high, or whether it has the key."""
+    rank = ranks[axis, entry]
+    if laid.keyed[axis]:
+        return YES if latest[laid.lows[at]] == entry else NO if rank >= 0 else UNCLEAR
+    if rank < 0:
+        return UNCLEAR
+    return YES if laid.lows[at] <= rank <= laid.highs[at] else NO
+
+
+@compiled
+def _verdict(condition: int, entry: int, fits: bool, ranks: Places, latest: Indices, laid: Conditions) -> int:
     """What one condition makes of one entry, stage by stage."""
     form = laid.forms[condition]
     first_test = laid.first_tests[form]
@@ -138,14 +171,12 @@ def _verdict(condition: int, entry: int, fits: bool, ranks: Places, laid: Condit
             for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
                 test = laid.tests[place]
                 axis = laid.axes[first_test + test]
+                at = laid.bases[condition] + test
                 if axis < 0:
                     holds = (YES if axis == ALWAYS else NO) if fits else UNCLEAR
-                elif ranks[axis, entry] < 0:
-                    holds = UNCLEAR
                 else:
-                    at = laid.bases[condition] + test
-                    inside = laid.lows[at] <= ranks[axis, entry] <= laid.highs[at]
-                    holds = YES if inside != laid.negated[first_test + test] else NO
+                    inside = _is_inside(entry, axis, at, ranks, latest, laid)
+                    holds = inside if inside == UNCLEAR or not laid.negated[first_test + test] else YES - inside
                 all_of = min(all_of, holds)
             found = max(found, all_of)
         if found != YES:
@@ -174,7 +205,7 @@ def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
 
 
 @compiled
-def _judge_unknown(entry: int, fit: bool, ranks: Places, laid: Conditions, pairs: Pairs) -> bool:
+def _judge_unknown(entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs) -> bool:
     """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
     for axis in range(len(ranks) + 1):
         if axis < len(ranks):
@@ -188,18 +219,63 @@ def _judge_unknown(entry: int, fit: bool, ranks: Places, laid: Conditions, pairs
             if pairs.seen[condition] == entry:
                 continue
             pairs.seen[condition] = entry
-            outcome = _verdict(condition, entry, fit, ranks, laid)
+            outcome = _verdict(condition, entry, fit, ranks, latest, laid)
             if outcome != NO and not _note(pairs, condition, entry, TAKEN if outcome == YES and fit else OPEN):
                 return False
     return True
 
 
 @compiled
-def match(fits: Flags, ranks: Places, laid: Conditions, cells: Cells, pairs: Pairs) -> bool:
+def _take(
+    condition: int, clause: int, entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs
+) -> bool:
+    """Note a condition whose clause holds if what else it asks does, -1 for nothing; whether there was room."""
+    if pairs.seen[condition] == entry:
+        return True
+    if clause >= 0 and not _holds(condition, clause, entry, ranks, latest, laid):
+        return True
+    pairs.seen[condition] = entry
+    return _note(pairs, condition, entry, TAKEN if fit else OPEN)
+
+
+@compiled
+def _holds(condition: int, clause: int, entry: int, ranks: Places, latest: Indices, laid: Conditions) -> bool:
+    """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
+    first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
+    for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
+        test = laid.tests[place]
+        inside = _is_inside(entry, laid.axes[first_test + test], base + test, ranks, latest, laid)
+        if inside != (NO if laid.negated[first_test + test] else YES):
+            return False
+    return True
+
+
+@compiled
+def _match_keys(
+    entry: int, fit: bool, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, pairs: Pairs
+) -> bool:
+    """The pairs of an entry that are clear by what is not known of it, and by its keys; whether there was room."""
+    for at in range(found.bounds[entry], found.bounds[entry + 1]):
+        found.latest[found.keys[at]] = entry
+    if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, found.latest, laid, pairs):
+        return False
+    for at in range(found.bounds[entry], found.bounds[entry + 1]):
+        key = found.keys[at]
+        for place in range(lists.bounds[key], lists.bounds[key + 1]):
+            asked = lists.conditions[place], lists.clauses[place]
+            if not _take(asked[0], asked[1], entry, fit, ranks, found.latest, laid, pairs):
+                return False
+    return True
+
+
+@compiled
+def match(
+    fits: Flags, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, cells: Cells, pairs: Pairs
+) -> bool:
     """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+        if not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for grid in range(len(cells.axes)):
             one, two = cells.axes[grid]
@@ -213,36 +289,20 @@ def match(fits: Flags, ranks: Places, laid: Conditions, cells: Cells, pairs: Pai
                 low, high, more_low, more_high = cells.spans[place]
                 if first < low or first > high or second < more_low or second > more_high:
                     continue
-                condition, clause = cells.conditions[place], cells.clauses[place]
-                if pairs.seen[condition] == entry:
-                    continue
-                if clause >= 0 and not _holds(condition, clause, entry, ranks, laid):
-                    continue
-                pairs.seen[condition] = entry
-                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                asked = cells.conditions[place], cells.clauses[place]
+                if not _take(asked[0], asked[1], entry, fit, ranks, found.latest, laid, pairs):
                     return False
     return True
 
 
 @compiled
-def _holds(condition: int, clause: int, entry: int, ranks: Places, laid: Conditions) -> bool:
-    """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
-    first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
-    for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
-        test = laid.tests[place]
-        rank = ranks[laid.axes[first_test + test], entry]
-        inside = laid.lows[base + test] <= rank <= laid.highs[base + test]
-        if rank < 0 or inside == laid.negated[first_test + test]:
-            return False
-    return True
-
-
-@compiled
-def match_few(fits: Flags, ranks: Places, laid: Conditions, bits: Bits, pairs: Pairs) -> bool:
+def match_few(
+    fits: Flags, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, bits: Bits, pairs: Pairs
+) -> bool:
     """The same as `match`, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+        if not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for word in range(bits.untested.shape[1]):
             left = _ALL_BITS
@@ -253,10 +313,7 @@ def match_few(fits: Flags, ranks: Places, laid: Conditions, bits: Bits, pairs: P
                 lowest = left & (~left + _ONE_BIT)
                 left ^= lowest
                 condition = bits.conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
-                if condition < 0 or pairs.seen[condition] == entry:
-                    continue
-                pairs.seen[condition] = entry
-                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                if condition >= 0 and not _take(condition, -1, entry, fit, ranks, found.latest, laid, pairs):
                     return False
     return True
 
@@ -309,6 +366,42 @@ def rank_numbers(
             else:
                 high = middle
         ranks[entry] = 2 * low + (1 if low < len(constants) and constants[low] == value else 0)
+
+
+@compiled
+def rank_sums(
+    values: Numbers,
+    starts: Places,
+    addends: Numbers,
+    addend_starts: Places,
+    missing: int,
+    constants: Numbers,
+    ranks: Places,
+) -> None:
+    """Where numbers stand among the sums of others and constants, `missing` where there is none.
+
+    A sum that is rounded never falls while the constant rises, so the sums are searched as the constants would be.
+    Where several constants give the same sum, which the number is, there is no one rank; then it is not known.
+    """
+    for entry in range(len(values)):
+        value, addend = values[entry], addends[entry]
+        if value != value or addend != addend:
+            known = value == value or starts[entry] == ABSENT
+            known = known and (addend == addend or addend_starts[entry] == ABSENT)
+            ranks[entry] = missing if known else UNKNOWN
+            continue
+        low, high = 0, len(constants)
+        while low < high:
+            middle = (low + high) >> 1
+            if addend + constants[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        is_sum = low < len(constants) and addend + constants[low] == value
+        if is_sum and low + 1 < len(constants) and addend + constants[low + 1] == value:
+            ranks[entry] = UNKNOWN
+        else:
+            ranks[entry] = 2 * low + (1 if is_sum else 0)
 
 
 @compiled
