@@ -15,6 +15,7 @@ from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
@@ -24,7 +25,6 @@ from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
-from anabranch.errors import BadItem
 from anabranch.language import check, parse
 from anabranch.law import Answer, evaluate
 from anabranch.law.inputs import stream_input
@@ -33,8 +33,9 @@ from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter
-from anabranch.stream.reading.parse import parse_item, parse_root
-from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.tree import Element
 from branch.feeding import good
 
 FILE = "f"
@@ -77,6 +78,8 @@ class Stream:
     time: str | None = None
     late: bool = False
     limits: Limits = field(default_factory=Limits)
+    form: Format = "lines"
+    """Records of JSON are items `<i>`."""
 
     def __post_init__(self) -> None:
         lines = [Cut(0, len(item), item.encode()) for item in self.items]
@@ -87,7 +90,7 @@ class Stream:
         return "".join(f"{item}\n" for item in self.items).encode()
 
     def reader(self) -> ElementReader:
-        return ElementReader("s", "lines", self.limits, parse_root(b"<r>"))
+        return ElementReader("s", self.form, self.limits, parse_root(b"<r>"), item="i")
 
     @property
     def path(self) -> Path | None:
@@ -191,7 +194,8 @@ class Stream:
         counter = PaneCounter(
             members, lambda member, letter: found[member].bury(letter), file=FILE, largest=lambda _: largest
         )
-        look = Look.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
+        learned = ((each.encode(), tree) for each in self.items[:20] if (tree := self._tree(each)))
+        look = Look.learn(learned, is_json=self.form == "json")
         compiled = None if look is None else compile_many([each.query for each in members], "r", look)
         wanted = matcher = None
         if compiled is not None and look is not None:
@@ -206,6 +210,10 @@ class Stream:
         for shredded in shredder.finish():
             self._take(counter, None, shredded, None, reader, found)
         return CountedRange.from_bytes(counter.result().to_bytes())
+
+    def _tree(self, item: str) -> Element | None:
+        (element,) = self.reader().elements([Cut(0, len(item), item.encode())], FILE)
+        return element.tree if isinstance(element, Item) else None
 
     def _member(self, plans: Sequence[PanePlan]) -> Member:
         query, law = relaxed([each.query for each in plans]), PaneLaw(plans[0], parse_root(b"<r>"), self.path)
@@ -222,6 +230,7 @@ class Stream:
         found: Sequence[Found],
     ) -> None:
         known = shredded.fits | guided.fill(shredded, self.limits)
+        shredded = with_computed(shredded)
         matches = matcher.match(shredded) if matcher else NO_MATCHES
         assert matches is not None
         for entry in map(int, np.flatnonzero(counter.judge(compiled, shredded, known, matches))):
@@ -234,13 +243,6 @@ class Stream:
                 assert isinstance(element, Item | Punctuation)
                 counter.show(entry, element)
         counter.take()
-
-
-def _tree(item: str):  # type: ignore[no-untyped-def]
-    try:
-        return parse_item(item.encode(), Limits())
-    except BadItem:
-        return None
 
 
 def cut(items: Sequence[str], random: Random) -> list[tuple[int, bytes]]:

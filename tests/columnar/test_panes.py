@@ -91,7 +91,7 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     found = Rows.empty(1, place(conditions, entries, none, none, states, panes, one, one, one, one, rows, *heads))
     found.panes[:], found.orders[:] = heads[1][: len(found)], (base + heads[2][: len(found)]) << NODES
     found.known.places[:] = places
-    columns = (taken, ticks[None], values[None])
+    columns = (taken.astype(np.int64), ticks[None], values[None], values[None])
     given_at = (np.array([0, 1]), none, none, 3 * one)
     add_up(conditions, entries, rows, base, *given_at, *columns, 0, found.known)
     return found

@@ -17,6 +17,12 @@ What a call looks at must follow from each item alone, in the order of the items
 * it ends in elements, attributes or text, never in comments, which are strings and not numbers;
 * its names mean everywhere in the expression what they mean at its beginning: no constructor declares a namespace.
 
+A loop over such a path without predicates may stand in its place, if each of its rounds looks at its own node only:
+
+    sum(for $i in $w where $i/kind = "sold" return $i/price * $i/quantity)
+
+What it gives is a path or arithmetic, so it is a number or fails, and is nothing where a path in it leads nowhere.
+
 A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
 """
 
@@ -124,7 +130,7 @@ def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[a
     return replace(visit(replace(flwor, clauses=())), clauses=tuple(clauses)), frozenset(paths)
 
 
-def _is_bare(path: ast.Path | ast.Variable, window: str) -> bool:
+def _is_bare(path: ast.Expression, window: str) -> bool:
     """Whether it is a path from the window without predicates."""
     return _is_ours(path, window) and not (isinstance(path, ast.Path) and any(step.tail for step in path.steps))
 
@@ -143,9 +149,33 @@ def _filtered(path: ast.Path | ast.Variable, tail: tuple[ast.Predicate | ast.Qua
 def _function(name: str, argument: ast.Expression, window: str) -> FunctionName | None:
     """The function of a call that can be made of parts of a window."""
     function = BY_PANES.get(name.removeprefix("fn:"))
-    if function is None or not _is_ours(argument, window) or (function.takes_numbers and not _is_valued(argument)):
+    if function is None:
         return None
-    return function.name
+    match argument:
+        case ast.Flwor((ast.For(variable, source, None),), where, (), result):
+            is_ours = _is_round(variable, where, result) and _is_bare(source, window)
+        case _:
+            is_ours = _is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
+    return function.name if is_ours else None
+
+
+def _is_round(variable: str, where: ast.Expression | None, result: ast.Expression) -> bool:
+    """Whether a round of a loop looks at its own node only, and gives a number or nothing."""
+    looked_at = [part for part in parts((where, result)) if part != ast.Variable(variable)]
+    return not any(map(_looks_out, looked_at)) and not any(map(_binds, looked_at)) and _is_number(result, variable)
+
+
+def _is_number(result: ast.Expression, variable: str) -> bool:
+    """Whether it is a path without predicates from the variable, or arithmetic with such paths and numbers."""
+    match result:
+        case ast.Number():
+            return True
+        case ast.Negation(operand):
+            return _is_number(operand, variable)
+        case ast.Arithmetic(first, rest):
+            return all(_is_number(each, variable) for each in (first, *(operand for _, operand in rest)))
+        case _:
+            return _is_bare(result, variable) and _is_valued(result)
 
 
 def _binds(node: Any) -> tuple[str, ...]:

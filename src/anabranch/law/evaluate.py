@@ -66,7 +66,10 @@ class _Window:
         """Whether a call is an aggregate over the window."""
         if call.name.removeprefix("fn:") not in BY_PANES:
             return False
-        base = base_of(call.arguments[0])
+        argument = call.arguments[0]
+        if isinstance(argument, ast.Flwor) and isinstance(argument.clauses[0], ast.For):
+            argument = argument.clauses[0].source  # a loop over the window's nodes
+        base = base_of(argument)
         return isinstance(base, ast.Variable) and base.name in self.names
 
 
@@ -267,9 +270,26 @@ class Evaluator(Walker):
         """What an aggregate is taken over, where each node is judged apart: in panes, items do not meet."""
         before, self._tests_apart = self._tests_apart, True
         try:
-            return self.value(path, env)
+            match path:
+                case ast.Flwor((ast.For(_, source, None) as loop,), _, _, _):
+                    return [
+                        found
+                        for each in self.value(source, env)
+                        for found in self._aggregated_round(path, loop, each, env)
+                    ]
+                case _:
+                    return self.value(path, env)
         finally:
             self._tests_apart = before
+
+    def _aggregated_round(self, flwor: ast.Flwor, loop: ast.For, node: Value, env: Env) -> Values:
+        """What one round of a loop gives, which is evaluated apart."""
+        bound = env.bind(loop.variable, [node])
+        try:
+            rows = self.apart(lambda: list(self._rows(flwor, (), bound)))
+        except DynamicError as error:
+            raise error.given([node]) from None
+        return [value for row in rows for value in row.values]
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,8 +71,12 @@ class PanePlan:
     def aggregates(self, path: Path) -> list[int]:
         """The numbers of the aggregated paths that lead to a path of the items, or to something in it."""
         source = self.query.clause.source
-        known = [path_in_item(source, _bare(each), self.names) for each in self.query.paths]
-        return [number for number, each in enumerate(known) if each is not None and below(each, path)]
+        found: list[int] = []
+        for number, each in enumerate(self.query.paths):
+            known = (path_in_item(source, bare, self.names) for bare in _bare(each))
+            if any(one is not None and below(one, path) for one in known):
+                found.append(number)
+        return found
 
 
 def pane_plan(
@@ -160,15 +165,29 @@ class PaneLaw:
             return error
 
 
-def _bare(path: ast.Expression) -> ast.Path:
-    """The steps of an aggregated path to the elements or attributes whose values count."""
-    bare = without_predicates(path)
-    steps = bare.steps if isinstance(bare, ast.Path) else ()
-    return ast.Path(None, tuple(step for step in steps if not isinstance(step.test, ast.KindTest)))
+def _bare(path: ast.Expression) -> list[ast.Path]:
+    """The steps of what is aggregated to the elements or attributes whose values count."""
+    match path:
+        case ast.Flwor((ast.For(variable, source, None),), _, _, result):
+            (before,) = _bare(source)
+            read = [each for each in parts(result) if each == ast.Variable(variable) or _starts_from(each, variable)]
+            longest = [each for each in read if isinstance(each, ast.Path)] or read
+            return [ast.Path(None, (*before.steps, *bare.steps)) for each in longest for bare in _bare(each)]
+        case _:
+            bare = without_predicates(path)
+            steps = bare.steps if isinstance(bare, ast.Path) else ()
+            return [ast.Path(None, tuple(step for step in steps if not isinstance(step.test, ast.KindTest)))]
+
+
+def _starts_from(path: object, variable: str) -> bool:
+    return isinstance(path, ast.Path) and path.start == ast.Variable(variable)
 
 
 def _given(value: Atomic) -> str | Fraction:
-    return value.measure.number if isinstance(value, Measured) else spell(value)
+    """A value as it is summed: a computed double is the binary fraction that it is (LAWS 2.2)."""
+    if isinstance(value, Measured):
+        return value.measure.number
+    return Fraction(value) if isinstance(value, float) and math.isfinite(value) and value else spell(value)
 
 
 def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | None:

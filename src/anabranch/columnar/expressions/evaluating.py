@@ -321,6 +321,12 @@ class Evaluation:
 
     # --- frames -------------------------------------------------------------------------------------------
 
+    @property
+    def owners(self) -> Indices:
+        """By row of a frame: in which row of what is around it lies."""
+        assert self._owners is not None, "an item lies in nothing"
+        return self._owners
+
     def inside(self, frame: int) -> Evaluation:
         """The rows of a repeated part that lie in these rows."""
         if frame not in self._inside:

@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.tree import Column, PartText
+from anabranch.columnar.expressions.values import ABSENT as NOTHING
+from anabranch.columnar.expressions.values import CLEAR, States
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
-from anabranch.columnar.panes.kernels import best_places, exact_ticks
-from anabranch.columnar.panes.query import CompiledMany, CompiledPanes, Given, PaneQuery
+from anabranch.columnar.panes.doubles import add_doubles, binary_ticks, in_reach
+from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks
+from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery, is_computed
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.units import Sight, sight_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
-from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 
 _MOST = 1 << 62
@@ -32,9 +37,9 @@ class AggregatedPlace:
     """One place of an aggregated path, by the rows of `Columns`; -1 for none."""
 
     taken: int
-    """Where it counts; everywhere without one."""
+    """How many values entries have there; each has one without it."""
     leaf: int
-    """Its numbers; without them, only how many there are."""
+    """The numbers; without them, only how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class AggregatedPath:
 
     places: tuple[AggregatedPlace, ...] = ()
     decimals: int = 0
+    is_binary: bool = False
+    """Whether its numbers are doubles that are no decimals of few places, and have no ticks."""
 
 
 @dataclass(slots=True)
@@ -89,7 +96,7 @@ class BatchJudge:
         self._queries = queries
         self._axes = axes
         self._axis_of = axis_of
-        self._decimals: dict[tuple[int, bool], int] = {}
+        self._decimals: dict[tuple[Column, bool], int] = {}
 
     def judge(
         self,
@@ -150,7 +157,7 @@ class BatchJudge:
             for path in given.paths:
                 laid, doubt = columns.path(path, sight)
                 paths[-1].append(laid)
-                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
+                unclear = _either(unclear, doubt)
             if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
                 unclear = np.ones(len(batch.shredded.fits), np.bool_)
             if unclear is not None:
@@ -200,101 +207,219 @@ def _matched_again(
     return Matches(matches.count, *pairs, np.concatenate(open_conditions), np.concatenate(open_entries))
 
 
+class _Leaf(NamedTuple):
+    """What entries have at a place, or in the rows of a repeated part: their sums, and the least and greatest."""
+
+    row: int
+    ticks: Indices
+    high: Numbers
+    low: Numbers
+    """Sums that have no ticks, each as two doubles."""
+    least: Numbers
+    greatest: Numbers
+    unclear: Flags | None
+    """Where that cannot be told; None for nowhere."""
+
+
+_Summed: TypeAlias = Column | GivenRows
+"""What is summed in an entry."""
+
+
 class Columns:
     """The columns of one batch, each made once for all members that see it alike."""
 
-    def __init__(self, decimals: dict[tuple[int, bool], int]) -> None:
+    def __init__(self, decimals: dict[tuple[Column, bool], int]) -> None:
         """`decimals` are the decimal places of the numbers by column, as they were before, mapped ones apart."""
         self._decimals = decimals
-        self._known: set[tuple[int, int]] = set()
+        self._known: set[tuple[int, Column]] = set()
         self._sights: dict[int, Sight] = {}
         """Those that were asked for; columns are known by the numbers of these objects."""
-        self._numbers: dict[tuple[int, int, int], tuple[int, Indices, Flags | None]] = {}
-        self._flags: dict[tuple[int, Condition], tuple[int, Flags, Flags | None]] = {}
-        self._always: set[tuple[int, Condition]] = set()
-        self._paths: dict[tuple[int, tuple[Given, ...]], tuple[AggregatedPath, Flags | None]] = {}
+        self._leaves: dict[tuple[int, _Summed, int], _Leaf] = {}
+        self._times: list[Indices] = []
+        """How many values there are, by row and entry."""
+        self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
+        """By condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
+        self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
+        """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
+        self._evaluations: dict[int, Evaluation] = {}
 
     @property
-    def flags(self) -> Flags:
-        """Where places count, by row."""
-        return np.stack([each for _, each, _ in self._flags.values()]) if self._flags else np.empty((0, 0), np.bool_)
+    def times(self) -> Indices:
+        """How many values entries have, by row."""
+        return np.stack(self._times) if self._times else np.empty((0, 0), np.int64)
 
     @property
     def ticks(self) -> Indices:
-        """Numbers as integers, by row."""
-        found = [each for _, each, _ in self._numbers.values()]
+        """Sums of numbers as integers, by row."""
+        found = [each.ticks for each in self._leaves.values()]
         return np.stack(found) if found else np.empty((0, 0), np.int64)
 
     @property
-    def values(self) -> Numbers:
-        """The same numbers as doubles."""
-        found = [_values(self._sights[sight], column) for sight, column, _ in self._numbers]
-        return np.stack(found) if found else np.empty((0, 0))
+    def doubles(self) -> tuple[Numbers, Numbers]:
+        """The same sums, where they have no ticks, each as two doubles."""
+        leaves = self._leaves.values()
+        return np.stack([each.high for each in leaves]), np.stack([each.low for each in leaves])
 
-    def path(self, path: tuple[Given, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
+    @property
+    def extremes(self) -> tuple[Numbers, Numbers]:
+        """The least and the greatest of the same numbers, as doubles."""
+        leaves = self._leaves.values()
+        if not leaves:
+            return np.empty((0, 0)), np.empty((0, 0))
+        least = np.stack([each.least for each in leaves])
+        if all(each.greatest is each.least for each in leaves):
+            return least, least
+        return least, np.stack([each.greatest for each in leaves])
+
+    def path(self, path: tuple[Aggregand, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
         """An aggregated path, and where it is unclear; None for nowhere."""
-        key = id(sight), path
+        key = id(sight), id(path)
         if key not in self._paths:
             self._sights[id(sight)] = sight
-            decimals = max(
-                (self._decimals_of(each.column, sight) for each in path if each.column is not None), default=0
-            )
+            tried = [self._decimals_of(each, sight) for each in path if each.column is not None]
+            is_binary = _BINARY in tried
+            decimals = _BINARY if is_binary else max(tried, default=0)
             unclear: Flags | None = None
             places: list[AggregatedPlace] = []
             for each in path:
                 place, doubt = self._place(each, decimals, sight)
                 places.append(place)
-                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
-            self._paths[key] = AggregatedPath(tuple(places), decimals), unclear
+                unclear = _either(unclear, doubt)
+            self._paths[key] = AggregatedPath(tuple(places), max(decimals, 0), is_binary), unclear
         return self._paths[key]
 
-    def _place(self, given: Given, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
-        row, counts, unclear = self._condition(given.condition, sight)
+    def _place(self, given: Aggregand, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
+        if isinstance(given, GivenRows):
+            leaf = self._leaf(given, decimals, sight)
+            row, unclear = self._taken[id(sight), given]
+            return AggregatedPlace(row, -1 if given.is_counted else leaf.row), _either(unclear, leaf.unclear)
+        row, unclear = self._condition(given.condition, sight)
         if given.column is None:
             return AggregatedPlace(row, -1), unclear
-        number, _, inexact = self._exact(given.column, decimals, sight)
-        if inexact is not None and counts is not None:
-            inexact = inexact & counts
-        both = inexact if unclear is None else unclear if inexact is None else unclear | inexact
-        return AggregatedPlace(row, number), both
+        leaf = self._leaf(given.column, decimals, sight)
+        inexact = leaf.unclear
+        if inexact is not None and row >= 0:
+            inexact = inexact & (self._times[row] > 0)
+        return AggregatedPlace(row, leaf.row), _either(unclear, inexact)
 
-    def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None, Flags | None]:
-        if condition == ALWAYS:
-            return -1, None, None
+    def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None]:
         key = id(sight), condition
-        if key in self._always:
-            return -1, None, None
-        if key not in self._flags:
+        if condition == ALWAYS:
+            return -1, None
+        if key not in self._taken:
             verdicts = judge(condition, sight.shredded)
             if ((verdicts == YES) | ~sight.shredded.fits).all():
-                self._always.add(key)
-                return -1, None, None
-            self._flags[key] = len(self._flags), verdicts == YES, _some(verdicts == UNCLEAR)
-        return self._flags[key]
+                self._taken[key] = -1, None
+            else:
+                self._taken[key] = len(self._times), _some(verdicts == UNCLEAR)
+                self._times.append((verdicts == YES).astype(np.int64))
+        return self._taken[key]
 
-    def _exact(self, column: PartColumn, decimals: int, sight: Sight) -> tuple[int, Indices, Flags | None]:
-        key = id(sight), column, decimals
-        if key not in self._numbers:
-            ticks, exact = exact_ticks(_values(sight, column), decimals)
-            self._numbers[key] = len(self._numbers), ticks, _some(~exact & sight.shredded.fits)
-        return self._numbers[key]
+    def _leaf(self, summed: _Summed, decimals: int, sight: Sight) -> _Leaf:
+        key = id(sight), summed, decimals
+        if key not in self._leaves:
+            if isinstance(summed, GivenRows):
+                self._leaves[key] = self._added(summed, decimals, sight)
+            else:
+                values = _values(sight, summed)
+                ticks, exact = _ticks(values, decimals, summed)
+                unclear = _some(~exact & sight.shredded.fits)
+                low = np.broadcast_to(0.0, len(values))
+                self._leaves[key] = _Leaf(len(self._leaves), ticks, values, low, values, values, unclear)
+        return self._leaves[key]
 
-    def _decimals_of(self, column: PartColumn, sight: Sight) -> int:
-        """The decimal places of a column's numbers: those of the batch before, or else what most have."""
+    def _added(self, given: GivenRows, decimals: int, sight: Sight) -> _Leaf:
+        """What the rows of a repeated part come to, by entry; sets down how many there are, too."""
+        count = len(sight.shredded.fits)
+        around, doubt = self._condition(given.condition, sight)
+        times, sums = np.zeros((2, count), np.int64)
+        least, greatest = np.full((2, count), np.nan)
+        high, low = np.zeros((2, count))
+        unclear = np.zeros(count, np.bool_)
+        rows = self._rows(given, sight)
+        if rows is not None:
+            verdicts, (values, state) = rows.truth(given.rows), _row_values(given, rows)
+            looked_at = np.ones(count, np.bool_) if around < 0 else self._times[around] > 0
+            taken = (verdicts == YES) & looked_at[rows.owners]
+            ticks, exact = _ticks(values, decimals, given.column)
+            if state is not None:
+                taken &= state != NOTHING
+                exact &= state == CLEAR
+            unclear[rows.owners[(verdicts == UNCLEAR) | (taken & ~exact)]] = True
+            unclear &= looked_at
+            add_rows(rows.owners, taken, ticks, values, times, sums, least, greatest, unclear)
+            if decimals == _BINARY:
+                add_doubles(rows.owners, taken & exact, values, high, low, unclear)
+        key = id(sight), given
+        if key not in self._taken:
+            self._taken[key] = len(self._times), doubt
+            self._times.append(times)
+        return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
+
+    def _rows(self, given: GivenRows, sight: Sight) -> Evaluation | None:
+        """The rows of a repeated part in the entries, of which those have none that do not fit."""
+        if sight.shredded.frames is None:
+            return None
+        if id(sight) not in self._evaluations:
+            self._evaluations[id(sight)] = Evaluation(sight.shredded)
+        return self._evaluations[id(sight)].inside(given.frame)
+
+    def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
+        """The decimal places of the numbers at a place: those of the batch before, or else what most have."""
+        column = given.column
+        assert column is not None
+        column = column.column if isinstance(column, PartText) else column
         before = column, column in sight.mapped
         if (id(sight), column) not in self._known:
             self._known.add((id(sight), column))
-            values = _values(sight, column)
-            inexact = self._exact(column, self._decimals.setdefault(before, 0), sight)[2]
+            decimals = self._decimals.setdefault(before, 0)
+            if isinstance(given, GivenRows):
+                rows = self._rows(given, sight)
+                values = np.empty(0) if rows is None else _row_values(given, rows)[0]
+                inexact = _some(~_ticks(values, decimals, column)[1])
+            else:
+                values = _values(sight, column)
+                inexact = self._leaf(column, decimals, sight).unclear
             if inexact is not None and not np.isnan(values[inexact]).all():
-                self._decimals[before] = best_places(values)
+                self._decimals[before] = _binary_places(values) if is_computed(column) else best_places(values)
         return self._decimals[before]
 
 
-def _values(sight: Sight, column: PartColumn) -> Numbers:
+_BINARY = -1
+"""The decimal places of doubles that have too many."""
+_MOST_BINARY = 6
+
+
+def _ticks(values: Numbers, decimals: int, column: Column) -> tuple[Indices, Flags]:
+    """Numbers in units of `10**-decimals`, and which of them are exact."""
+    if decimals == _BINARY:
+        return np.zeros(len(values), np.int64), in_reach(values)
+    return binary_ticks(values, decimals) if is_computed(column) else exact_ticks(values, decimals)
+
+
+def _binary_places(values: Numbers) -> int:
+    """The decimal places by which all of some doubles are exact."""
+    finite = values[np.isfinite(values)]
+    return next((each for each in range(_MOST_BINARY + 1) if binary_ticks(finite, each)[1].all()), _BINARY)
+
+
+def _values(sight: Sight, column: Column) -> Numbers:
     values: Numbers = sight.shredded.values[sight.shredded.row(column)]
     return values
 
 
+def _row_values(given: GivenRows, rows: Evaluation) -> tuple[Numbers, States | None]:
+    """The numbers in the rows of a repeated part, and which are absent or unclear; zeros where nobody asks."""
+    found = rows.value(given.column)
+    if given.is_counted:
+        return np.zeros(rows.count), found.state
+    assert found.numbers is not None, "what is summed is a number"
+    return np.broadcast_to(found.numbers, rows.count), found.state
+
+
 def _some(flags: Flags) -> Flags | None:
     return flags if flags.any() else None
+
+
+def _either(one: Flags | None, other: Flags | None) -> Flags | None:
+    return other if one is None else one if other is None else one | other

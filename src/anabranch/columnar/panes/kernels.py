@@ -187,17 +187,19 @@ def add_up(
     taken: Indices,
     leaves: Indices,
     ranked: Indices,
-    flags: Flags,
+    times: Indices,
     ticks: Indices,
-    values: Numbers,
+    least: Numbers,
+    greatest: Numbers,
     path: int,
     into: Statistics,
 ) -> None:
     """Add the values of one aggregated path to the rows of hits.
 
-    The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `flags` that
-    says for which entries a place counts, -1 for all; `leaves` the row of `ticks` and `values` with its numbers, -1
-    where only their number is asked for; `ranked` has a bit for the least and one for the greatest, where asked for.
+    The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `times` that
+    says how many values an entry has there, -1 for one in each; `leaves` the row of `ticks`, their sums, and of the
+    `least` and the `greatest` of them, -1 where only their number is asked for; `ranked` has a bit for the least and
+    one for the greatest, where asked for.
     The order of an entry is its number behind `order`, above the bits for nodes.
     Sums are held in two halves, so that no value can carry out of them.
     """
@@ -207,9 +209,10 @@ def add_up(
             continue
         condition, entry = conditions[hit], entries[hit]
         for place in range(bounds[condition], bounds[condition + 1]):
-            if taken[place] >= 0 and not flags[taken[place], entry]:
+            count = times[taken[place], entry] if taken[place] >= 0 else 1
+            if count == 0:
                 continue
-            into.counts[path, row] += 1
+            into.counts[path, row] += count
             leaf = leaves[place]
             if leaf < 0:
                 continue
@@ -218,15 +221,48 @@ def add_up(
             into.low[path, row] += tick & LOW
             if not ranked[condition]:
                 continue
-            value, at = values[leaf, entry], (order + entry) << NODES
+            at = (order + entry) << NODES
             if ranked[condition] & 1:
+                value = least[leaf, entry]
                 best = into.least[path, row]
                 if not best <= value or (best == value and at < into.least_at[path, row]):
                     into.least[path, row], into.least_at[path, row] = value, at
             if ranked[condition] & 2:
+                value = greatest[leaf, entry]
                 best = into.greatest[path, row]
                 if not best >= value or (best == value and at < into.greatest_at[path, row]):
                     into.greatest[path, row], into.greatest_at[path, row] = value, at
+
+
+@compiled
+def add_rows(
+    owners: Indices,
+    taken: Flags,
+    ticks: Indices,
+    values: Numbers,
+    times: Indices,
+    sums: Indices,
+    least: Numbers,
+    greatest: Numbers,
+    unclear: Flags,
+) -> None:
+    """Add up the rows of a repeated part that are taken, by the entry that owns each; in entries there is nothing yet.
+
+    An entry is unclear where its sum becomes too large for 64 bits.
+    """
+    for row in range(len(owners)):
+        if not taken[row]:
+            continue
+        entry, value = owners[row], values[row]
+        times[entry] += 1
+        sums[entry] += ticks[row]
+        if abs(sums[entry]) > MOST_TICKS:
+            unclear[entry] = True
+            sums[entry] = 0
+        if not least[entry] <= value:
+            least[entry] = value
+        if not greatest[entry] >= value:
+            greatest[entry] = value
 
 
 @compiled

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +34,7 @@ from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import ReferenceAxis
 from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
+from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
@@ -190,7 +193,29 @@ class PaneCounter:
                 found.known.places[path] = np.array(decimals, np.int64)[conditions]
         found.known.high[:] += found.known.low >> HALF
         found.known.low[:] &= LOW
-        return self._told(found, batch.shredded, heads)
+        found = self._told(found, batch.shredded, heads)
+        return self._without_binary(found, batch, hit_rows, conditions)
+
+    def _without_binary(self, rows: Rows, batch: PaneBatch, hit_rows: Indices, conditions: Indices) -> Rows:
+        """The rows of plain numbers; those with sums of doubles that are no decimals of few places become panes."""
+        sums: dict[int, tuple[Flags, list[Fraction]]] = {}
+        for path in range(rows.paths):
+            binary = np.array([path < len(each) and each[path].is_binary for each in batch.paths], np.bool_)
+            if binary.any():
+                there = binary[conditions] & (rows.known.counts[path] > 0)
+                sums[path] = there, binary_sums(batch, hit_rows, path, len(rows))
+        if not sums:
+            return rows
+        held = reduce(np.logical_or, (there for there, _ in sums.values()))
+        picked = rows.at(held)
+        places = zip(np.flatnonzero(held).tolist(), picked.members.tolist(), picked.panes.tolist(), strict=True)
+        for (row, member, number), pane in zip(places, picked.read(), strict=True):
+            partials = list(pane.partials)
+            for path, (there, found) in sums.items():
+                if there[row]:
+                    partials[path] = exactly(partials[path], found[row])
+            self._single.put(member, number, replace(pane, partials=tuple(partials)))
+        return rows.at(~held)
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """With the items that come first, where it may have to be known."""
@@ -277,12 +302,37 @@ def add_path(
         np.array([each.taken for given in places for each in given], np.int64),
         np.array([each.leaf for given in places for each in given], np.int64),
         np.array([each[path] if path < len(each) else 0 for each in asked], np.int64),
-        batch.columns.flags,
+        batch.columns.times,
         batch.columns.ticks,
-        batch.columns.values,
+        *batch.columns.extremes,
         path,
         into.known,
     )
+
+
+def binary_sums(batch: PaneBatch, rows: Indices, path: int, count: int) -> list[Fraction]:
+    """The exact sums of an aggregated path in so many rows of hits, for the conditions to which it gives doubles."""
+    assert batch.columns is not None, "what hits has columns"
+    places = [each[path].places if path < len(each) and each[path].is_binary else () for each in batch.paths]
+    limbs = np.zeros((count, LIMBS), np.int64)
+    add_binary(
+        batch.conditions,
+        batch.entries,
+        rows,
+        np.cumsum([0, *map(len, places)]),
+        np.array([each.taken for given in places for each in given], np.int64),
+        np.array([each.leaf for given in places for each in given], np.int64),
+        batch.columns.times,
+        *batch.columns.doubles,
+        limbs,
+    )
+    return sums_of(limbs)
+
+
+def exactly(known: Partial, total: Fraction) -> Partial:
+    """What is known of computed doubles whose sum was held beside."""
+    least, greatest = (each and each._replace(exact=Fraction(each.value)) for each in (known.least, known.greatest))
+    return replace(known, rest=total, least=least, greatest=greatest)
 
 
 _MOST_NODES = (1 << NODES) - 1
@@ -341,14 +391,17 @@ class SingleItems:
         self.selected[member] += len(hits) + count
         return numbers
 
+    def put(self, member: int, number: int, pane: Pane) -> None:
+        """Merge something into a pane."""
+        panes = self.panes[member]
+        panes[number] = panes[number].merge(pane) if number in panes else pane
+
     def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
         order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
         numeric = self._queries[member].numeric
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
         partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        here = Pane(order, at, partials)
-        panes = self.panes[member]
-        panes[pane] = panes[pane].merge(here) if pane in panes else here
+        self.put(member, pane, Pane(order, at, partials))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
         raw = serialize(item.tree)[:LONGEST_RAW]

@@ -21,13 +21,23 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
-from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.expressions.tree import (
+    Column,
+    Expression,
+    Junction,
+    Kind,
+    PartText,
+    Presence,
+    read_columns,
+    read_numbers,
+)
 from anabranch.columnar.items.query import reference_column, single_spot
 from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
@@ -80,10 +90,30 @@ class PaneQuery:
 class Given:
     """A place that an aggregated path leads to in each item, and the condition under which it counts."""
 
-    column: PartColumn | None
-    """None where nothing but the number of nodes is asked for."""
+    column: Column | None
+    """What is read or computed; None where nothing but the number of values is asked for."""
     condition: Condition
-    """Also that there is such a node, where items may lack it."""
+    """Also that there is such a value, where items may lack it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRows:
+    """The rows of a repeated part that an aggregated path leads to in each item."""
+
+    frame: int
+    """The repeated part."""
+    column: Expression
+    """What is read or computed there; a row that has none does not count."""
+    rows: Expression
+    """Which of the rows count."""
+    condition: Condition
+    """That on the item around them."""
+    is_counted: bool = False
+    """Whether only the number of the values is asked for."""
+
+
+Aggregand: TypeAlias = Given | GivenRows
+"""What a path leads to in an item: one place, or the rows of a repeated part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +125,40 @@ class CompiledPanes:
     condition: Condition
     reference: PartColumn | None
     """The column that places an item in a time window."""
-    paths: tuple[tuple[Given, ...], ...]
+    paths: tuple[tuple[Aggregand, ...], ...]
 
     @property
-    def _given(self) -> list[Given]:
+    def _given(self) -> list[Aggregand]:
         return [each for path in self.paths for each in path]
 
     @property
-    def _conditions(self) -> tuple[Condition, ...]:
+    def repeated(self) -> list[Expression]:
+        """What it looks at in the rows of repeated parts."""
+        found = [each for each in self._given if isinstance(each, GivenRows)]
+        return [part for each in found for part in (each.column, each.rows)]
+
+    @property
+    def computed(self) -> list[Expression]:
+        """What it aggregates that is computed for each item."""
+        found = [each.column for each in self._given if isinstance(each, Given)]
+        return [each for each in found if each is not None and not isinstance(each, int)]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those on items, and on what is aggregated of them."""
         return (self.condition, *(each.condition for each in self._given))
 
     @property
     def numbers(self) -> set[Column]:
         """The columns whose numbers it looks at."""
-        read = (self.reference, *(each.column for each in self._given))
+        read = (self.reference, *(each.column for each in self._given if isinstance(each, Given)))
         found: set[Column] = {column for column in read if column is not None}
-        return found.union(*map(numbers_of, self._conditions))
+        return found.union(*map(numbers_of, self.conditions), *map(read_numbers, self.repeated))
 
     @property
     def columns(self) -> set[Column]:
         """All columns it looks at."""
-        return self.numbers.union(*map(columns_of, self._conditions))
+        return self.numbers.union(*map(columns_of, self.conditions), *map(read_columns, self.repeated))
 
 
 def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | None:
@@ -148,36 +191,95 @@ def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
     return reference_column(window, root, spot)
 
 
-def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Given, ...]:
-    """Where a path leads, with the one predicate that it may have."""
+def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
+    """Where a path leads, with the one predicate that it may have, or what a loop gives."""
+    if isinstance(path, ast.Flwor):
+        return _rounds(path, scope, numeric)
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
     item = scope.names[None]
     assert isinstance(item, Spot)
-    condition = ALWAYS
+    tail: _Tail = ()
     if isinstance(start, ast.Filter):
-        condition = _condition(item, start.tail)
-        start = start.base
+        tail, start = start.tail, start.base
     found = scope.spots(start) if start is not None else [item]
-    given = [(each, condition) for each in found]
+    given = [(each, each if tail else None) for each in found]
     for step in steps:
-        given = [(child, so_far) for spot, so_far in given for child in spot.steps(step)]
+        given = [(child, judged) for spot, judged in given for child in spot.steps(step)]
         if step.tail:
-            given = [(spot, _condition(spot, step.tail)) for spot, _ in given]
-    if not all(spot.is_single for spot, _ in given):
-        raise NotColumnar("an aggregate over repeated parts of an item")
-    return tuple(Given(spot.text if numeric else None, (*_there(spot), *each)) for spot, each in given)
+            tail, given = step.tail, [(spot, spot) for spot, _ in given]
+    return tuple(_aggregand(spot, judged, tail, scope, numeric) for spot, judged in given)
+
+
+_Tail: TypeAlias = Sequence[ast.Predicate | ast.Qualifier]
+
+
+def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:
+    """What is aggregated at a place; the predicate is put to what was `judged` on the way there."""
+    around = () if judged is None or not judged.is_single else _condition(judged, tail)
+    if spot.is_single:
+        return Given(spot.text if numeric else None, (*_there(spot), *around) or ALWAYS)
+    frame = scope.inner_frame(spot)
+    value: Expression = PartText(spot.text) if numeric else Presence(spot.presence)
+    taken: Expression = Presence(spot.presence)
+    if judged is not None and not judged.is_single:
+        inside = LookScope({None: replace(judged, bound=frame)}, frame=frame)
+        taken = Junction(True, (inside.truth(_predicate(tail)), taken))
+    return GivenRows(frame, value, taken, around or ALWAYS, is_counted=not numeric)
+
+
+def _rounds(loop: ast.Flwor, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
+    """What the rounds of a loop give, whose path leads to one part of items."""
+    (clause,) = loop.clauses
+    assert isinstance(clause, ast.For)
+    found: list[Aggregand] = []
+    for spot in scope.spots(clause.source):
+        if spot.is_single:
+            inside = scope.bind(clause.variable, spot)
+            conditions = list(_there(spot))
+            if loop.where is not None:
+                conditions.append(inside.condition(loop.where))
+            value = _summand(inside, loop.result)
+            column = value.column if isinstance(value, PartText) else value
+            given = (*conditions, PresenceTest(column))
+            found.append(Given(column if numeric else None, given))
+            continue
+        frame = scope.inner_frame(spot)
+        inside = scope.bind_row(clause.variable, spot, frame)
+        there: Expression = Presence(spot.presence)
+        if loop.where is not None:
+            there = Junction(True, (there, inside.truth(loop.where)))
+        value = _summand(inside, loop.result)
+        found.append(GivenRows(frame, value, there, ALWAYS, is_counted=not numeric))
+    return tuple(found)
+
+
+def _summand(scope: LookScope, result: ast.Expression) -> Expression:
+    """What a round gives: a text of few digits, or a double."""
+    found = scope.value(result)
+    if isinstance(found, PartText) or found.kind in (Kind.DOUBLE, Kind.INTEGER):
+        return found
+    raise NotColumnar("an aggregate over what is no number")
+
+
+def is_computed(column: Column) -> bool:
+    """Whether the numbers of a column are doubles that were computed, and not decimals that stand in items."""
+    return not isinstance(column, int | PartText)
 
 
 def _there(spot: Spot) -> Condition:
     return () if spot.part in spot.look.own else (PresenceTest(spot.presence),)
 
 
-def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Condition:
+def _condition(spot: Spot, tail: _Tail) -> Condition:
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
+    return (LookScope({None: spot}).condition(_predicate(tail)),)
+
+
+def _predicate(tail: _Tail) -> ast.Expression:
     (predicate,) = tail
     if not isinstance(predicate, ast.Predicate):
         raise NotColumnar("a step into the past")
-    return (LookScope({None: spot}).condition(predicate.condition),)
+    return predicate.condition
 
 
 @dataclass(frozen=True)
@@ -213,8 +315,15 @@ class CompiledMany:
 
 
 def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> CompiledMany:
-    """Compile several windows for a look."""
-    return CompiledMany(tuple(compile_panes(each, root, look) for each in queries))
+    """Compile several windows for a look; what is aggregated alike is one object, which is known by its identity."""
+    known: dict[tuple[Aggregand, ...], tuple[Aggregand, ...]] = {}
+    found: list[CompiledPanes | None] = []
+    for query in queries:
+        each = compile_panes(query, root, look)
+        if each is not None:
+            each = replace(each, paths=tuple(known.setdefault(path, path) for path in each.paths))
+        found.append(each)
+    return CompiledMany(tuple(found))
 
 
 _MOST = 8

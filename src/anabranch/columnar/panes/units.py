@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.expressions.tree import read_columns
+from anabranch.columnar.expressions.tree import Column, read_columns
 from anabranch.columnar.items.evolution import Changes, brought_back
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of
 from anabranch.columnar.match.condition import TextTest, tests
@@ -43,9 +43,11 @@ class Sight:
 
     def is_made_for(self, compiled: CompiledPanes) -> bool:
         """Whether a window looks at no text of such a column, and computes nothing with it."""
-        conditions = (compiled.condition, *(each.condition for path in compiled.paths for each in path))
-        asked = (test for each in conditions for test in tests(each))
-        others = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
+        if not self.mapped:
+            return True
+        asked = (test for each in compiled.conditions for test in tests(each))
+        tested = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
+        others: list[Column] = [*tested, *compiled.repeated, *compiled.computed]
         return self.mapped.isdisjoint(part for each in others for part in read_columns(each))
 
 
