@@ -122,7 +122,10 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
     tested = tests(compiled.condition)
     others = {each.column for each in tested if not isinstance(each, NumberTest | PresenceTest)}
     others |= {each.column for each in tested if not isinstance(each.column, int)}
-    read = {part for each in (*others, *made_in(compiled.fragments)) for part in read_columns(each)}
+    computed = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
+    read = {
+        part for column in computed for part in ((column,) if column >= 0 else (~column, *look.descendants(~column)))
+    }
     found: dict[Column, Changes] = {}
     for path, changes in group.units.items():
         if not carries(look, path):
