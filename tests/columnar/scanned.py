@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, ItemColumns
+from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, Bytes, ItemColumns
 from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.scan_memory import scan_memory, take_back
 from anabranch.columnar.scan.template import PLAIN
-from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
+from anabranch.columnar.scan.wanted import FrameLog, Guide, WantedColumns
 from anabranch.columnar.scan.xml_scan import scan_item
 from anabranch.errors import BadItem
 from anabranch.stream.limits import Limits
@@ -39,11 +40,23 @@ class Scanned:
     spans: Counter[tuple[int, int, int, int]] = field(default_factory=Counter)
 
 
+def scan_one(
+    data: Bytes, at: int, stop: int, longest: int, guide: Guide, columns: ItemColumns, log: FrameLog, entry: int
+) -> int:
+    """Scan the item that begins at a place, as one of many would be; nothing stays of one that is not taken."""
+    rows, spans = log.counts[0], log.counts[1]
+    stop = min(stop, at + longest)
+    behind: int = scan_item(data, at, stop, False, guide, columns, log, entry, scan_memory(guide))
+    if behind < 0:
+        take_back(log, rows, spans)
+    return behind
+
+
 def scanned(item: bytes, wanted: WantedColumns, before: bytes = b"", behind: bytes = b"") -> Scanned | None:
     """What the scanner says of an item among other bytes."""
     columns, log = ItemColumns.room(len(wanted.columns), 3), FrameLog.room(len(wanted.frames), LONGEST)
     data = np.frombuffer(before + item + behind, np.uint8)
-    end = scan_item(data, len(before), len(data), LONGEST, wanted.guide, columns, log, 1)
+    end = scan_one(data, len(before), len(data), LONGEST, wanted.guide, columns, log, 1)
     if end < 0:
         assert end == -1
         assert not log.counts.any()

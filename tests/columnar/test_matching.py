@@ -82,7 +82,8 @@ def _condition(random: Random, depth: int) -> Tree[ItemTest]:
             columns = random.sample(range(1, _LEAVES + 1), 2)
             return SumTest(columns[0], random.choice(_OPERATORS), columns[1], number)
         case 6:
-            return RowTest(_REPEATED, random.choice([number, random.choice(_VALUES).encode()]))
+            constants: list[float | bytes] = [number, random.choice(_VALUES).encode()]
+            return RowTest(_REPEATED, random.choice(constants))
         case 7:
             return Settled(random.choice([YES, NO, UNCLEAR]))
         case 8:

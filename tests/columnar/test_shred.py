@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anabranch.columnar.scan import cutter
+from anabranch.columnar.scan import cutter, xml_scan
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
@@ -85,7 +85,7 @@ def test_most_of_a_document_is_left_to_the_kernel() -> None:
 def test_an_item_without_end_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel never begins twice at one place, so a long text without an end costs linear time."""
     begun: list[int] = []
-    cut_items = cutter.cut_items
+    cut_items = xml_scan.cut_items
 
     def counted(data: Any, at: int, *rest: Any) -> tuple[int, int, bool]:
         begun.append(at)

@@ -13,7 +13,7 @@ from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, ItemColumns
 from anabranch.columnar.scan.look import Look, LookPart
 from anabranch.columnar.scan.template import Template
 from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
-from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_entries, cut_items, longest_item, scan_item
+from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_entries, cut_items, longest_item
 from anabranch.errors import BadItem
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
@@ -21,7 +21,7 @@ from anabranch.stream.reading.lines import Carry, LineSplitter, line_cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.split import DocumentSplitter
 from columnar.near_misses import INSIDE, OUTSIDE, RAW
-from columnar.scanned import LIMITS, LONGEST, Row, Scanned, canonical, expected, logged, row_values, scanned
+from columnar.scanned import LIMITS, LONGEST, Row, Scanned, canonical, expected, logged, row_values, scan_one, scanned
 from mass import Mass
 
 ORDER = (
@@ -154,7 +154,7 @@ def scanned_alone(item: bytes, wanted: WantedColumns, before: bytes, behind: byt
     if is_good:
         return scanned(item, wanted, before, behind)
     columns, log = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(len(wanted.frames), LONGEST)
-    end = scan_item(np.frombuffer(item or b" ", np.uint8), 0, len(item), LONGEST, wanted.guide, columns, log, 0)
+    end = scan_one(np.frombuffer(item or b" ", np.uint8), 0, len(item), LONGEST, wanted.guide, columns, log, 0)
     if end < 0:
         assert not log.counts.any()
         return None
@@ -256,9 +256,9 @@ def test_nothing_is_read_beyond_the_stop() -> None:
     columns, log = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(1, 100)
     data = np.frombuffer(item + b" " * 20, np.uint8)
     for stop in range(len(item)):
-        assert scan_item(data, 0, stop, LONGEST, wanted.guide, columns, log, 0) == -1
-        assert scan_item(data, 0, len(data), stop, wanted.guide, columns, log, 0) == -1
-    assert scan_item(data, 0, len(item), len(item), wanted.guide, columns, log, 0) == len(item)
+        assert scan_one(data, 0, stop, LONGEST, wanted.guide, columns, log, 0) == -1
+        assert scan_one(data, 0, len(data), stop, wanted.guide, columns, log, 0) == -1
+    assert scan_one(data, 0, len(item), len(item), wanted.guide, columns, log, 0) == len(item)
 
 
 @pytest.mark.parametrize("room", range(12))
@@ -271,7 +271,7 @@ def test_a_full_log_is_left_as_it_was(room: int) -> None:
     data = np.frombuffer((ORDER + b"\n") * 3, np.uint8)
     size = 2 + 2 + 1 + 2  # spans: sku and qty of each line, one note, the texts of lines, which are unclear
     fitting = room // size
-    end = scan_item(data, 0, len(data), LONGEST, wanted.guide, columns, log, 0)
+    end = scan_one(data, 0, len(data), LONGEST, wanted.guide, columns, log, 0)
     assert end == (len(ORDER) if fitting else -2)
     log.counts[:] = 0
     count, at, full = cut_items(
@@ -296,7 +296,7 @@ def test_limits_hold_for_all_that_is_taken() -> None:
         longest = longest_item(wanted.guide, limits)
         for item in items:
             columns, log = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(1, 100)
-            end = scan_item(np.frombuffer(item, np.uint8), 0, len(item), longest, wanted.guide, columns, log, 0)
+            end = scan_one(np.frombuffer(item, np.uint8), 0, len(item), longest, wanted.guide, columns, log, 0)
             try:
                 parse_item(item, limits)
             except BadItem:
@@ -428,7 +428,7 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
         if at < len(data):
             assert form == "document"
             front = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(len(wanted.frames), 9)
-            assert scan_item(array, at, len(data), longest, wanted.guide, *front, 0) < 0
+            assert scan_one(array, at, len(data), longest, wanted.guide, *front, 0) < 0
     assert seen["fitting"] > seen["entries"] // 5
     assert seen["by_template"] > seen["entries"] // 50
     assert seen["full"] > 0

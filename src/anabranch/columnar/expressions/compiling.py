@@ -28,16 +28,15 @@ from anabranch.columnar.expressions.scope import (
     simple_number,
 )
 from anabranch.columnar.expressions.tree import (
-    Around,
     Choice,
     ColumnComparison,
+    ConstantValue,
     ContentOf,
     Expression,
     Fragment,
     FunctionCall,
     Junction,
     Kind,
-    Literal,
     Made,
     PartsInOrder,
     PartText,
@@ -46,6 +45,7 @@ from anabranch.columnar.expressions.tree import (
     RowLoop,
     RowQuantifier,
     Taken,
+    Wrapped,
     walk,
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
@@ -78,7 +78,7 @@ class LookScope(ValueScope):
                 return Not(self._presence(self.spots(operand)))
             case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
                 found = self.value(text)
-                if found.kind in TEXTUAL and not isinstance(found, Literal):
+                if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
                     return _prefixed(found, value.encode())
             case ast.Comparison(operator, left, right):
                 if is_literal(left) and not is_literal(right):
@@ -126,11 +126,13 @@ class LookScope(ValueScope):
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
-            case (Kind.DOUBLE, False) if not isinstance(left, Literal) and operator == "!=":  # NaN may be among them
+            case (Kind.DOUBLE, False) if (
+                not isinstance(left, ConstantValue) and operator == "!="
+            ):  # NaN may be among them
                 return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
-            case (Kind.DOUBLE, False) if not isinstance(left, Literal):
+            case (Kind.DOUBLE, False) if not isinstance(left, ConstantValue):
                 return NumberTest(left, operator, double_of(right))
-            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, Literal):
+            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, ConstantValue):
                 number = simple_number(right)
                 if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
                     raise NotColumnar("a number of so many digits")
@@ -273,7 +275,7 @@ class LookScope(ValueScope):
             return [*tag, b"/>"]
         if any(isinstance(each, bytes) and each for each in content) or any(map(_is_element, content)):
             return [*tag, b">", *content, end]
-        return [*tag, Around(tuple(content), end)]
+        return [*tag, Wrapped(tuple(content), end)]
 
     def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
         """Whether an expression leads to an attribute, copied to an element that has none of that name."""
@@ -301,7 +303,7 @@ def _copied_attribute(spot: Spot) -> list[Fragment]:
 
 def _is_element(fragment: Fragment) -> bool:
     """Whether a fragment is certain to give something: an element of its own."""
-    return isinstance(fragment, Around)
+    return isinstance(fragment, Wrapped)
 
 
 def _starts_from(expression: ast.Expression, name: str) -> bool:
@@ -330,6 +332,6 @@ def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression
 
 def is_plain(expression: Expression) -> bool:
     """Whether the text of a value is written as it is wherever it stands: parts' texts are, so look at literals."""
-    literals = (each.value for each in walk(expression) if isinstance(each, Literal))
+    literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
     texts = (each.encode() for each in literals if isinstance(each, str))
     return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

@@ -14,11 +14,11 @@ from anabranch.columnar.expressions.tree import (
     Clear,
     ColumnArithmetic,
     ColumnComparison,
+    ConstantValue,
     Expression,
     FunctionCall,
     Junction,
     Kind,
-    Literal,
     PartText,
     Presence,
     RowCount,
@@ -33,7 +33,7 @@ from anabranch.values.operators import ComparisonOperator
 
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
 TEXTUAL = (Kind.UNTYPED, Kind.STRING)
-TRUE = Literal(True)
+TRUE = ConstantValue(True)
 _WORDS: Mapping[type, str] = {
     ast.Flwor: "the values of a loop",
     ast.ElementConstructor: "an element made by the query that is computed with",
@@ -54,7 +54,7 @@ class ValueScope(PathScope):
         self.work.spend()
         match expression:
             case ast.String(text):
-                return Literal(text)
+                return ConstantValue(text)
             case ast.Number() | ast.Negation(ast.Number()):
                 return literal_of(expression)
             case ast.Variable(name) if name in self.names and not isinstance(self.names[name], Spot | tuple):
@@ -72,7 +72,7 @@ class ValueScope(PathScope):
                     found = self._computed(operator, found, self.value(operand))
                 return found
             case ast.Negation(operand):
-                return self._computed("*", Literal(-1), self._number(operand))
+                return self._computed("*", ConstantValue(-1), self._number(operand))
             case ast.If(condition, then, otherwise):
                 one, other = self.value(then), self.value(otherwise)
                 if one.kind is not other.kind:
@@ -91,11 +91,11 @@ class ValueScope(PathScope):
 
     def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
         """Arithmetic; between literals it is done here, exactly as the law does it."""
-        if isinstance(left, Literal) and isinstance(right, Literal):
+        if isinstance(left, ConstantValue) and isinstance(right, ConstantValue):
             if has_constant(left, self.work.marks) or has_constant(right, self.work.marks):
                 raise NotColumnar("arithmetic with constants only", "write down what it comes to")
             try:
-                return Literal(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
+                return ConstantValue(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
             except DynamicError:
                 raise NotColumnar("a constant that fails") from None
         kinds = {left.kind, right.kind}
@@ -120,7 +120,7 @@ class ValueScope(PathScope):
     def _call(self, name: str, arguments: Sequence[ast.Expression]) -> Expression:
         match name, arguments:
             case (("true" | "false"), ()):
-                return Literal(name == "true")
+                return ConstantValue(name == "true")
             case (("not" | "boolean"), (operand,)):
                 found = self.truth(operand)
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "not" else found
@@ -227,7 +227,7 @@ def _words(expression: ast.Expression) -> str:
 
 def _either(found: Sequence[Expression]) -> Expression:
     if not found:
-        return Literal(False)
+        return ConstantValue(False)
     return found[0] if len(found) == 1 else Junction(False, tuple(found))
 
 
@@ -235,7 +235,7 @@ def _check_comparable(left: Expression, right: Expression) -> None:
     match left.kind, right.kind:
         case (one, other) if one in _NUMERIC and other in _NUMERIC:
             for each in (left, right):
-                if isinstance(each, Literal):
+                if isinstance(each, ConstantValue):
                     simple_literal(each)
         case (one, other) if one in TEXTUAL and other in TEXTUAL:
             pass

@@ -1,6 +1,6 @@
 """What expressions come to, for many rows at once.
 
-The rows are those of a batch, some of them, or the rows of a repeated part inside of them (`Evaluation.inside`).
+The rows are those of a batch, some of them, or the rows of a repeated part inside of them (`FrameEvaluation.inside`).
 Each node is evaluated once for all rows, whoever else contains it.
 
 A value is *absent* or *unclear* by its state (`States`); what stands beside such a state means nothing.
@@ -22,19 +22,18 @@ from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
-    Around,
     Choice,
     Clear,
     ColumnArithmetic,
     ColumnComparison,
     Constant,
+    ConstantValue,
     ContentOf,
     Expression,
     Fragment,
     FunctionCall,
     Junction,
     Kind,
-    Literal,
     Made,
     PartsInOrder,
     PartText,
@@ -45,6 +44,7 @@ from anabranch.columnar.expressions.tree import (
     RowQuantifier,
     Taken,
     Truth,
+    Wrapped,
     constant_of,
 )
 from anabranch.columnar.expressions.values import (
@@ -79,7 +79,7 @@ _COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
 
-class Evaluation:
+class FrameEvaluation:
     """Expressions over some rows of one frame."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Evaluation:
         shredded: Shredded,
         picks: Indices | None = None,
         frame: int = -1,
-        around: Evaluation | None = None,
+        around: FrameEvaluation | None = None,
         owners: Indices | None = None,
         constants: Mapping[Constant, ColumnValue] = _NO_CONSTANTS,
     ) -> None:
@@ -102,7 +102,7 @@ class Evaluation:
         self._owners = owners
         self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}
-        self._inside: dict[int, Evaluation] = {}
+        self._inside: dict[int, FrameEvaluation] = {}
         rows: Shredded | FrameRows = shredded if frame < 0 else shredded.frame(frame)
         self._rows = rows
         self.count = rows.starts.shape[1] if picks is None else len(picks)
@@ -124,7 +124,7 @@ class Evaluation:
         match expression:
             case PartText(column):
                 return self._part(column)
-            case Literal():
+            case ConstantValue():
                 return self._literal(expression)
             case Presence(column):
                 starts = self._taken(self._rows.starts[self._row(column)])
@@ -229,7 +229,7 @@ class Evaluation:
         read_doubles(found, read, wrong)
         return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
 
-    def _literal(self, literal: Literal) -> ColumnValue:
+    def _literal(self, literal: ConstantValue) -> ColumnValue:
         """A constant, which may be each row's own."""
         if self._around is not None:
             found = self._around.value(literal)
@@ -327,23 +327,23 @@ class Evaluation:
         assert self._owners is not None, "an item lies in nothing"
         return self._owners
 
-    def inside(self, frame: int) -> Evaluation:
+    def inside(self, frame: int) -> FrameEvaluation:
         """The rows of a repeated part that lie in these rows."""
         if frame not in self._inside:
             rows = np.arange(self.count) if self._picks is None else self._picks
             rows = rows + self._shredded.first if self._frame < 0 else rows
             picks, owners = self._shredded.frame(frame).rows_in(rows)
-            self._inside[frame] = Evaluation(self._shredded, picks, frame, self, owners)
+            self._inside[frame] = FrameEvaluation(self._shredded, picks, frame, self, owners)
         return self._inside[frame]
 
-    def _some(self, holds: Flags) -> Evaluation:
+    def _some(self, holds: Flags) -> FrameEvaluation:
         """Some of the rows of a frame, which belong to the same as here."""
         assert self._owners is not None
         chosen = np.flatnonzero(holds)
         picks = chosen if self._picks is None else self._picks[chosen]
-        return Evaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
+        return FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
 
-    def _by_owner(self, inside: Evaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
+    def _by_owner(self, inside: FrameEvaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
         """The greatest of the outcomes of the rows inside of each row, or the least."""
         found = np.full(self.count, NO if greatest else YES, np.uint8)
         bounds = inside.bounds(self.count)
@@ -358,10 +358,10 @@ class Evaluation:
         assert self._owners is not None
         return np.concatenate([[0], np.cumsum(np.bincount(self._owners, minlength=count))])
 
-    def _quantified(self, inside: Evaluation, is_some: bool, condition: Expression) -> NDArray[np.uint8]:
+    def _quantified(self, inside: FrameEvaluation, is_some: bool, condition: Expression) -> NDArray[np.uint8]:
         return self._by_owner(inside, inside.truth(condition), greatest=is_some)
 
-    def _counted(self, inside: Evaluation, condition: Expression | None) -> ColumnValue:
+    def _counted(self, inside: FrameEvaluation, condition: Expression | None) -> ColumnValue:
         assert inside._owners is not None
         if condition is None:
             return ColumnValue(Kind.INTEGER, None, np.bincount(inside._owners, minlength=self.count).astype(np.float64))
@@ -370,7 +370,7 @@ class Evaluation:
         unclear = self._by_owner(inside, np.where(verdicts == UNCLEAR_VERDICT, YES, NO).astype(np.uint8), greatest=True)
         return ColumnValue(Kind.INTEGER, state_of(unclear == YES, UNCLEAR), counts)
 
-    def _extreme(self, inside: Evaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
+    def _extreme(self, inside: FrameEvaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
         numbers, state = inside._exact(inside.value(operand))
         there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
         edge = -np.inf if is_greatest else np.inf
@@ -384,7 +384,7 @@ class Evaluation:
             states[inside._owners[state == UNCLEAR]] = UNCLEAR
         return ColumnValue(Kind.DOUBLE, states, found)
 
-    def _looped(self, inside: Evaluation, condition: Expression | None, content: Expression) -> ColumnValue:
+    def _looped(self, inside: FrameEvaluation, condition: Expression | None, content: Expression) -> ColumnValue:
         unclear = np.zeros(self.count, np.bool_)
         if condition is not None:
             verdicts = inside.truth(condition)
@@ -445,7 +445,7 @@ class Evaluation:
                 value = spelled(self.value(expression), self.count)
                 assert value.texts is not None
                 return [value.texts], _only_unclear(value.state)
-            case Around(content, end_tag):
+            case Wrapped(content, end_tag):
                 inside = self._content(content)
                 assert inside.texts is not None
                 filled = (inside.texts.ends > inside.texts.starts).astype(np.int32)
@@ -466,7 +466,7 @@ def _is_exact(left: Expression, right: Expression) -> bool:
 def _is_written(number: Expression) -> bool:
     """Whether a double may be one that the query wrote, which keeps its exact value."""
     match number:
-        case Literal():
+        case ConstantValue():
             return True
         case Choice(_, then, otherwise):
             return _is_written(then) or _is_written(otherwise)
@@ -486,7 +486,7 @@ def _simple(number: Expression, value: ColumnValue) -> Flags:
             return np.abs(value.numbers) < TOO_LARGE_INTEGER
         case _:
             assert value.numbers is not None
-            few = isinstance(number, Literal)  # the compiler has looked at it
+            few = isinstance(number, ConstantValue)  # the compiler has looked at it
             found: Flags = (np.abs(value.numbers) < SIMPLE) & few
             return found
 

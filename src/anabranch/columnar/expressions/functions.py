@@ -17,7 +17,7 @@ from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.numbers import UNCLEAR as UNCLEAR_NUMBER
 from anabranch.columnar.expressions.rounding import ROUNDINGS
 from anabranch.columnar.expressions.texts import TextColumn, Translation
-from anabranch.columnar.expressions.tree import Expression, Kind, Literal
+from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind
 from anabranch.columnar.expressions.values import ABSENT, CLEAR, UNCLEAR, ColumnValue, States, spelled, state_of, worst
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan.kernels import Flags, Numbers
@@ -103,7 +103,7 @@ def _translated(translation: Translation) -> Body:
 
 def _translate_kind(values: Sequence[Expression]) -> Kind | None:
     match values:
-        case (text, Literal(str() as old), Literal(str() as new)) if text.kind in _TEXTUAL:
+        case (text, ConstantValue(str() as old), ConstantValue(str() as new)) if text.kind in _TEXTUAL:
             return Kind.STRING if Translation.of(old, new) else None
         case _:
             return None

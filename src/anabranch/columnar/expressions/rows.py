@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.evaluating import FrameEvaluation
 from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue
 from anabranch.columnar.match.condition import NO, YES
@@ -27,7 +27,7 @@ def with_computed(shredded: Shredded) -> Shredded:
             shredded.values[row] = np.nan
         return shredded
     picks = None if fits.all() else np.flatnonzero(fits)
-    evaluation = Evaluation(shredded, picks)
+    evaluation = FrameEvaluation(shredded, picks)
     chosen = slice(None) if picks is None else picks
     buffers: list[Bytes] = [shredded.data]
     size = len(shredded.data)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import wraps
 from typing import Self, TypeAlias, TypeVar
 
-from anabranch.columnar.expressions.tree import Constant, Expression, Literal
+from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
@@ -62,7 +62,7 @@ def blaming(
     return compiled
 
 
-class Work:
+class NodeBudget:
     """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
 
     def __init__(self, marks: Container[Constant] = ()) -> None:
@@ -153,7 +153,7 @@ class PathScope:
     """What names stand for; None is the name of the context item."""
 
     names: Mapping[str | None, Binding]
-    work: Work = field(default_factory=Work)
+    work: NodeBudget = field(default_factory=NodeBudget)
     frame: int = -1
     """The frame whose rows are looked at, -1 for items."""
 
@@ -234,11 +234,11 @@ def is_literal(expression: ast.Expression) -> bool:
             return False
 
 
-def literal_of(expression: ast.Expression) -> Literal:
+def literal_of(expression: ast.Expression) -> ConstantValue:
     """A literal with its value."""
     match expression:
         case ast.String(text):
-            return Literal(text)
+            return ConstantValue(text)
         case ast.Number(text):
             found = number(text)
         case ast.Negation(ast.Number(text)):
@@ -246,10 +246,10 @@ def literal_of(expression: ast.Expression) -> Literal:
         case _:
             raise NotColumnar("no literal")
     assert isinstance(found, int | Decimal | float)
-    return Literal(found)
+    return ConstantValue(found)
 
 
-def simple_literal(literal: Literal) -> None:
+def simple_literal(literal: ConstantValue) -> None:
     """Check that a number can be compared as a double."""
     if isinstance(literal.value, WrittenDouble):
         _simple(literal.value.exact)

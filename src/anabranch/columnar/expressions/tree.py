@@ -42,14 +42,14 @@ class PartText:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class ConstantValue:
     """A constant that a query has written, or that was computed from such."""
 
     value: str | int | Decimal | float
 
     def __eq__(self, other: object) -> bool:
         """1, 1.0, 1e0 and `true` are different, and so are 0e0 and -0e0."""
-        return isinstance(other, Literal) and self._identity == other._identity
+        return isinstance(other, ConstantValue) and self._identity == other._identity
 
     def __hash__(self) -> int:
         return hash(self._identity)
@@ -228,17 +228,17 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Wrapped:
     """An element around fragments that may all come to nothing: `/>` stands for its content then."""
 
     content: tuple[Fragment, ...]
     end_tag: bytes
 
 
-Fragment: TypeAlias = bytes | Taken | Made | Around
+Fragment: TypeAlias = bytes | Taken | Made | Wrapped
 Expression: TypeAlias = (
     PartText
-    | Literal
+    | ConstantValue
     | ColumnArithmetic
     | ColumnComparison
     | Junction
@@ -280,7 +280,7 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return () if condition is None else (condition,)
         case RowLoop(_, condition, content):
             return (content,) if condition is None else (condition, content)
-        case ContentOf(parts) | Around(parts):
+        case ContentOf(parts) | Wrapped(parts):
             return parts
         case _:
             return ()
@@ -297,7 +297,7 @@ Constant: TypeAlias = float | bytes
 """A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
 
 
-def constant_of(literal: Literal) -> Constant:
+def constant_of(literal: ConstantValue) -> Constant:
     """A literal as a constant."""
     return literal.value.encode() if isinstance(literal.value, str) else float(literal.value)
 
@@ -306,14 +306,14 @@ def has_constant(node: Column | Fragment, constants: Container[Constant]) -> boo
     """Whether one of some constants stands in a node, perhaps with the other sign."""
     if isinstance(node, int | bytes):
         return False
-    found = (constant_of(each) for each in walk(node) if isinstance(each, Literal))
+    found = (constant_of(each) for each in walk(node) if isinstance(each, ConstantValue))
     return any(each in constants or (isinstance(each, float) and -each in constants) for each in found)
 
 
 def with_constants(expression: Expression, values: Mapping[Constant, Constant]) -> Expression:
     """An expression with other constants."""
     match expression:
-        case Literal(value):
+        case ConstantValue(value):
             constant = constant_of(expression)
             if constant in values:
                 return _literal(value, values[constant])
@@ -348,21 +348,21 @@ def fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fr
     match fragment:
         case Made(expression):
             return Made(with_constants(expression, values))
-        case Around(content, end_tag):
-            return Around(tuple(fragment_with(each, values) for each in content), end_tag)
+        case Wrapped(content, end_tag):
+            return Wrapped(tuple(fragment_with(each, values) for each in content), end_tag)
         case _:
             return fragment
 
 
-def _literal(before: str | int | Decimal | float, value: Constant) -> Literal:
+def _literal(before: str | int | Decimal | float, value: Constant) -> ConstantValue:
     """A literal of the same type as another."""
     match before, value:
         case str(), bytes():
-            return Literal(value.decode())
+            return ConstantValue(value.decode())
         case int(), float():
-            return Literal(int(value))
+            return ConstantValue(int(value))
         case Decimal(), float():
-            return Literal(Decimal(repr(value)))
+            return ConstantValue(Decimal(repr(value)))
         case _:
             raise AssertionError("constants of one shape are of one type")
 

@@ -35,11 +35,11 @@ from anabranch.algebra.accents.events import is_change
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.sets import items_of
-from anabranch.columnar.expressions.tree import Around, Column, Fragment, Taken, read_columns
+from anabranch.columnar.expressions.tree import Column, Fragment, Taken, Wrapped, read_columns
 from anabranch.columnar.items.programs import Program
 from anabranch.columnar.items.query import CompiledQuery, made_in
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of, covers
-from anabranch.columnar.match.condition import NumberTest, PresenceTest, tests
+from anabranch.columnar.match.condition import columns_as_written
 from anabranch.columnar.scan.kernels import UNCLEAR, Flags, Numbers
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
@@ -119,9 +119,7 @@ def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> Stretc
 
 def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column, Changes] | None:
     """By column: what has become of the unit of values that a query reads; None where columns cannot answer it."""
-    tested = tests(compiled.condition)
-    others = {each.column for each in tested if not isinstance(each, NumberTest | PresenceTest)}
-    others |= {each.column for each in tested if not isinstance(each.column, int)}
+    others = columns_as_written(compiled.condition)
     computed = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
     read = {
         part for column in computed for part in ((column,) if column >= 0 else (~column, *look.descendants(~column)))
@@ -143,7 +141,7 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
 def _copies(fragment: Fragment, column: PartColumn, look: Look) -> int:
     """How often a fragment copies the text of a part."""
     match fragment:
-        case Around(content):
+        case Wrapped(content):
             return sum(_copies(each, column, look) for each in content)
         case Taken(copied) if copied >= 0:
             return int(copied == column)

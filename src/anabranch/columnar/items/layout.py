@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.evaluating import FrameEvaluation
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Around, Constant, Fragment, Kind, Made, Taken
+from anabranch.columnar.expressions.tree import Constant, Fragment, Kind, Made, Taken, Wrapped
 from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue
 from anabranch.columnar.items import kernels
 from anabranch.columnar.items.kernels import Fragments, ItemLeaves, MadeTexts, OwnedTexts, ReadyPieces
@@ -43,7 +43,7 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> F
                 case Made():
                     found.append((kernels.MADE, made, 0))
                     made += 1
-                case Around(content, end_tag):
+                case Wrapped(content, end_tag):
                     found.append((kernels.CONTENT, len(content), 0))
                     made = add((*content, end_tag), made)
         return made
@@ -113,7 +113,7 @@ def computed_texts(
             continue
         own = constants[number] if constants else None
         taken = own.taken(queries[mine].astype(np.int64)) if own is not None and queries is not None else {}
-        evaluation = Evaluation(shredded, entries[mine].astype(np.int64), constants=taken)
+        evaluation = FrameEvaluation(shredded, entries[mine].astype(np.int64), constants=taken)
         for row, each in enumerate(wanted):
             (text,), state = evaluation.fragment(each)
             starts[row, mine], ends[row, mine] = text.starts + size, text.ends + size

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.rows import with_computed
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, Work
-from anabranch.columnar.expressions.tree import Around, Column, Constant, Fragment, Made, Taken
+from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot
+from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
@@ -65,12 +65,12 @@ def compile_query(
     `marks` are literals that stand for others.
     """
     try:
-        return _compiled(hole, root, look, Work(marks))
+        return _compiled(hole, root, look, NodeBudget(marks))
     except NotColumnar as reason:
         return reason.blame(hole)
 
 
-def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> CompiledQuery:
+def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget) -> CompiledQuery:
     match hole:
         case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
             conditions, found = source_spots(source, root, look, work=work)
@@ -99,7 +99,7 @@ def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> Compil
 
 
 def source_spots(
-    source: ast.Expression, root: str, look: Look, side: int = 0, work: Work | None = None
+    source: ast.Expression, root: str, look: Look, side: int = 0, work: NodeBudget | None = None
 ) -> tuple[list[Tree[ItemTest]], list[Spot]]:
     """The conditions in the predicates of a path over a stream, and what the path leads to."""
     match source:
@@ -119,7 +119,7 @@ def source_spots(
             if not isinstance(predicate, ast.Predicate):
                 raise NotColumnar("a step into the past")
             if found:
-                scope = LookScope({None: found[0]}, work or Work())
+                scope = LookScope({None: found[0]}, work or NodeBudget())
                 conditions.append(scope.condition(predicate.condition))
     return conditions if found else [Settled(NO)], found
 
@@ -140,8 +140,8 @@ def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
     """With neighbours that are fixed made one."""
     found: list[Fragment] = []
     for each in fragments:
-        if isinstance(each, Around):
-            each = Around(joined(each.content), each.end_tag)
+        if isinstance(each, Wrapped):
+            each = Wrapped(joined(each.content), each.end_tag)
         if isinstance(each, bytes) and found and isinstance(found[-1], bytes):
             found[-1] += each
         elif each:
@@ -156,7 +156,7 @@ def made_in(fragments: Sequence[Fragment]) -> list[Made]:
         match each:
             case Made():
                 found.append(each)
-            case Around(content):
+            case Wrapped(content):
                 found += made_in(content)
     return found
 

@@ -22,7 +22,7 @@ from itertools import product
 
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.scope import NotColumnar, Spot, simple_number
-from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
+from anabranch.columnar.expressions.tree import Column, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.items.query import CompiledFor, joined, only, reference_column, single_spot, time_column
 from anabranch.columnar.joins.condition import (
     Amount,
@@ -246,7 +246,7 @@ def _certain(fragments: Sequence[Fragment]) -> tuple[list[bytes | Taken], list[T
     needed: list[Taken] = []
     for each in fragments:
         match each:
-            case Around(content, end_tag):
+            case Wrapped(content, end_tag):
                 inside, more = _certain(content)
                 found += [b">", *inside, end_tag]
                 needed += [*more, *(one for one in inside if isinstance(one, Taken))]

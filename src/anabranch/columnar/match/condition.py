@@ -113,6 +113,13 @@ def numbers_of(condition: Condition) -> set[Column]:
     return {column for each in tests(condition) if _is_number_test(each) for column in _columns(each)}
 
 
+def columns_as_written(condition: Condition) -> set[Column]:
+    """The columns of which a condition needs more than on which side of a constant their numbers are."""
+    asked = (each for each in tests(condition) if not isinstance(each, NumberTest | PresenceTest))
+    found = {column for each in asked for column in _columns(each)}
+    return found | {column for column in columns_of(condition) if not isinstance(column, int)}
+
+
 def _columns(test: ColumnTest) -> tuple[Column, ...]:
     return (test.column, test.addend) if isinstance(test, SumTest) else (test.column,)
 

@@ -18,10 +18,10 @@ from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ColumnComparison,
     Constant,
+    ConstantValue,
     Expression,
     FunctionCall,
     Kind,
-    Literal,
     PartText,
     RowQuantifier,
     constant_of,
@@ -58,12 +58,12 @@ def indexable(condition: Condition, look: Look, marks: Container[Constant]) -> C
 def _test(expression: Expression, look: Look, marks: Container[Constant]) -> ItemTest | None:
     """A test that holds where a boolean expression is true, and is unclear where it is; None if there is none."""
     match expression:
-        case FunctionCall("contains", (text, Literal(str() as pattern)), _) if text.kind in _TEXTS:
+        case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
             column: Column = text.column if isinstance(text, PartText) else text
             return None if has_constant(text, marks) else PatternTest(column, pattern.encode())
         case ColumnComparison(operator, left, right):
             return _sum(operator, left, right, marks) or _sum(MIRRORED[operator], right, left, marks)
-        case RowQuantifier(frame, True, ColumnComparison("=", PartText(part), Literal() as literal)):
+        case RowQuantifier(frame, True, ColumnComparison("=", PartText(part), ConstantValue() as literal)):
             return RowTest(part, constant_of(literal)) if look.frames[part] == frame else None
         case _:
             return None
@@ -72,15 +72,17 @@ def _test(expression: Expression, look: Look, marks: Container[Constant]) -> Ite
 def _sum(operator: Operator, left: Expression, right: Expression, marks: Container[Constant]) -> SumTest | None:
     """A number against a sum in doubles, of which one side is a literal."""
     match right:
-        case ColumnArithmetic("+", addend, Literal() as literal) | ColumnArithmetic("+", Literal() as literal, addend):
+        case ColumnArithmetic("+", addend, ConstantValue() as literal) | ColumnArithmetic(
+            "+", ConstantValue() as literal, addend
+        ):
             sign = 1.0
-        case ColumnArithmetic("-", addend, Literal() as literal):
+        case ColumnArithmetic("-", addend, ConstantValue() as literal):
             sign = -1.0
-        case ColumnArithmetic("-", Literal() as literal, other):
-            addend, sign = ColumnArithmetic("*", Literal(-1), other), 1.0
+        case ColumnArithmetic("-", ConstantValue() as literal, other):
+            addend, sign = ColumnArithmetic("*", ConstantValue(-1), other), 1.0
         case _:
             return None
-    if addend.kind not in _DOUBLES or left.kind not in (*_DOUBLES, Kind.INTEGER) or isinstance(left, Literal):
+    if addend.kind not in _DOUBLES or left.kind not in (*_DOUBLES, Kind.INTEGER) or isinstance(left, ConstantValue):
         return None
     if has_constant(left, marks) or has_constant(addend, marks):
         return None
@@ -89,4 +91,4 @@ def _sum(operator: Operator, left: Expression, right: Expression, marks: Contain
 
 def _double(expression: Expression) -> Expression:
     """A number that is computed, though it be read: in a row of its own, where a unit of the column is not applied."""
-    return ColumnArithmetic("*", expression, Literal(1)) if expression.kind is Kind.UNTYPED else expression
+    return ColumnArithmetic("*", expression, ConstantValue(1)) if expression.kind is Kind.UNTYPED else expression

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.evaluating import FrameEvaluation
 from anabranch.columnar.expressions.tree import Column, PartText
 from anabranch.columnar.expressions.values import ABSENT as NOTHING
 from anabranch.columnar.expressions.values import CLEAR, States
@@ -241,7 +241,7 @@ class Columns:
         """By condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
         self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
         """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
-        self._evaluations: dict[int, Evaluation] = {}
+        self._evaluations: dict[int, FrameEvaluation] = {}
 
     @property
     def times(self) -> Indices:
@@ -356,12 +356,12 @@ class Columns:
             self._times.append(times)
         return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
 
-    def _rows(self, given: GivenRows, sight: Sight) -> Evaluation | None:
+    def _rows(self, given: GivenRows, sight: Sight) -> FrameEvaluation | None:
         """The rows of a repeated part in the entries, of which those have none that do not fit."""
         if sight.shredded.frames is None:
             return None
         if id(sight) not in self._evaluations:
-            self._evaluations[id(sight)] = Evaluation(sight.shredded)
+            self._evaluations[id(sight)] = FrameEvaluation(sight.shredded)
         return self._evaluations[id(sight)].inside(given.frame)
 
     def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
@@ -408,7 +408,7 @@ def _values(sight: Sight, column: Column) -> Numbers:
     return values
 
 
-def _row_values(given: GivenRows, rows: Evaluation) -> tuple[Numbers, States | None]:
+def _row_values(given: GivenRows, rows: FrameEvaluation) -> tuple[Numbers, States | None]:
     """The numbers in the rows of a repeated part, and which are absent or unclear; zeros where nobody asks."""
     found = rows.value(given.column)
     if given.is_counted:

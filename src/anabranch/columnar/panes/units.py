@@ -20,7 +20,7 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.expressions.tree import Column, read_columns
 from anabranch.columnar.items.evolution import Changes, brought_back
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of
-from anabranch.columnar.match.condition import TextTest, tests
+from anabranch.columnar.match.condition import columns_as_written
 from anabranch.columnar.panes.kernels import MOST_PLACES, best_places, exact_ticks
 from anabranch.columnar.panes.query import CompiledPanes
 from anabranch.columnar.scan.kernels import MOST_DIGITS, Numbers
@@ -45,8 +45,7 @@ class Sight:
         """Whether a window looks at no text of such a column, and computes nothing with it."""
         if not self.mapped:
             return True
-        asked = (test for each in compiled.conditions for test in tests(each))
-        tested = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
+        tested = (column for each in compiled.conditions for column in columns_as_written(each))
         others: list[Column] = [*tested, *compiled.repeated, *compiled.computed]
         return self.mapped.isdisjoint(part for each in others for part in read_columns(each))
 

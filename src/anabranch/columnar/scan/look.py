@@ -73,7 +73,7 @@ class Look:
 
         None where no look can show them.
         """
-        reading = _Reading()
+        reading = _LearnedParts()
         if before is not None:
             reading.begin(before)
         items = [each for each in items if _is_plain(each[1])]
@@ -150,7 +150,7 @@ def _is_plain(element: Element) -> bool:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _LearnedParts:
     """Items being taken in."""
 
     parts: list[LookPart] = field(default_factory=list)

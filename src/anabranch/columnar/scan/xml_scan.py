@@ -103,23 +103,8 @@ def longest_item(guide: Guide, limits: Limits) -> int:
 # --- one item -----------------------------------------------------------------------------------------------
 
 
-@compiled
-def scan_item(
-    data: Bytes, at: int, stop: int, longest: int, guide: Guide, columns: ItemColumns, log: FrameLog, entry: int
-) -> int:
-    """Read the item that begins at a place; set the rows of an entry and log what is in frames.
-
-    Gives the place behind the item, `REFUSED` or `FULL`; then its rows mean nothing, and nothing of it is logged.
-    """
-    rows, spans = log.counts[0], log.counts[1]
-    behind = _scan(data, at, min(stop, at + longest), False, guide, columns, log, entry, scan_memory(guide))
-    if behind < 0:
-        take_back(log, rows, spans)
-    return behind
-
-
 @compiled_lean
-def _scan(
+def scan_item(
     data: Bytes,
     at: int,
     stop: int,
@@ -130,7 +115,12 @@ def _scan(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """As `scan_item`, but what was logged stays; an item in a line has no line end in it."""
+    """Read the item that begins at a place; set the rows of an entry and log what is in frames.
+
+    An item in a line has no line end in it.
+    Gives the place behind the item, `REFUSED` or `FULL`; then its rows mean nothing, and the caller takes back what was
+    logged of it.
+    """
     texts, wholes = guide.texts, guide.wholes
     parts = len(texts)
     begin_item(entry, guide, columns, memory)
@@ -380,7 +370,7 @@ def _cut(
         finish = behind_template(data, at, stop, pattern, columns, count) if len(pattern.bounds) > 1 else REFUSED
         by_template[count] = finish >= 0
         if finish < 0:
-            finish = _scan(data, at, min(stop, at + longest), lines, guide, columns, log, count, memory)
+            finish = scan_item(data, at, min(stop, at + longest), lines, guide, columns, log, count, memory)
             if finish == FULL and (rows > 0 or spans > 0):
                 take_back(log, rows, spans)
                 return count, begin, True
@@ -426,7 +416,7 @@ def cut_entries(
         finish = behind_template(data, begin, end, pattern, columns, entry) if len(pattern.bounds) > 1 else REFUSED
         by_template[entry] = finish == end
         if finish != end:
-            finish = _scan(data, begin, min(end, begin + longest), False, guide, columns, log, entry, memory)
+            finish = scan_item(data, begin, min(end, begin + longest), False, guide, columns, log, entry, memory)
             if finish != end:
                 take_back(log, rows, spans)
         columns.begins[entry], columns.finishes[entry] = begin, end
