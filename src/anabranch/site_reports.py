@@ -22,13 +22,14 @@ from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.branches import keeper_of, numbers_of
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import KnownStream
 from anabranch.visible import visible
 
 
@@ -129,7 +130,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
     site = read_site(file)
     courses = {name: stream_course(file, name) for name in site.streams}
     checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
-    streams = tuple(StreamPlan.of(each.source, each.form) for each in courses.values())
+    streams = tuple(KnownStream.of(each.source, each.form) for each in courses.values())
     checking = Checking(Inputs(tuple(site.streams.values()), functions=site.functions))
     texts = {name: checking.printed(name, each.text, label=str(each.file)) for name, each in site.subscriptions.items()}
     before = Plans(checkpoint.plans).of(newest.epoch) if checkpoint and newest else None

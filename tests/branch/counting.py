@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path as FilePath
 from random import Random
 
 import numpy as np
@@ -35,6 +36,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 from branch.feeding import good
 
@@ -178,7 +180,8 @@ class Stream:
     @property
     def stream(self) -> InputStream:
         root = parse_root(b"<r>")
-        return InputStream("s", 1, root, self.reader, self.path, Fraction(self.slack), Fraction(self.origin), self.late)
+        times = self.path, Fraction(self.slack), Fraction(self.origin)
+        return InputStream(Source("s", FilePath("s"), "lines", None, "r", None, *times), root, self.reader, self.late)
 
     def count(
         self,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path as FilePath
 from random import Random
 
 from anabranch.algebra.accents.events import judged
@@ -26,6 +27,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_document, parse_root
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.tree import Element
 
@@ -108,17 +110,10 @@ class Stream:
         return ElementReader(self.name, "document", self.limits, self.root())
 
     def for_branch(self) -> InputStream:
-        return InputStream(
-            self.name,
-            self.partitions,
-            self.root(),
-            self.reader,
-            self.path,
-            self.slack,
-            self.origin,
-            self.late,
-            self.endless,
-        )
+        paths = [FilePath(self.name, str(number)) for number in range(self.partitions)]
+        given = self.path, self.slack, self.origin
+        source = Source(self.name, paths[0], "document", None, None, None, *given, more=tuple(paths[1:]))
+        return InputStream(source, self.root(), self.reader, self.late, self.endless)
 
     def for_law(self) -> Input:
         read = [self.reader().elements(cuts, f"file{number}") for number, cuts in enumerate(self.given)]

@@ -76,7 +76,7 @@ class Told:
         """End all inputs; gives the pieces that this brings."""
         before = len(self.taken.pieces)
         for name, each in self.inputs.items():
-            for number in range(each.partitions):
+            for number in range(len(each.source.partitions)):
                 self.branch.end(name, number)
         return self.taken.pieces[before:]
 

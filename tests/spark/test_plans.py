@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from heapq import merge
 from pathlib import Path
@@ -85,7 +84,7 @@ class World:
             files = [folder / f"{name}-{number}" for number in range(len(parts))]
             for file, part in zip(files, parts, strict=True):
                 file.write_text("".join(f"{write(each)}\n" for each in part))
-            more, slack = tuple(files[1:]), Decimal(10**6)
+            more, slack = tuple(files[1:]), Fraction(10**6)
             self.sources.append(Source(name, files[0], "lines", None, "r", "i", time, slack, more=more))
         self.plans: dict[str, Plan] = {}
         for index in range(plans):

@@ -38,9 +38,10 @@ from anabranch.bench.workloads.photons import Spark, source, write_files
 from anabranch.bench.workloads.subscriptions import Sky
 from anabranch.engine import Inputs
 from anabranch.engine.preparing import Checking
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import KnownStream, Source, StreamForm
 
 _IDLE = '<hits>{{ for $p in stream("photons")/photons/photon where $p/coord/cel/ra > {}.{:04} return $p/en }}</hits>'
 _SMALL = 50_000
@@ -189,7 +190,7 @@ def _in_order(rates: Mapping[int, float]) -> Figures:
 
 def registering(present: Sequence[str], fresh: Sequence[str]) -> list[float]:
     """The milliseconds that each of some subscriptions takes, from its text to the plan, after those that are there."""
-    streams = (StreamPlan("photons", "lines", "<photons>", "photon", None),)
+    streams = (KnownStream(Source("photons", Path("photons"), item="photon"), StreamForm("lines", "<photons>")),)
     checking = Checking(Inputs((source("photons", Path("in")),)))
     wanted = {f"q{number}": checking.printed(f"q{number}", text) for number, text in enumerate(present)}
     found, following = subscriptions_of(None, wanted, 0, (), streams)

@@ -107,7 +107,7 @@ class HeldItem:
 
     def candidates(self, clause: int) -> Candidates:
         """What the `for` of this number looks at in the item."""
-        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)
+        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.source.origin)
         self._nodes[clause] = [each.node for each in found.nodes]
         return found
 

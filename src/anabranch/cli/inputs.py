@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 
 from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
@@ -96,17 +97,17 @@ def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains:
         form,  # type: ignore[arg-type]  # just checked
         Schema.read_dtd(Path(given.dtd)) if given.dtd else None,
         time=ItemPath.parse(given.time) if given.time else None,
-        slack=_decimal(given.slack, "--slack"),
-        origin=_decimal(given.origin, "--origin"),
+        slack=_number(given.slack, "--slack"),
+        origin=_number(given.origin, "--origin"),
         domains=domains_of(domains),
     )
 
 
-def _decimal(text: str | None, option: str) -> Decimal:
+def _number(text: str | None, option: str) -> Fraction:
     try:
         value = Decimal(text or "0")
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite():
         raise UsageError(f"{option} takes a number, not '{text}'")
-    return value
+    return Fraction(value)

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,7 +44,6 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import Registration as Registered
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
@@ -53,7 +53,7 @@ from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source, domains_of, seconds_of
+from anabranch.stream.reading.source import KnownStream, Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
@@ -170,13 +170,13 @@ class Engine:
                 root,
                 item,
                 ItemPath.parse(time) if time is not None else None,
-                Decimal(slack),
-                Decimal(origin),
+                Fraction(slack),
+                Fraction(origin),
                 strict,
                 tuple(more),
                 domains_of(domains or {}),
                 updates,
-                None if retain is None else seconds_of(retain),
+                None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
@@ -284,7 +284,7 @@ class Engine:
 
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before any epoch has seen it."""
-        streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
+        streams = {each: KnownStream.of(source) for each, source in self._wanted.streams.items()}
         return not_begun(name, text, QueryContext(streams, tuple(self.functions.items())))
 
     def cancel(self, subscription: LiveSubscription) -> None:

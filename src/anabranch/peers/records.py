@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -107,13 +107,13 @@ def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
         fields["root"],
         fields["item"],
         None if time is None else ItemPath.parse(time),
-        Decimal(fields["slack"]),
-        Decimal(fields["origin"]),
+        Fraction(fields["slack"]),
+        Fraction(fields["origin"]),
         fields["strict"],
         tuple(more),
         domains_of(fields["domains"]),
         fields["updates"],
-        None if retain is None else Decimal(retain),
+        None if retain is None else Fraction(retain),
     )
     return RegisteredStream(source, *fields["registered"])
 

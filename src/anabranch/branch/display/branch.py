@@ -110,7 +110,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
         self._machine.call(given.functions)
         self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
-        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
+        self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
         if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
             self._abort(reason)
         self._open(None if state is None else state.meta)

@@ -156,7 +156,7 @@ class CompiledJoins:
     ) -> CompiledJoins | None:
         """Compile what can be; None where that is nothing."""
         roots = streams[0].root.name.local, streams[1].root.name.local
-        times = streams[0].time, streams[1].time
+        times = streams[0].source.time, streams[1].source.time
         found: dict[str, CompiledJoin] = {}
         for asker in askers:
             flwor = asker.standing.plain_hole

@@ -69,7 +69,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     exact: list[Fraction] = []
     for side in sides:
         exact += [each for window in side.windows for each in (window.extent.size, window.extent.step)]
-        exact += [side.source.stream.slack, side.source.stream.origin]
+        exact += [side.source.stream.source.slack, side.source.stream.source.origin]
         largest = side.judge.progress.largest(0)
         if isinstance(largest, float):
             raise OverflowError  # infinity: a punctuation said that nothing follows at all
@@ -80,11 +80,11 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
 def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> SidePositions:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     stream = side.source.stream
-    slack = in_unit(stream.slack, unit)
+    slack = in_unit(stream.source.slack, unit)
     extents = [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
     for window in side.windows:
         in_unit(window.extent.start(window.next), unit)  # no position may be too large either
-    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(stream.origin, unit)
+    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(stream.source.origin, unit)
     status = batch.status[: len(values)].copy()
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
@@ -121,7 +121,7 @@ class JoinColumns:
         self._able = (
             len(streams) == 2
             and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
-            and all(each.partitions == 1 and is_plain_root(each.root) for each in streams)
+            and all(not each.source.more and is_plain_root(each.root) for each in streams)
         )
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled

@@ -101,7 +101,7 @@ class Planned(Merged):
 
     def _fresh(self) -> RunningPlan:
         """The plan at its very beginning, over the partitions of its streams."""
-        partitions = {name: each.partitions for name, each in self._inputs.items()}
+        partitions = {name: len(each.source.partitions) for name, each in self._inputs.items()}
         plan = partitioned(with_origins(self._member.plan, self._inputs), partitions)
         return RunningPlan(plan, policy=self._member.policy, promises=self._promises)
 
@@ -177,7 +177,7 @@ class Planned(Merged):
     def _consequences(self, told: Entry) -> Iterator[Flowing]:
         match told:
             case WindowsReached(stream, path, value):
-                for number in range(self._inputs[stream].partitions):
+                for number in range(len(self._inputs[stream].source.partitions)):
                     yield from self._query.close(source_of(stream, number), compare(term(path), "<", value))
             case Announced(stream, partition, Accent(where, evolution)):
                 yield from self._query.take(source_of(stream, partition), Change(items_of(where), evolution))

@@ -81,7 +81,7 @@ class Gathered:
         plan = member.query.plan
         made = PaneWindows if plan.sending is None else SentWindows
         # the numbers of windows are what is reached here, and the first of them is told
-        counted = replace(stream, slack=Fraction(0), origin=Fraction(0), late=True)
+        counted = replace(stream, source=replace(stream.source, slack=Fraction(0), origin=Fraction(0)), late=True)
         before = None if state is None else unpack_states(state, member.name)[0]
         if before is not None:
             before.rows.orders[before.rows.firsts < 0] = UNTOLD

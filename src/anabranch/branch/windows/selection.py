@@ -34,7 +34,7 @@ class WindowProgress(windows.Progress):
     """The law's own judgement, which can be remembered; values are those from the stream's origin on."""
 
     def __init__(self, stream: InputStream) -> None:
-        super().__init__(stream.slack, stream.partitions)
+        super().__init__(stream.source.slack, len(stream.source.partitions))
         self._late = stream.late
 
     def largest(self, partition: int) -> Reach | None:
@@ -109,8 +109,8 @@ class WindowSelection:
 
     def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
         """What a punctuation covers all values below of."""
-        value = passed(punctuation, self._path, stream.time)
-        return None if value is None else value - stream.origin
+        value = passed(punctuation, self._path, stream.source.time)
+        return None if value is None else value - stream.source.origin
 
     @property
     def reached(self) -> Reach | None:

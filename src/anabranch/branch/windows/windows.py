@@ -203,7 +203,7 @@ class HeldWindowColumns:
 
     def _use(self, look: Look) -> bool:
         """Compile for a look; whether it is made for columns."""
-        compiled = compile_for(self._clause, self._stream.root.name.local, look, self._stream.time)
+        compiled = compile_for(self._clause, self._stream.root.name.local, look, self._stream.source.time)
         self._compiled = compiled or self._compiled
         self._able = self._compiled is not None
         return compiled is not None
@@ -212,7 +212,7 @@ class HeldWindowColumns:
 
     def _shown(self, batch: EntryBatch) -> _WindowValues:
         """Where entries stand, and which of them are late (LAWS 3.2)."""
-        slack, origin = self._stream.slack, self._stream.origin
+        slack, origin = self._stream.source.slack, self._stream.source.origin
         largest = self._judge.progress.largest(0)
         covered = {number: self._judge.covered(self._stream, each) for number, each in batch.signals.items()}
         known = [each for each in (largest, *covered.values()) if each is not None]
@@ -253,7 +253,7 @@ class HeldWindowColumns:
     def _reached(self, shown: _WindowValues, number: int) -> Fraction | None:
         """How far the stream is when an entry comes."""
         top = int(shown.tops[number])
-        return None if top == NOWHERE else Fraction(top, shown.unit) - self._stream.slack
+        return None if top == NOWHERE else Fraction(top, shown.unit) - self._stream.source.slack
 
     # --- count windows ------------------------------------------------------------------------------------
 

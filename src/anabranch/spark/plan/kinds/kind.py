@@ -20,7 +20,8 @@ from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Shapes
 from anabranch.runtime.standing import Standing, standing
-from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.stream.reading.source import KnownStream
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 """What the user registered, by name."""
@@ -30,7 +31,7 @@ Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 class QueryContext:
     """What is known where queries are read."""
 
-    streams: Mapping[str, StreamPlan]
+    streams: Mapping[str, KnownStream]
     functions: Functions = ()
     endless: bool = True
     """Whether nobody waits for the streams' end."""
@@ -121,6 +122,6 @@ def shapes_of(functions: Functions) -> Shapes:
     return Shapes(dict(functions))
 
 
-def edited_streams(streams: Collection[StreamPlan]) -> tuple[str, ...]:
+def edited_streams(streams: Collection[KnownStream]) -> tuple[str, ...]:
     """The streams of updates among some."""
-    return tuple(each.stream for each in streams if each.updates)
+    return tuple(each.name for each in streams if each.source.updates)
