@@ -37,7 +37,6 @@ from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.stream.reading.source import KnownStream
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -118,8 +117,7 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
-    streams = {each: KnownStream.of(source) for each, source in site.streams.items()}
-    known = QueryContext(streams, tuple(site.functions.items()))
+    known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 

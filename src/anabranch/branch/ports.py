@@ -31,7 +31,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class InputStream:
-    """A stream as a branch reads it: its description, and how the branch stands to it (LAWS 3.6)."""
+    """A stream as a branch reads it: its description, its reader, and where the branch began in it (LAWS 3.6)."""
 
     source: Source
     root: Element

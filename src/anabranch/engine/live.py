@@ -29,7 +29,6 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from types import TracebackType
 
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
@@ -53,7 +52,7 @@ from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import KnownStream, Source, domains_of, seconds_of
+from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
@@ -94,7 +93,7 @@ class Engine:
     ) -> None:
         self.metrics: Metrics | None = None
         """Those of the newest epoch."""
-        self._once = once
+        self.once = once
         self.functions = dict(functions or {})
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
@@ -238,7 +237,7 @@ class Engine:
                 if self._closed:
                     raise UsageError("the engine is closed")
                 self._started = True
-                self._trunk.start(once=self._once)
+                self._trunk.start(once=self.once)
 
     def wait(self) -> None:
         """Wait for the end: of what is there with `once`, else of the engine."""
@@ -253,9 +252,7 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
@@ -270,10 +267,6 @@ class Engine:
     # --- for subscriptions --------------------------------------------------------------------------------
 
     @property
-    def once(self) -> bool:
-        return self._once
-
-    @property
     def tally(self) -> Tally:
         """What is committed by now, in numbers."""
         return self._tally.now()
@@ -284,8 +277,7 @@ class Engine:
 
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before any epoch has seen it."""
-        streams = {each: KnownStream.of(source) for each, source in self._wanted.streams.items()}
-        return not_begun(name, text, QueryContext(streams, tuple(self.functions.items())))
+        return not_begun(name, text, QueryContext.of(self._wanted.streams.values(), self.functions))
 
     def cancel(self, subscription: LiveSubscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -127,11 +127,7 @@ class Sender:
         self._log = AnswerLog(checkpoint)
         self._plans = Plans(checkpoint.plans)
         self._orders: dict[str, OrderLog] = {}
-        self.reached = SendProgress()
-        if record.exists():
-            found = durable.unsealed(record)
-            sent = {flow: Sent(**each) for flow, each in found["sent"].items()}
-            self.reached = SendProgress(found["next"], found["tops"], sent)
+        self.reached = durable.read_record(SendProgress, record) if record.exists() else SendProgress()
 
     def send(self, program: PeerProgram, plan: int) -> None:
         """Send what the epochs since the last time have added, under the plan with this number."""
@@ -160,12 +156,10 @@ class Sender:
         self.reached.sent[flow] = self.reached.sent.get(flow, Sent()).plus(size, items)
 
     def _save(self) -> None:
-        durable.replace(self._record, durable.sealed(asdict(self.reached)))
+        durable.write_record(self._record, self.reached)
 
     def _send_epoch(self, program: PeerProgram, plan: int, manifest: Manifest) -> None:
-        file = self._plans.of(manifest.epoch)
-        assert file is not None, "an epoch with a manifest has a plan"
-        given = file.load()
+        given = self._plans.ran(manifest.epoch)
         streams = {each.name: each for each in given.streams}
         courses = self._courses(manifest, given)
         failed = {letter.subscription for letter in self._log.buried(manifest)} if manifest.dead_letters else set()
@@ -188,7 +182,7 @@ class Sender:
     # --- usual epochs ---------------------------------------------------------------------------------------
 
     def _courses(self, manifest: Manifest, plan: Plan) -> dict[str, RangeProgress]:
-        """What an epoch did by stream, held against what was before it."""
+        """By stream: its progress in an epoch, which is odd if it falls behind what was reached before."""
         found: dict[str, RangeProgress] = {}
         for chunk in self._log.chunks(manifest, COURSES):
             for line in self._log.text(chunk).splitlines():
@@ -252,9 +246,7 @@ class Sender:
     def history(self, stream: str) -> Iterator[tuple[int, str]]:
         """All that a stream has brought, as it came: the text of each element, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
-            file = self._plans.of(epoch)
-            assert file is not None, "an epoch with a manifest has a plan"
-            given = file.load()
+            given = self._plans.ran(epoch)
             for each in given.streams:
                 if each.name == stream:
                     yield from verbatim(self._checkpoint, epoch, given, each)

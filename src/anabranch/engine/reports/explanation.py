@@ -33,7 +33,7 @@ from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind, shapes_of
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
-from anabranch.stream.reading.source import KnownStream, Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 from anabranch.visible import visible_json
 
@@ -163,8 +163,7 @@ def explanation(
 ) -> Explanation:
     """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
     known = {each.name: each for each in plan.subscriptions} if plan else {}
-    streams = {name: KnownStream.of(source) for name, source in sources.items()}
-    given = QueryContext(streams, tuple(functions.items()))
+    given = QueryContext.of(sources.values(), functions)
     shapes = shapes_of(given.functions)
     asked: dict[_Query, list[str]] = {}
     branches: dict[int, _Members] = {}

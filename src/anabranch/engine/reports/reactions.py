@@ -100,10 +100,9 @@ def reactions(
     checkpoint: Checkpoint, stream: str, newest: Manifest
 ) -> Mapping[_Place, tuple[SubscriptionReaction, ...]]:
     """By partition and place of an accent, what the subscriptions of the newest epoch did that it concerns."""
-    file = Plans(checkpoint.plans).of(newest.epoch)
-    assert file is not None, "an epoch with a manifest has a plan"
+    plan = Plans(checkpoint.plans).ran(newest.epoch)
     found: dict[_Place, dict[Deed, list[str]]] = {}
-    for group, names in _groups(file.load(), stream).items():
+    for group, names in _groups(plan, stream).items():
         listener = _listener_of(group)
         for each, is_shown in _told(checkpoint, newest.evolution, group):
             deed, _ = _deed(listener, each)

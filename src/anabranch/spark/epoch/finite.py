@@ -24,7 +24,7 @@ from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.reading.source import KnownStream, Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
 _SAMPLE = 400
@@ -116,8 +116,7 @@ def run_queries(
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = {each.name: each for each in plan.subscriptions} if plan else {}
-    views = {name: KnownStream.of(source) for name, source in streams.items()}
-    unread = QueryContext(views, tuple(registered.items()), endless=False)
+    unread = QueryContext.of(streams.values(), registered, endless=False)
     found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
     return Outcome(answers, display.progress, display.aborted, display.log)

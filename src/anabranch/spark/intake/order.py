@@ -89,9 +89,7 @@ class OrderLog:
         """Write records down for good, and take them in."""
         held = list(records)
         if held:
-            data = b"".join(map(_line, held))
-            durable.append(self._path, data, self._read)
-            self._read += len(data)
+            self._read = durable.append(self._path, map(_line, held), self._read)
             for record in held:
                 self._take(record)
 

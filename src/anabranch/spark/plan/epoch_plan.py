@@ -69,16 +69,16 @@ class Plan:
     accents: bool = True
     """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
     courses: tuple[tuple[str, tuple[ProgressAxis, ...]], ...] = ()
-    """By stream, for those that are handed on: by what it is told how far they are (`spark/evolution/progress.py`)."""
+    """By stream, for streams that are sent to other peers: the paths whose values show its progress."""
 
     def stream(self, name: str) -> KnownStream:
         """A stream that it has."""
         return next(each for each in self.streams if each.name == name)
 
     def axes(self, source: Source) -> tuple[ProgressAxis, ...] | None:
-        """By what it is told how far a stream is; None where nobody asks.
+        """The paths whose values show the progress of a stream (`spark/evolution/progress.py`); None if nobody asks.
 
-        A stream into which heartbeats are sent is asked for the times of its items.
+        Heartbeats that follow the times of items ask for these times.
         """
         found = dict(self.courses).get(source.name)
         return (ProgressAxis(f"*/{source.time}"),) if found is None and source.beats_by_time else found

@@ -73,6 +73,12 @@ class Plans:
         found = durable.unsealed(path)["plan"]
         return PlanFile(self.folder / f"{found[:32]}.plan", found)
 
+    def ran(self, epoch: int) -> Plan:
+        """The plan of an epoch that was committed."""
+        file = self.of(epoch)
+        assert file is not None, "an epoch with a manifest has a plan"
+        return file.load()
+
     def begin(self, epoch: int, plan: Plan) -> PlanFile:
         """Write down that an epoch runs with a plan."""
         file = PlanFile.save(plan, self.folder)

@@ -214,13 +214,20 @@ class _Shard:
 
     def _input(self, name: str, branch: BranchPlan) -> InputStream:
         stream = self.plan.stream(name)
-        source, root, is_json = stream.source, stream.root(), stream.form.format == "json"
+        source, root = stream.source, stream.root()
         # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
         given = name, stream.form.format, self.plan.limits, root, source.item_name
         reader = partial(ElementReader, *given, admission=source.admission(accents=self.plan.accents))
         shared = self.shared.setdefault(name, SharedReader(reader())) if source.updates else None
-        from_now_on = name in branch.late, not self.plan.finite, self._starts(stream, branch)
-        return InputStream(source, root, reader if shared is None else lambda: shared, *from_now_on, is_json)
+        return InputStream(
+            source,
+            root,
+            reader if shared is None else lambda: shared,
+            late=name in branch.late,
+            endless=not self.plan.finite,
+            starts=self._starts(stream, branch),
+            is_json=stream.form.format == "json",
+        )
 
     def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""

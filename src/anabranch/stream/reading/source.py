@@ -63,7 +63,7 @@ class Source:
     """For how many seconds what has not changed stays in the document of a stream of updates; None is for good
     (LAWS 3.6)."""
     ended: bool = False
-    """Nothing more comes than what is there, though others go on."""
+    """Whether its files are complete: it ends with what is there now, while other streams go on."""
     heartbeat: Decimal | None = None
     """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
@@ -290,7 +290,7 @@ class Contents:
 
 
 class _Ahead:
-    """A sequence in which one can look further without losing what was passed."""
+    """An iterator that can read ahead: elements that were read ahead are given first."""
 
     def __init__(self, rest: Iterator[StreamElement | DeadLetter]) -> None:
         self._rest = rest
