@@ -17,7 +17,6 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 
-
 _SETTINGS = ("dtd", "time", "slack", "origin", "format")
 """What is given by NAME=VALUE, each by its own option."""
 
