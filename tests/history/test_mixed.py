@@ -130,7 +130,7 @@ def test_over_items_alone_it_is_their_law(seed: int) -> None:
     text = random.choice((*BODIES, *MORE)).format(*asked)
     streams = given({name: some_stream(random, random.randrange(1, 8), straight=True) for name in ("a", "b")})
     query = checked(text, streams).query
-    law = Timeline(query, streams, name="q", text=text)
+    law = Timeline(query, streams, name="q")
     edited = {name: written(name, each) for name, each in streams.items()}
     mixed = Updating(query, edited, {}, functions=None, name="q", text=text, limits=Limits())
     assert list(mixed) == list(law), text

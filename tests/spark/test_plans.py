@@ -17,8 +17,6 @@ import anabranch
 from algebra.accented import HERE
 from algebra.evolving import Planner, stream
 from anabranch.algebra.accents.items import values
-from anabranch.algebra.operators.construct import Computed, Construct
-from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
@@ -59,15 +57,6 @@ def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed]) -> Answered:
     return out
 
 
-class Writable(Planner):
-    """Plans without Python functions, which cannot be written down."""
-
-    def _construct(self) -> tuple[Operator, tuple[Plan, ...]]:
-        made, others = super()._construct()
-        assert isinstance(made, Construct)
-        return replace(made, fields=tuple(each for each in made.fields if not isinstance(each[1], Computed))), others
-
-
 class World:
     """Accented streams on disk, each of some partitions, with times; and plans over them."""
 
@@ -89,7 +78,7 @@ class World:
             self.sources.append(Source(name, files[0], "lines", None, "r", "i", time, slack, more=more))
         self.plans: dict[str, Plan] = {}
         for index in range(plans):
-            planner = Writable(random, goes=self.goes)
+            planner = Planner(random, goes=self.goes)
             for _ in range(random.randint(1, 5)):
                 planner.grow(random.choice(planner.possible()))
             self.plans[f"q{index}"] = planner.plan

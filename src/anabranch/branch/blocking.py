@@ -67,7 +67,6 @@ class BlockingBranch(Merged):
                 {**self._documents, **given},
                 functions=self._functions,
                 name=self._member.name,
-                text=self._standing.text,
             )
             text = answer.text
         except NoAnswer as failure:

@@ -90,7 +90,7 @@ class Units:
     ) -> None:
         self._standing = standing
         self._documents = documents or {}
-        self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {}, text=standing.text)
+        self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {})
         if standing.kind != "items":
             self._fors = standing.fors
             self._bare = [without_predicates(each.source) for each in self._fors]
@@ -206,7 +206,7 @@ def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | Non
     """
     if standing.kind == "whole":
         return None
-    evaluator = _UnitEvaluator(standing.query, {}, {}, text=standing.text)
+    evaluator = _UnitEvaluator(standing.query, {}, {})
     paths = [each for each in parts(standing.query) if isinstance(each, ast.Path | ast.Filter)]
     inner = {id(each.start if isinstance(each, ast.Path) else each.base) for each in paths}
     for path in paths:

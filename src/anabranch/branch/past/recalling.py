@@ -27,8 +27,8 @@ from anabranch.algebra.display.publishing import Published, ReaderState, heartbe
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN, wire_time
 from anabranch.branch.evolution.following import Absorbing, Following
-from anabranch.branch.held_items import number_nodes
-from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
+from anabranch.branch.held_items import ENTRY, entry_of, entry_row, number_nodes
+from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
@@ -47,7 +47,6 @@ from anabranch.runtime.units import NOTHING, joined, piece_of
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
-from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
 from anabranch.values.sequences import Values
 
@@ -134,8 +133,7 @@ class DisplayAnswer:
             [each.place.stream, each.place.partition, each.place.offset, each.reason, each.raw, each.code]
             for each in self._failing
         ]
-        told = [self._display.told.times, self._display.told.known]
-        return [told, json.dumps(letters)], [] if self._text is None else [self._text]
+        return [[*self._display.told], json.dumps(letters)], [] if self._text is None else [self._text]
 
     def restore(self, data: Any, shown: list[str]) -> None:
         told, letters = data
@@ -151,20 +149,7 @@ class DisplayAnswer:
 REACHES_ROOT = "a path of the query reaches the root of a stream"
 """Why a query ends: there is no root around what is remembered."""
 _ROWS = pa.schema(
-    [
-        ("stream", pa.string()),
-        ("partition", pa.int32()),
-        ("file", pa.string()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("raw", pa.binary()),
-        ("root", pa.binary()),
-        ("encoding", pa.string()),
-        ("time", pa.string()),
-        ("number", pa.int64()),
-        ("units", pa.string()),
-        ("paths", pa.list_(pa.int32())),
-    ]
+    [*ENTRY, ("time", pa.string()), ("number", pa.int64()), ("units", pa.string()), ("paths", pa.list_(pa.int32()))]
 )
 
 
@@ -183,7 +168,7 @@ class PastBranch(Merged):
         self._member = member
         self._inputs = inputs
         super().__init__(inputs.values(), spill, judge)
-        self._roots = {name: _root(stream) for name, stream in inputs.items()}
+        self._roots = {name: copy(stream.root) for name, stream in inputs.items()}
         self._remembering(given)
         self._answer: StandingAnswer | DisplayAnswer = (
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
@@ -205,9 +190,7 @@ class PastBranch(Merged):
         streams = self._inputs.items()
         empty = {name: Input(_document(self._roots[name]), time=stream.time) for name, stream in streams}
         asked, name = self._member.query, self._member.name
-        self._recollection = Recollection(
-            asked.query, asked.asked, {**given.documents, **empty}, given.functions, name, asked.text
-        )
+        self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
 
     # --- what comes in ------------------------------------------------------------------------------------
 
@@ -277,11 +260,8 @@ class PastBranch(Merged):
         rows = []
         for arrival, paths in self._recollection.remembered():
             entry, number, units = self._entries[arrival]
-            origin, cut = entry.origin, entry.cut
-            place = {"stream": origin.stream, "partition": origin.partition, "file": origin.file}
-            bytes_ = {"start": cut.start, "end": cut.end, "raw": cut.raw, "root": cut.root, "encoding": cut.encoding}
             known = {"time": str(arrival.time), "number": number, "units": _units_text(units), "paths": paths}
-            rows.append({**place, **bytes_, **known})
+            rows.append({**entry_row(entry), **known})
         answer, shown = self._answer.save()
         meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
@@ -302,8 +282,7 @@ class PastBranch(Merged):
         readers = {name: EntryReader(stream) for name, stream in self._inputs.items()}
         found: list[tuple[Arrival, list[int]]] = []
         for row in state.tables["items"].to_pylist():
-            cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
-            entry = RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
+            entry = entry_of(row)
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")
@@ -327,11 +306,6 @@ def _units_text(units: Mapping[Path, Affine]) -> str:
 def _units_of(text: str) -> dict[Path, Affine]:
     rows = json.loads(text) if text else ()
     return {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, a, b in rows}
-
-
-def _root(stream: InputStream) -> Element:
-    root = copy(stream.root)
-    return root
 
 
 def _document(root: Element) -> Document:

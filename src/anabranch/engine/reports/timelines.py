@@ -59,7 +59,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
             aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
             continue
         law = query.checked.query
-        found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+        found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
     answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
     return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)

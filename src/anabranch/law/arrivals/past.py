@@ -46,7 +46,6 @@ class ElementMoment:
     """A point of the merged streams: behind an element."""
 
     now: Fraction
-    stream: str
     element: Arrival | Signal | Evolved
 
     @property
@@ -81,7 +80,7 @@ class Past:
             if isinstance(element, Arrival):
                 self._arrived[name].append(len(self.moments))
                 self.number[element] = len(self.moments)
-            self.moments.append(ElementMoment(now, name, element))
+            self.moments.append(ElementMoment(now, element))
 
     @property
     def last(self) -> int:
