@@ -25,6 +25,7 @@ from anabranch.law.evolution.vantage import Vantage
 from anabranch.law.inputs import Input, stream_input
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import copy
 
@@ -34,7 +35,7 @@ class BlockingBranch(Merged):
 
     def __init__(
         self,
-        member: BranchMember,
+        member: BranchMember[Standing],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         functions: Mapping[str, PythonFunction] | None,
@@ -42,7 +43,7 @@ class BlockingBranch(Merged):
         spill: Spill,
     ) -> None:
         self._member = member
-        self._standing = member.standing
+        self._standing = member.query
         self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
         super().__init__(self._streams, spill)
         self._functions = functions

@@ -9,7 +9,7 @@ What the law sets aside is raised as `DynamicError`: the caller knows the place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -48,14 +48,6 @@ class AnswerPiece:
 
 
 NOTHING = AnswerPiece("", begins=False, ends=False)
-
-
-def joined(pieces: Iterable[AnswerPiece], after_value: bool = False) -> Iterator[str]:
-    """The texts of pieces in a row, spaces between values included; `after_value`: a value stands before them."""
-    for piece in pieces:
-        yield f" {piece.text}" if after_value and piece.begins else piece.text
-        if piece != NOTHING:
-            after_value = piece.ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import ENTRY, entry_of, entry_row, number_nodes
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
-from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.members import AnswerWriter, BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
@@ -43,7 +44,7 @@ from anabranch.law.inputs import Signal as Passed
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.units import NOTHING, joined, piece_of
+from anabranch.runtime.units import piece_of
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
@@ -67,7 +68,7 @@ class Memory(Protocol):
 class StandingAnswer:
     """Results that stand: each item adds a piece."""
 
-    def __init__(self, member: RecalledMember) -> None:
+    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
         standing = member.query.standing
         assert standing is not None
         assert standing.hole is not None
@@ -75,32 +76,27 @@ class StandingAnswer:
         source = base_of(standing.fors[0].source if isinstance(self._hole, ast.Flwor) else self._hole)
         assert isinstance(source, ast.Source)
         self._stream = source.name
-        self._after_value = False
+        self._answers = AnswerWriter(member.name, member.out)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
         """Something has come, from a place: an item, or what only moves time or edits a document."""
         if item is None or item.place.stream != self._stream:
             return
-        piece = piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope)
-        text = "".join(joined((piece,), self._after_value))
-        if piece != NOTHING:
-            self._after_value = piece.ends
-        if text:
-            self._out.piece(text)
+        self._answers.write(piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope))
         for letter in memory.drained():
             self._out.bury(letter)
 
     def save(self) -> tuple[Any, list[str]]:
-        return self._after_value, []
+        return self._answers.save()["ended"], []
 
     def restore(self, data: Any, shown: list[str]) -> None:
-        self._after_value = data
+        self._answers.restore({"ended": data})
 
 
 class DisplayAnswer:
     """An answer that is corrected with every element: one region, which is replaced."""
 
-    def __init__(self, member: RecalledMember) -> None:
+    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
         self._query, self._name, self._out = member.query.query, member.name, member.out
         self._display = Published()
         self._display.region(_REGION)
@@ -158,7 +154,7 @@ class PastBranch(Merged):
 
     def __init__(
         self,
-        member: RecalledMember,
+        member: BranchMember[RecalledQuery],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         given: BranchContext,
