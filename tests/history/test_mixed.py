@@ -13,8 +13,8 @@ from anabranch import engine
 from anabranch.engine.reading import Updating, WrittenStream, looked_into
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import Unsupported
-from anabranch.law.arrivals.past import decimal
 from anabranch.law.inputs import Arrival, Input
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.limits import Limits
@@ -114,7 +114,7 @@ def written(name: str, read: Input) -> WrittenStream:
     assert isinstance(root, Element)
     elements: list[Item | Punctuation] = []
     for each in read.elements:
-        at = Decimal(decimal(each.time))
+        at = Decimal(number_text(each.time))
         if isinstance(each, Arrival):
             elements.append(Item(each.item, each.place, at))
         else:

@@ -1,9 +1,12 @@
-"""Rewritings that leave a query's meaning alone and spare everybody after it a case.
+"""Rewritings that leave a query's meaning alone and spare everybody after it a case; and walks over a query's tree.
 
 `with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
 the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
 each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
 differ in the names of their variables only.
+
+`parts` gives all nodes of a tree, `children` those directly below one, `rebuild` and `with_part` the tree with others
+in their places; `bindings_in` and `conjuncts` are what several readers of queries ask for.
 """
 
 from __future__ import annotations

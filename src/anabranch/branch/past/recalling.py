@@ -143,7 +143,7 @@ class DisplayAnswer:
 
 
 REACHES_ROOT = "a path of the query reaches the root of a stream"
-"""Why a query ends: there is no root around what is remembered."""
+"""Why a query ends: only items are remembered, and not the root element around them."""
 _ROWS = pa.schema(
     [*ENTRY, ("time", pa.string()), ("number", pa.int64()), ("units", pa.string()), ("paths", pa.list_(pa.int32()))]
 )

@@ -16,8 +16,8 @@ from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inp
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.reading import Updating
 from anabranch.law.answer import ShownAnswer, reason_of
-from anabranch.law.arrivals.past import decimal
 from anabranch.law.steps import allow
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -86,4 +86,4 @@ class _Dead:
 
 def line(shown: ShownAnswer) -> str:
     """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
-    return f'{{"at": {decimal(shown.at)}, "answer": {visible_json(shown.text)}}}\n'
+    return f'{{"at": {number_text(shown.at)}, "answer": {visible_json(shown.text)}}}\n'

@@ -27,7 +27,7 @@ MOST_PARTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NodesPart:
-    """NodesPart of an input, all at one path; texts are those in the elements there."""
+    """Nodes of an input, all at one path; texts are those in the elements there."""
 
     input: int
     path: Path
