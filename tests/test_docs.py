@@ -235,7 +235,7 @@ def run(example: Example) -> tuple[str, str]:
         answer, more = evolved(example, checked.streams)
         return answer, "\n".join([*notes, *more])
     inputs = {name: each.input for name, each in example.inputs.items()}
-    found = evaluate(checked.query, inputs, functions=FUNCTIONS, text=text)
+    found = evaluate(checked.query, inputs, functions=FUNCTIONS)
     notes += [set_aside(each) for each in found.dead]
     notes += [f"late: {each}" for each in found.late]
     return found.text, "\n".join(notes)

@@ -110,7 +110,7 @@ class Stream:
             origin=Decimal(self.origin),
             late=self.late,
         )
-        answer = evaluate(check(parse(query), query).query, {"s": given}, name="q", text=query)
+        answer = evaluate(check(parse(query), query).query, {"s": given}, name="q")
         return Answer(answer.values, [*answer.dead, *bad], answer.late)
 
     def plan(self, query: str) -> PanePlan | None:

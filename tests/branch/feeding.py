@@ -144,7 +144,7 @@ class Question:
     def law(self) -> Answer:
         """What the law answers."""
         given = {each.name: each.for_law() for each in self.streams}
-        return evaluate(self.query, {**given, **self.documents}, name="q", text=self.text)
+        return evaluate(self.query, {**given, **self.documents}, name="q")
 
     @property
     def operator(self) -> str:

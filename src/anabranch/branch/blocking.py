@@ -26,6 +26,7 @@ from anabranch.law.evolution.vantage import Vantage
 from anabranch.law.inputs import Input, stream_input
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import copy
 
@@ -35,7 +36,7 @@ class BlockingBranch(Merged):
 
     def __init__(
         self,
-        member: BranchMember,
+        member: BranchMember[Standing],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         functions: Mapping[str, PythonFunction] | None,
@@ -43,7 +44,7 @@ class BlockingBranch(Merged):
         spill: Spill,
     ) -> None:
         self._member = member
-        self._standing = member.standing
+        self._standing = member.query
         self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
         super().__init__(self._streams, spill)
         self._functions = functions
@@ -68,7 +69,6 @@ class BlockingBranch(Merged):
                 {**self._documents, **given},
                 functions=self._functions,
                 name=self._member.name,
-                text=self._standing.text,
             )
             text = answer.text
         except NoAnswer as failure:

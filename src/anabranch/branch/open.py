@@ -28,6 +28,7 @@ from anabranch.branch.windows.windows import HeldWindowColumns, Windows
 from anabranch.errors import StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
+from anabranch.runtime.standing import Standing
 
 
 class Branch(Protocol):
@@ -59,7 +60,7 @@ class Branch(Protocol):
 
 def open_branch(
     operator: str,
-    members: Sequence[BranchMember],
+    members: Sequence[BranchMember[Standing]],
     inputs: Mapping[str, InputStream],
     state: BranchState | None,
     functions: Mapping[str, PythonFunction] | None,

@@ -17,7 +17,7 @@ from anabranch.language import ast
 from anabranch.law import Input, document_input, stream_input
 from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
-from anabranch.law.arrivals.past import decimal, named
+from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.law.history.changed import Dependence
@@ -25,6 +25,7 @@ from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import element_time
+from anabranch.predicate.writing import number_text
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
@@ -239,6 +240,6 @@ def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -
     for each in elements:
         if isinstance(each, Item | Accent | Punctuation):
             now = max(now, element_time(each, path, now))
-            yield replace(each, at=Decimal(decimal(now)))
+            yield replace(each, at=Decimal(number_text(now)))
         else:
             yield each

@@ -25,8 +25,8 @@ from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
-from anabranch.branch.members import Asker
-from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.members import Asker, BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.ports import InputStream, Start
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
@@ -61,7 +61,7 @@ class Absorbing:
     follower: Follower | None = None
 
     @staticmethod
-    def of(member: RecalledMember, functions: Mapping[str, PythonFunction]) -> Absorbing:
+    def of(member: BranchMember[RecalledQuery], functions: Mapping[str, PythonFunction]) -> Absorbing:
         asked = member.query
         return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
 

@@ -25,7 +25,8 @@ from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.past.queries import RecalledMember, RecalledQuery
+from anabranch.branch.members import BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
@@ -159,7 +160,7 @@ class MixedPastBranch(PastBranch):
 
     def __init__(
         self,
-        member: RecalledMember,
+        member: BranchMember[RecalledQuery],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         given: BranchContext,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,9 +22,10 @@ import numpy as np
 from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import EntryReader, RawEntry, cuts, unpack
+from anabranch.branch.members import BranchMember
 from anabranch.branch.panes.panes import PaneWindows, pack
 from anabranch.branch.panes.panes import unpack as unpack_states
-from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.ports import InputStream
 from anabranch.branch.remote.lines import (
     DOUBT,
     UNTOLD,
@@ -46,23 +47,12 @@ from anabranch.law.inputs import Input
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
 
 
-@dataclass(frozen=True, slots=True)
-class SentMember:
-    """A subscription that a branch serves."""
-
-    key: str
-    """What tells it from others, in every epoch."""
-    name: str
-    query: SentQuery
-    out: Output
-
-
 class Gathered:
     """A branch over windows, for one epoch."""
 
     def __init__(
         self,
-        member: SentMember,
+        member: BranchMember[SentQuery],
         stream: InputStream,
         state: BranchState | None,
         functions: Mapping[str, PythonFunction],

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Self
 
 from anabranch.branch import Branch
-from anabranch.branch.remote.gathering import Gathered, SentMember
+from anabranch.branch.members import BranchMember
+from anabranch.branch.remote.gathering import Gathered
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import SentQuery, sent_query
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of
@@ -87,7 +88,7 @@ class RemoteWindowKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = SentMember(seat.key, seat.asked.name, self.query, seat.out)
+        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out)
         given = setup.given
         return Gathered(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
 
