@@ -41,7 +41,7 @@ from anabranch.columnar.items.query import CompiledFor, compile_for
 from anabranch.columnar.items.window_query import CompiledWindows, WindowClauses, WindowRows, compile_windows
 from anabranch.columnar.panes.kernels import find_windows
 from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit, shred_entries
-from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.kernels import Flags, Indices, gather
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around, is_plain_root
@@ -250,7 +250,8 @@ class HeldWindowColumns:
         rows: WindowRows | None = None
         if results is not None and any(contents):
             chosen, places = np.unique(picks, return_inverse=True)
-            rows = WindowRows(results, items.shredded(chosen, results), places.ravel(), heads)
+            shredded, entries = items.shredded(chosen, results)
+            rows = WindowRows(results, shredded, entries[places.ravel()], heads)
         windows = _ListedContents(items, picks, heads)
         for asker, content in zip(askers, contents, strict=True):
             if rows is None or content is None:
@@ -378,13 +379,21 @@ class _Arrivals:
         for arrival, number, item in zip(arrivals.tolist(), inputs.tolist(), numbers.tolist(), strict=True):
             yield arrival, HeldItem(self._shelf, item, next(read[number]))
 
-    def raw(self, arrivals: Indices) -> Iterator[bytes]:
-        """The bytes of some of them."""
-        inputs, own = self.order.inputs[arrivals].tolist(), self._own[arrivals].tolist()
-        spans = [(each.shredded.raw, each.shredded.begins, each.shredded.finishes) for each, _ in self.inputs]
-        for number, entry in zip(inputs, own, strict=True):
-            data, begins, finishes = spans[number]
-            yield data[begins[entry] : finishes[entry]].tobytes()
+    def raw(self, arrivals: Indices) -> tuple[list[bytes], list[Indices], Indices]:
+        """The bytes of some of them, by input, and their lengths; and by arrival, which of these it is."""
+        inputs, own = self.order.inputs[arrivals], self._own[arrivals]
+        parts: list[bytes] = []
+        lengths: list[Indices] = []
+        for number, (batch, _) in enumerate(self.inputs):
+            given, picks = batch.shredded, own[inputs == number]
+            lengths.append((given.finishes[picks] - given.begins[picks]).astype(np.int64))
+            offsets = np.concatenate([[0], np.cumsum(lengths[-1])]).astype(np.int32)
+            raw = np.empty(offsets[-1], np.uint8)
+            gather(given.raw, given.begins, given.finishes, picks, offsets, raw)
+            parts.append(raw.tobytes())
+        places = np.empty(len(arrivals), np.int64)
+        places[np.argsort(inputs, kind="stable")] = np.arange(len(arrivals))
+        return parts, lengths, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,17 +451,21 @@ class _SequenceItems:
         self._made.update(zip(new, fresh.nodes(), strict=True))
         return [self._held[each] if each < count else self._made[each] for each in wanted]
 
-    def shredded(self, numbers: Indices, results: CompiledWindows) -> Shredded:
-        """Some of them, by rising numbers, taken apart for what queries make of windows."""
+    def shredded(self, numbers: Indices, results: CompiledWindows) -> tuple[Shredded, Indices]:
+        """Some of them, by rising numbers, taken apart for what queries make of windows; and which entry each is."""
         count = int(np.searchsorted(numbers, len(self._held)))
         held = [self._held[each].kept.entry.cut for each in numbers[:count].tolist()]
         raw = [each.raw for each in held]
+        lengths = [np.fromiter(map(len, raw), np.int64, count)]
+        places = np.arange(len(numbers))
         if self._fresh.arrivals is not None:
-            raw += self._fresh.arrivals.raw(self._fresh.chosen[numbers[count:] - len(self._held)])
-        ends = np.cumsum(np.fromiter(map(len, raw), np.int64, len(raw)))
-        found = shred_entries(b"".join(raw), ends, results.items, LIMITS)
+            fresh = self._fresh.chosen[numbers[count:] - len(self._held)]
+            parts, sizes, order = self._fresh.arrivals.raw(fresh)
+            raw, lengths = [*raw, *parts], [*lengths, *sizes]
+            places[count:] = count + order
+        found = shred_entries(b"".join(raw), np.cumsum(np.concatenate(lengths)), results.items, LIMITS)
         found.fits[:count] &= np.fromiter((is_plain_around(each.root, each.encoding) for each in held), np.bool_, count)
-        return found
+        return found, places
 
 
 class _ListedContents:
