@@ -146,8 +146,8 @@ class HeldWindowColumns:
         covered: list[dict[int, Reach | None]] = []
         largest: list[Fraction | None] = []
         for number, (batch, taken) in enumerate(arrivals.inputs):
-            mine = {entry: each for entry, each in batch.signals.items() if entry < taken}
-            covered.append({entry: self._judge.covered(self._stream, each) for entry, each in mine.items()})
+            told = ((entry, each) for entry, each in batch.signals.items() if entry < taken)
+            covered.append({entry: self._judge.covered(self._stream, each) for entry, each in told})
             known = self._judge.progress.largest(number) if taken else None
             largest.append(None if known is None else Fraction(known))  # OverflowError for infinity
             exact += [Fraction(each) for each in (*covered[-1].values(), largest[-1]) if each is not None]
@@ -436,7 +436,9 @@ class _SequenceItems:
     def at(self, kept: Flags) -> _SequenceItems:
         """Some of them."""
         count = len(self._held)
-        held = self._held if kept[:count].all() else [self._held[each] for each in np.flatnonzero(kept[:count])]
+        held = (
+            self._held if kept[:count].all() else [self._held[each] for each in np.flatnonzero(kept[:count]).tolist()]
+        )
         return _SequenceItems(held, self._fresh.at(kept[count:]))
 
     def nodes(self) -> list[HeldNode]:

@@ -280,6 +280,9 @@ class LookScope(ValueScope):
 
     def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
         """Whether an expression leads to an attribute, copied to an element that has none of that name."""
+        match expression:
+            case ast.Path(_, (*_, ast.Step(test=ast.KindTest()))):  # those are no attributes
+                return False
         spots = self.spots(expression) if self.is_path(expression) else []
         return len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in names[1:]
 

@@ -125,8 +125,8 @@ class _WindowFrames:
 
 
 def _rows(given: Shredded | FrameRows, owners: Indices, heads: Indices, picks: Indices) -> FrameRows:
-    starts, ends, values = (each.take(picks, axis=1) for each in (given.starts, given.ends, given.values))
-    return FrameRows(owners, heads, starts, ends, values)
+    starts, ends = given.starts.take(picks, axis=1), given.ends.take(picks, axis=1)
+    return FrameRows(owners, heads, starts, ends, given.values.take(picks, axis=1))
 
 
 class WindowRows:
@@ -136,10 +136,10 @@ class WindowRows:
         """The items of window `k` are `picks[heads[k] : heads[k + 1]]`."""
         count, rows = len(heads) - 1, len(compiled.around.rows)
         frames = _WindowFrames(compiled.around.look, items, picks, heads)
-        spans = np.full((2, rows, count), ABSENT, np.int32)
+        starts, ends = np.full((2, rows, count), ABSENT, np.int32)
         nothing = np.zeros(count, np.int32)
         given = compiled.around, items.data, items.raw, 0, Carry(), np.ones(count, np.bool_), nothing, nothing
-        windows = Shredded(*given, *spans, np.full((rows, count), np.nan), {}, items.limits, frames)
+        windows = Shredded(*given, starts, ends, np.full((rows, count), np.nan), {}, items.limits, frames)
         self._evaluation = FrameEvaluation(windows)
         unfit = np.concatenate([[0], np.cumsum(~items.fits[picks])])
         self._unclear = unfit[heads[1:]] > unfit[heads[:-1]]
