@@ -330,9 +330,13 @@ class Merged(ABC):
         """Have the pieces of some outputs told with their moments."""
         self._merge.tell(timed)
 
-    def feed(self, data: bytes) -> None:
-        """Take in a packed feed; those of one partition come in stream order."""
-        self._merge.feed(data)
+    def feed(self, *feeds: bytes) -> None:
+        """Take in packed feeds; those of one partition come in stream order.
+
+        The more at a time, the better for columns, which take many elements of all inputs at once.
+        """
+        for each in feeds:
+            self._merge.feed(each)
         self._run()
 
     def passed(self, time: Fraction) -> None:

@@ -118,7 +118,7 @@ class PaneWindows:
             return None
         for offset in reached.late:
             self._out.late(Place(self._stream.name, counted.file, offset))
-        if reached.first is not None:
+        if reached.first is not None and self._progress.first is None:
             self._progress.is_late(partition, reached.first)
         if reached.largest is not None:
             self._progress.passed(partition, reached.largest - self._stream.source.slack)

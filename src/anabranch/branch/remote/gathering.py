@@ -79,10 +79,13 @@ class Gathered:
 
     # --- what comes in ------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
-        """Take in a packed feed; they come in stream order."""
-        if self.aborted:
-            return
+    def feed(self, *feeds: bytes) -> None:
+        """Take in packed feeds; they come in stream order."""
+        for each in feeds:
+            if not self.aborted:
+                self._feed(each)
+
+    def _feed(self, data: bytes) -> None:
         origin, table = unpack(data)
         raws: list[bytes] = table.column("raw").to_pylist()
         plain = self._lines.plain(raws)

@@ -41,7 +41,7 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
-    RowExtreme,
+    RowAggregate,
     RowLoop,
     RowQuantifier,
     Taken,
@@ -118,7 +118,7 @@ class LookScope(ValueScope):
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found), "=", 1.0))
             else:
-                extreme = RowExtreme(frame, operator in (">", ">="), text)
+                extreme = RowAggregate(frame, "max" if operator in (">", ">=") else "min", None, text)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
         return _any_of(tests)
 
@@ -154,7 +154,7 @@ class LookScope(ValueScope):
                     raise NotColumnar("several values side by side", "elements around them")
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor(clauses, where, (), inside):
-                return self._looped(clauses, where, inside)
+                return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
             case ast.Path() | ast.Variable() if self.is_path(expression):
@@ -201,9 +201,10 @@ class LookScope(ValueScope):
         frame = self.inner_frame(spot)
         return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),))))]
 
-    def _looped(
+    def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
     ) -> list[Fragment]:
+        """What the rounds of a loop give, one behind the other; without clauses there is one."""
         if not clauses:
             content = self.result(inside)
             if where is None:
@@ -213,7 +214,7 @@ class LookScope(ValueScope):
         match first:
             case ast.Let(name, value):
                 scope, clear = self.let(name, value)
-                found = scope._looped(others, where, inside)
+                found = scope.rounds(others, where, inside)
                 if clear is None:
                     return found
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
@@ -236,7 +237,7 @@ class LookScope(ValueScope):
         inside: ast.Expression,
     ) -> list[Fragment]:
         if spot.is_single:
-            content = ContentOf(tuple(self.bind(name, spot)._looped(others, where, inside)))
+            content = ContentOf(tuple(self.bind(name, spot).rounds(others, where, inside)))
             return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
         frame = self.inner_frame(spot)
         scope = self.bind_row(name, spot, frame)
@@ -244,7 +245,7 @@ class LookScope(ValueScope):
         if where is not None and not others:
             holds, where = scope.truth(where), None
             condition = holds if condition is None else Junction(True, (condition, holds))
-        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope._looped(others, where, inside)))))]
+        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope.rounds(others, where, inside)))))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -279,6 +280,9 @@ class LookScope(ValueScope):
 
     def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
         """Whether an expression leads to an attribute, copied to an element that has none of that name."""
+        match expression:
+            case ast.Path(_, (*_, ast.Step(test=ast.KindTest()))):  # those are no attributes
+                return False
         spots = self.spots(expression) if self.is_path(expression) else []
         return len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in names[1:]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
+from anabranch.columnar.expressions.aggregating import ROW_AGGREGATES
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, blaming, literal_of, simple_literal
 from anabranch.columnar.expressions.tree import (
@@ -21,6 +22,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     PartText,
     Presence,
+    RowAggregate,
     RowCount,
     RowQuantifier,
     Truth,
@@ -128,7 +130,9 @@ class ValueScope(PathScope):
                 found = self._exists(self.spots(operand))
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "empty" else found
             case "count", (operand,) if self.is_path(operand):
-                return self._count(self.spots(operand))
+                return self._count(self._repeated(self.spots(operand), name))
+            case aggregate, (operand,) if aggregate in ROW_AGGREGATES:
+                return self._aggregate(aggregate, operand)
             case "data", (operand,):
                 return self.value(operand)
         if name not in FUNCTIONS:
@@ -141,10 +145,31 @@ class ValueScope(PathScope):
             raise NotColumnar(f"the function {name}() of such values")
         return FunctionCall(name, values, kind)
 
-    def _count(self, spots: Sequence[Spot]) -> Expression:
+    def _count(self, spot: Spot) -> Expression:
+        return RowCount(self.inner_frame(spot), Presence(spot.presence))
+
+    def _aggregate(self, function: str, operand: ast.Expression) -> Expression:
+        """An aggregate of what a path leads to in the rows of a repeated part, or of what a loop over these gives."""
+        match operand:
+            case ast.Flwor((ast.For(name, source, None),), where, (), result) if self.is_path(source):
+                spot = self._repeated(self.spots(source), function)
+                frame = self.inner_frame(spot)
+                inside = self.bind_row(name, spot, frame)
+                tests: list[Expression] = [] if spot.part == frame else [Presence(spot.presence)]
+                if where is not None:
+                    tests.append(inside.truth(where))
+                found = inside.value(result)
+                if found.kind not in (Kind.UNTYPED, Kind.DOUBLE) or isinstance(found, ConstantValue):
+                    raise NotColumnar(f"{function}() of what is no number")
+                return RowAggregate(frame, function, Junction(True, tuple(tests)) if tests else None, found)
+            case _:
+                spot = self._repeated(self.spots(operand), function)
+                return RowAggregate(self.inner_frame(spot), function, None, PartText(spot.text, spot.side))
+
+    def _repeated(self, spots: Sequence[Spot], function: str) -> Spot:
         if len(spots) != 1 or spots[0].is_single:
-            raise NotColumnar("count() of what is not repeated")
-        return RowCount(self.inner_frame(spots[0]), Presence(spots[0].presence))
+            raise NotColumnar(f"{function}() of what is not repeated")
+        return spots[0]
 
     def _exists(self, spots: Sequence[Spot]) -> Expression:
         found: list[Expression] = []

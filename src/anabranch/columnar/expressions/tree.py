@@ -173,11 +173,12 @@ class RowCount:
 
 
 @dataclass(frozen=True, slots=True)
-class RowExtreme:
-    """The greatest number among the rows of a repeated part, or else the least."""
+class RowAggregate:
+    """An aggregate function of the numbers in the rows of a repeated part; of those for which a condition holds."""
 
     frame: int
-    is_greatest: bool
+    function: str
+    condition: Expression | None
     operand: Expression
     kind = Kind.DOUBLE
 
@@ -249,7 +250,7 @@ Expression: TypeAlias = (
     | Clear
     | RowQuantifier
     | RowCount
-    | RowExtreme
+    | RowAggregate
     | RowLoop
     | PartsInOrder
     | ContentOf
@@ -274,11 +275,9 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (operand,)
         case RowQuantifier(_, _, condition):
             return (condition,)
-        case RowExtreme(_, _, operand):
-            return (operand,)
         case RowCount(_, condition):
             return () if condition is None else (condition,)
-        case RowLoop(_, condition, content):
+        case RowLoop(_, condition, content) | RowAggregate(_, _, condition, content):
             return (content,) if condition is None else (condition, content)
         case ContentOf(parts) | Wrapped(parts):
             return parts
@@ -328,12 +327,15 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, arguments=tuple(with_constants(each, values) for each in arguments))
         case Choice(condition, then, otherwise):
             return Choice(*(with_constants(each, values) for each in (condition, then, otherwise)))
-        case Truth(operand) | Clear(operand) | RowExtreme(_, _, operand):
+        case Truth(operand) | Clear(operand):
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
         case RowCount(frame, condition):
             return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowAggregate(_, _, condition, operand):
+            inside = None if condition is None else with_constants(condition, values)
+            return replace(expression, condition=inside, operand=with_constants(operand, values))
         case RowLoop(_, condition, content):
             inside = None if condition is None else with_constants(condition, values)
             return replace(expression, condition=inside, content=with_constants(content, values))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anabranch.columnar.scan.frames import Frames
+from anabranch.columnar.scan.frames import Frames, LoggedFrames
 from anabranch.columnar.scan.json_record import ITEM_ROOM
 from anabranch.columnar.scan.json_scan import cut_lines, longest_line, transcode_entries
 from anabranch.columnar.scan.kernels import UNCLEAR, Bytes, Flags, Indices, ItemColumns
@@ -94,7 +94,7 @@ class ItemCutter:
         templated = columns.fits & by_template
         columns = self.wanted.complete(columns, templated)
         data = self._out[: self._written] if self.wanted.look.is_json else self.raw
-        frames = Frames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
+        frames = LoggedFrames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
         return CutItems(columns, data, frames, int(np.count_nonzero(templated)))
 
     def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from time import process_time
 
 import pyarrow as pa
@@ -142,8 +143,12 @@ class _Shard:
         opened = self._opened(branch, outputs)
         if isinstance(opened, Merged):
             opened.tell([each for each in outputs if isinstance(each, Timed)])
-        for row in rows:
-            _take(opened, row)
+        for kind, alike in groupby(rows, lambda row: row.kind):
+            if kind == "feed":
+                opened.feed(*(row.payload for row in alike))
+            else:
+                for row in alike:
+                    _take(opened, row)
         if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
         left = opened.save()
@@ -287,8 +292,6 @@ class _Shard:
 
 def _take(branch: Branch, row: ShardRow) -> None:
     match row.kind:
-        case "feed":
-            branch.feed(row.payload)
         case "ended":
             stream, _, partition = row.payload.decode().rpartition("/")
             branch.end(stream, int(partition))
