@@ -82,8 +82,8 @@ class SharingScale:
 
 _ROUNDS = Rounds(6, 20)
 """More pairs than elsewhere: these ratios are near 1, and rounds of a second differ by a third."""
-_BETWEEN, _FAR, _MOST = Rounds(1, 2), Rounds(0, 1), Rounds(2, 3)
-"""For what nobody claims; for what is far from 1, and takes minutes; and where a round takes seconds."""
+_BETWEEN, _FAR, _MOST, _READINGS = Rounds(1, 2), Rounds(0, 1), Rounds(2, 3), Rounds(3, 8)
+"""For what nobody claims; for what is far from 1, and takes minutes; where a round takes seconds; and over readings."""
 _FULL = SharingScale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000, (100, 1_000, 10_000))
 _QUICK = SharingScale(20_000, (10, 100), (100,), 400, (10, 100), together=4, registered=100, seeds=1)
 
@@ -92,7 +92,8 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
     """Run the bench, or some of its parts."""
     parts = chosen_parts(_PARTS, only)
     with workshop() as (spark, folder):
-        bench = SharingBench(spark, folder, _QUICK if quick else _FULL, Rounds.of(quick) if quick else _ROUNDS)
+        scale, rounds = (_QUICK, (Rounds.of(quick),) * 2) if quick else (_FULL, (_ROUNDS, _READINGS))
+        bench = SharingBench(spark, folder, scale, *rounds)
         for part in parts:
             print(f"part '{part}'", file=sys.stderr)
             _PARTS[part](bench)
@@ -107,6 +108,7 @@ class SharingBench:
     folder: Path
     scale: SharingScale
     rounds: Rounds
+    rounds_of_readings: Rounds
     ratios: dict[str, float] = field(default_factory=dict)
     spreads: dict[str, Figures] = field(default_factory=dict)
     rates: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -154,7 +156,7 @@ class SharingBench:
         many = self.scale.many
         for wire, kind in ((ELEMENTS, "mixed"), (JSON_LINES, "mixed_json")):
             readings = SharedReadings(self.spark, self.folder / kind, self.scale.items)
-            found = readings.compare_mixture(many, wire, self.rounds)
+            found = readings.compare_mixture(many, wire, self.rounds_of_readings)
             self.note(f"n{many}_{kind}_vs_n1", self.scale.items, found)
             self.rates[kind] = {
                 many: self.scale.items / median(found.first),
@@ -165,7 +167,7 @@ class SharingBench:
         """Compare conjunctions over JSON with those over elements."""
         readings = SharedReadings(self.spark, self.folder / "ranges", self.scale.items)
         for number in self.scale.ranges:
-            rounds = self.rounds if number == self.scale.ranges[-1] else _BETWEEN
+            rounds = self.rounds_of_readings if number == self.scale.ranges[-1] else _BETWEEN
             found = readings.compare_ranges(number, rounds)
             self.note(f"n{number}_ranges_json_vs_xml", self.scale.items, found)
             for kind, seconds in (("ranges_json", found.first), ("ranges_xml", found.second)):
