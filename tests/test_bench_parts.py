@@ -164,7 +164,7 @@ def test_joins_are_compared(spark: SparkSession, tmp_path: Path, monkeypatch: py
     found = bench.found["self_vs_q5"]
     assert isinstance(found, Mapping)
     answers, others = found["answers"], found["answers_other"]
-    assert answers == pytest.approx(others, rel=0.1)  # type: ignore[arg-type]  # a figure
+    assert answers == pytest.approx(others, rel=0.1)
     assert bench.ratios == {"self_vs_q5": 1.5, "self_vs_q5_per_pair": 3 * answers / others}  # type: ignore[operator]
 
 
