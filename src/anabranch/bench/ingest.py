@@ -27,7 +27,7 @@ from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns

@@ -30,6 +30,7 @@ from anabranch.columnar.match.condition import (
     columns_of,
     numbers_of,
 )
+from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAKES_TEXTS
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -147,6 +148,20 @@ def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
         elif each:
             found.append(each)
     return tuple(found)
+
+
+def copied_by(fragments: Sequence[Fragment]) -> int:
+    """What answers are made of, of which some items leave to the law (`scan/decoded.py`)."""
+    found = COPIES_NOTHING
+    for each in fragments:
+        match each:
+            case Wrapped(content):
+                found = max(found, copied_by(content))
+            case Taken(column):
+                found = max(found, TAKES_TEXTS if column >= 0 else COPIES_ELEMENTS)
+            case Made():
+                found = TAKES_TEXTS
+    return found
 
 
 def made_in(fragments: Sequence[Fragment]) -> list[Made]:

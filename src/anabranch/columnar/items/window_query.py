@@ -139,7 +139,9 @@ class WindowRows:
         starts, ends = np.full((2, rows, count), ABSENT, np.int32)
         nothing = np.zeros(count, np.int32)
         given = compiled.around, items.data, items.raw, 0, Carry(), np.ones(count, np.bool_), nothing, nothing
-        windows = Shredded(*given, starts, ends, np.full((rows, count), np.nan), {}, items.limits, frames)
+        windows = Shredded(
+            *given, starts, ends, np.full((rows, count), np.nan), nothing.astype(np.uint8), {}, items.limits, frames
+        )
         self._evaluation = FrameEvaluation(windows)
         unfit = np.concatenate([[0], np.cumsum(~items.fits[picks])])
         self._unclear = unfit[heads[1:]] > unfit[heads[:-1]]
