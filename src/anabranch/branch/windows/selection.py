@@ -100,6 +100,10 @@ class WindowSelection:
         self._arrived += 1
         return Fraction(self._arrived - 1)
 
+    def count(self, nodes: int) -> None:
+        """So many selected nodes have arrived, which were taken elsewhere."""
+        self._arrived += nodes
+
     def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
         if self.timed:

@@ -38,6 +38,7 @@ class PartText:
 
     column: PartColumn
     side: int = 0
+    """Which of the items of a tuple it is looked for in, in a join."""
     kind = Kind.UNTYPED
 
 
@@ -141,6 +142,7 @@ class Presence:
     """Whether there is such a part."""
 
     column: PartColumn
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -160,6 +162,7 @@ class RowQuantifier:
     """The repeated part."""
     is_some: bool
     condition: Expression
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -169,6 +172,7 @@ class RowCount:
 
     frame: int
     condition: Expression | None
+    side: int = 0
     kind = Kind.INTEGER
 
 
@@ -179,6 +183,7 @@ class RowExtreme:
     frame: int
     is_greatest: bool
     operand: Expression
+    side: int = 0
     kind = Kind.DOUBLE
 
 
@@ -189,6 +194,7 @@ class RowLoop:
     frame: int
     condition: Expression | None
     content: Expression
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -197,6 +203,7 @@ class PartsInOrder:
     """Several parts, in the order in which they stand in the item."""
 
     columns: tuple[PartColumn, ...]
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -217,7 +224,7 @@ class Taken:
 
     column: PartColumn
     side: int = 0
-    """Which of the items of a pair it is, in a join."""
+    """Which of the items of a tuple it is, in a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +300,13 @@ def walk(node: _Node) -> Iterator[_Node]:
         yield from walk(each)
 
 
+def sides_of(node: _Node) -> frozenset[int]:
+    """Which of the items of a tuple a node looks at."""
+    return frozenset(each.side for each in walk(node) if isinstance(each, _SIDED))
+
+
+_SIDED = PartText | Presence | Taken | RowQuantifier | RowCount | RowExtreme | RowLoop | PartsInOrder
+
 Constant: TypeAlias = float | bytes
 """A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
 
@@ -332,8 +346,8 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
-        case RowCount(frame, condition):
-            return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowCount(_, condition):
+            return replace(expression, condition=None if condition is None else with_constants(condition, values))
         case RowLoop(_, condition, content):
             inside = None if condition is None else with_constants(condition, values)
             return replace(expression, condition=inside, content=with_constants(content, values))
