@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
 from anabranch.columnar.expressions.rows import with_computed
-from anabranch.columnar.joins import answering, step_join as joining
+from anabranch.columnar.joins import answering
+from anabranch.columnar.joins import step_join as joining
 from anabranch.columnar.joins.answering import TupleAnswers, TupleColumns
 from anabranch.columnar.joins.compiling import CompiledJoin, compile_join
 from anabranch.columnar.joins.kernels import merged
@@ -112,8 +113,9 @@ def test_movements_are_those_of_the_law(
         ):
             first = int((before == mine).sum())
             items.append([*held, *waiting, *range(first, first + int((part == mine).sum()))])
-            picked = (each[items[-1]] for each in known)
-            given.append(Lane(mine, size, step, following, len(held), len(waiting), *picked, timed=timed))
+            values, reached, status = (each[items[-1]] for each in known)
+            counts = len(held), len(waiting)
+            given.append(Lane(mine, size, step, following, *counts, values, reached, status, timed))
         join = StepJoinLanes(given)
         for picks in _blocks(join, part, block, ended=ended):
             found += [tuple(mine[each] for mine, each in zip(items, pick, strict=True)) for pick in picks]

@@ -87,16 +87,14 @@ class TupleJudge:
                 case TupleTest(expression):
                     return lambda evaluation, _: evaluation.truth(expression)
 
-        def by(combine: Callable[[Iterator[Verdicts]], Verdicts], parts: Sequence[_Judge]) -> _Judge:
-            return lambda evaluation, picks: combine(part(evaluation, picks) for part in parts)
+        def by(combine: Callable[[Iterator[Verdicts]], Verdicts], parts: Iterator[_Judge]) -> _Judge:
+            inside = list(parts)
+            return lambda evaluation, picks: combine(part(evaluation, picks) for part in inside)
 
-        return fold(
-            condition,
-            test,
-            lambda parts: by(least, list(parts)),
-            lambda parts: by(greatest, list(parts)),
-            lambda part: lambda evaluation, picks: opposite(part(evaluation, picks)),
-        )
+        def negated(part: _Judge) -> _Judge:
+            return lambda evaluation, picks: opposite(part(evaluation, picks))
+
+        return fold(condition, test, lambda parts: by(least, parts), lambda parts: by(greatest, parts), negated)
 
 
 # --- guards ----------------------------------------------------------------------------------------------------
@@ -121,8 +119,8 @@ def _guards(condition: TupleCondition, sides: Sequence[SideColumns]) -> list[tup
                 texts = {left.kind, right.kind} <= {Kind.UNTYPED, Kind.STRING} and operator == "="
                 if texts or (left.kind in _NUMERIC and right.kind in _NUMERIC):
                     test, sign = _TESTS[operator]
-                    numbers = (_numbers(sides[side], of, texts) for side, of in ((x, left), (y, right)))
-                    found.append((test, x, y, *(sign * one for one in numbers)))
+                    a, b = _numbers(sides[x], left, texts), _numbers(sides[y], right, texts)
+                    found.append((test, x, y, sign * a, sign * b))
     return found
 
 
@@ -155,6 +153,13 @@ class Run:
     fragments: tuple[Fragment, ...] = ()
     around: int = 0
     """How many runs are wrapped."""
+    is_end: bool = False
+    """Whether it is the end tag behind those, which is left out with them."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether fragments may be put behind its own."""
+        return self.side >= 0 and not self.is_end
 
 
 def runs_of(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool]) -> list[Run]:
@@ -167,7 +172,7 @@ def runs_of(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool])
 
     def add(*more: Run) -> None:
         nonlocal fixed
-        if fixed and runs and runs[-1].side >= 0:
+        if fixed and runs and runs[-1].is_open:
             runs[-1] = Run(runs[-1].side, (*runs[-1].fragments, *fixed))
         elif fixed:
             runs.append(Run(0, fixed))
@@ -181,17 +186,17 @@ def runs_of(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool])
         on = sides_of(each)
         if len(on) < 2:
             side = next(iter(on), 0)
-            if runs and runs[-1].side == side:
+            if runs and runs[-1].is_open and runs[-1].side == side:
                 runs[-1] = Run(side, (*runs[-1].fragments, *fixed, each))
                 fixed = ()
-            elif runs and runs[-1].side >= 0:
+            elif runs and runs[-1].is_open:
                 add(Run(side, (each,)))
             else:
                 runs.append(Run(side, (*fixed, each)))
                 fixed = ()
         elif isinstance(each, Wrapped):
             inside = runs_of(each.content, is_filled)
-            add(Run(WRAP, around=len(inside)), *inside, Run(0, (each.end_tag,)))
+            add(Run(WRAP, around=len(inside)), *inside, Run(0, (each.end_tag,), is_end=True))
         else:
             add(Run(MADE, (each,)))
     add()
@@ -276,13 +281,13 @@ class TupleColumns:
                 rows[number, 1] = len(made)
                 made += run.fragments
             else:
-                texts, offsets, doubtful = _side_texts(self.sides[run.side].shredded, run.fragments)
+                written, offsets, doubtful = _side_texts(self.sides[run.side].shredded, run.fragments)
                 before = unclear[run.side]
                 unclear[run.side] = doubtful if before is None else before if doubtful is None else before | doubtful
                 edges.append(offsets + size)
-                store.append(texts)
+                store.append(written)
                 places += len(offsets)
-                size += len(texts)
+                size += len(written)
         texts = RunTexts(
             rows,
             np.concatenate([np.empty(0, np.int64), *edges]),
@@ -332,9 +337,9 @@ class TupleAnswers:
     def answer(self, picks: Picks) -> Iterator[AnswerBlock]:
         """The answers to some tuples, in order."""
         verdicts = self._judge.verdicts(picks)
-        for unclear, mine in zip(self._result.unclear, picks, strict=True):
-            if unclear is not None:
-                verdicts = np.where((verdicts == YES) & unclear.take(mine), np.uint8(UNCLEAR), verdicts)
+        for doubtful, mine in zip(self._result.unclear, picks, strict=True):
+            if doubtful is not None:
+                verdicts = np.where((verdicts == YES) & doubtful.take(mine), np.uint8(UNCLEAR), verdicts)
         texts = self._result.texts
         if self._result.made:
             texts, verdicts = self._made(picks, verdicts)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.compiling import LookScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.scope import Binding, NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Column,
     ConstantValue,
@@ -118,7 +118,7 @@ def _side(clause: ast.For, side: int, root: str, look: Look, time: Path | None) 
 def _compiled(
     sides: Sequence[_Side], lets: Sequence[ast.Let], where: ast.Expression | None, result: ast.Expression
 ) -> CompiledJoin:
-    names = {side.variable: side.spot for side in sides}
+    names: dict[str | None, Binding] = {side.variable: side.spot for side in sides}
     if len(names) < len(sides):
         raise NotColumnar("two loops over one name")
     scope = LookScope(names)

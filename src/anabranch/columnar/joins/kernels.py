@@ -337,8 +337,8 @@ class RunTexts(NamedTuple):
 
     A run is (side, place): the bytes it takes of an item stand in the store between two `edges`, of which item 0's are
     at `place`.
-    One that is `MADE` has a row of spans by tuple, in the bytes that were made; one that is `WRAP` stands before so many
-    runs, behind which an end tag follows: `/>` stands for both where they come to nothing.
+    One that is `MADE` has a row of spans by tuple, in the bytes that were made; one that is `WRAP` stands before so
+    many runs, behind which an end tag follows: `/>` stands for both where they come to nothing.
     """
 
     runs: NDArray[np.int64]
@@ -350,9 +350,9 @@ class RunTexts(NamedTuple):
 
 
 @compiled_inline
-def _run_span(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> tuple[int, int]:
+def _run_edges(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> tuple[int, int]:
     """Where the bytes of a run start and end for a tuple."""
-    side, place = texts.runs[run]
+    side, place = texts.runs[run, 0], texts.runs[run, 1]
     if side == MADE:
         return texts.spans[2 * place, number], texts.spans[2 * place + 1, number]
     edge = place + picks[side, number]
@@ -360,16 +360,16 @@ def _run_span(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) 
 
 
 @compiled_lean
-def _wrapped_size(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> int:
-    """How many bytes stand in what is wrapped."""
-    size = 0
+def _is_empty(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> bool:
+    """Whether the runs that one wraps come to nothing."""
     for inside in range(run + 1, run + 1 + texts.runs[run, 1]):
-        start, end = _run_span(texts, inside, picks, number)
-        size += end - start
-    return size
+        start, end = _run_edges(texts, inside, picks, number)
+        if start < end:
+            return False
+    return True
 
 
-@compiled
+@compiled_lean
 def measure_tuples(
     texts: RunTexts, picks: NDArray[np.int64], order: Indices, ready: ReadyPieces, offsets: Indices
 ) -> None:
@@ -386,24 +386,23 @@ def measure_tuples(
             run = 0
             while run < len(texts.runs):
                 if texts.runs[run, 0] == WRAP:
-                    if _wrapped_size(texts, run, picks, pick):
+                    size += 1
+                    if _is_empty(texts, run, picks, pick):
                         size += 1
-                    else:
-                        size += 2
                         run += texts.runs[run, 1] + 1
                 else:
-                    start, end = _run_span(texts, run, picks, pick)
+                    start, end = _run_edges(texts, run, picks, pick)
                     size += end - start
                 run += 1
         offsets[number + 1] = offsets[number] + size
 
 
-@compiled
+@compiled_lean
 def lay_out_tuples(texts: RunTexts, picks: NDArray[np.int64], order: Indices, ready: ReadyPieces, out: Bytes) -> None:
     """Write the pieces of an answer one behind the other; what the arguments are says `measure_tuples`.
 
-    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so the store, what is made
-    and `out` have that much room behind their ends.
+    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so the store, what is
+    made and `out` have that much room behind their ends.
     """
     at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
     for number in range(len(order)):
@@ -416,23 +415,28 @@ def lay_out_tuples(texts: RunTexts, picks: NDArray[np.int64], order: Indices, re
         run = 0
         while run < len(texts.runs):
             if texts.runs[run, 0] == WRAP:
-                if not _wrapped_size(texts, run, picks, pick):
+                if _is_empty(texts, run, picks, pick):
                     out[at] = _SLASH
                     at += np.uint64(1)
                     run += texts.runs[run, 1] + 1
                 out[at] = _CLOSE
                 at += np.uint64(1)
-                run += 1
-                continue
-            source = texts.made if texts.runs[run, 0] == MADE else texts.store
-            first, last = _run_span(texts, run, picks, pick)
-            start, size, done = np.uint64(first), np.uint64(last - first), np.uint64(0)
-            while done < size:
-                for place in range(STRIDE):
-                    out[at + done + np.uint64(place)] = source[start + done + np.uint64(place)]
-                done += np.uint64(STRIDE)
-            at += size
+            else:
+                start, end = _run_edges(texts, run, picks, pick)
+                size = np.uint64(end - start)
+                _stride(texts.made if texts.runs[run, 0] == MADE else texts.store, np.uint64(start), size, out, at)
+                at += size
             run += 1
+
+
+@compiled_inline
+def _stride(source: Bytes, start: np.uint64, size: np.uint64, out: Bytes, at: np.uint64) -> None:
+    """Copy so many bytes, and some more."""
+    done = np.uint64(0)
+    while done < size:
+        for place in range(STRIDE):
+            out[at + done + np.uint64(place)] = source[start + done + np.uint64(place)]
+        done += np.uint64(STRIDE)
 
 
 # --- the merge of inputs ---------------------------------------------------------------------------------------

@@ -123,8 +123,10 @@ class StepJoinLanes:
 
     def held(self, side: int) -> Indices:
         """The numbers of the items that a side holds, in order."""
-        return self._held(side) - self._bases[side]
+        found: Indices = self._held(side) - self._bases[side]
+        return found
 
     def waiting(self, side: int) -> Indices:
         """The numbers of the items that wait, in order."""
-        return self._lanes.waiting[side, : self._lanes.sides[side, WAITING]] - self._bases[side]
+        found: Indices = self._lanes.waiting[side, : self._lanes.sides[side, WAITING]] - self._bases[side]
+        return found
