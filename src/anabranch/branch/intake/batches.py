@@ -16,6 +16,7 @@ from anabranch.branch.held_items import HeldNode
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.lookahead import EntryTimes, NextEntries, own_time
 from anabranch.branch.ports import InputStream
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.match.condition import UNCLEAR, YES, judge
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, shred_entries
@@ -89,7 +90,7 @@ class BatchReader(EntryReader):
         around = ((each.kept.entry.cut.root, each.kept.entry.cut.encoding) for each in held)
         shredded.fits[:before] &= np.fromiter((is_plain_around(*each) for each in around), np.bool_, before)
         shredded.fits[before:] &= entries.good
-        shredded = compiled.taken_apart(shredded)
+        shredded = with_computed(shredded)
         verdicts = judge(compiled.condition, shredded)
         unclear = ~shredded.fits | (verdicts == UNCLEAR)
         reached = np.full(len(unclear), compiled.is_reached)

@@ -107,6 +107,10 @@ class WindowSelection:
         self._arrived += count
         return np.arange(self._arrived - count, self._arrived)
 
+    def count(self, nodes: int) -> None:
+        """So many selected nodes have arrived, which were taken elsewhere."""
+        self._arrived += nodes
+
     def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
         if self.timed:

@@ -101,7 +101,8 @@ class LookScope(ValueScope):
             if spot.is_single:
                 tests.append(PresenceTest(spot.presence))
             else:
-                tests.append(NumberTest(RowQuantifier(self.inner_frame(spot), True, Presence(spot.presence)), "=", 1.0))
+                there = Presence(spot.presence, spot.side)
+                tests.append(NumberTest(RowQuantifier(self.inner_frame(spot), True, there, spot.side), "=", 1.0))
         return _any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
@@ -116,9 +117,10 @@ class LookScope(ValueScope):
             frame, text = self.inner_frame(spot), PartText(spot.text, spot.side)
             if isinstance(right, ast.String) or operator in ("=", "!="):
                 found = ColumnComparison(operator, text, literal_of(right))
-                tests.append(NumberTest(RowQuantifier(frame, True, found), "=", 1.0))
+                tests.append(NumberTest(RowQuantifier(frame, True, found, spot.side), "=", 1.0))
             else:
-                extreme = RowAggregate(frame, "max" if operator in (">", ">=") else "min", None, text)
+                function = "max" if operator in (">", ">=") else "min"
+                extreme = RowAggregate(frame, function, None, text, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
         return _any_of(tests)
 
@@ -192,14 +194,14 @@ class LookScope(ValueScope):
             return []
         if len(spots) > 1:
             columns = tuple(each.column for each in map(fragment, spots))
-            if not all(each.is_single and each.bound == self.frame and not each.side for each in spots):
+            if not all(each.is_single and each.bound == self.frame for each in spots):
                 raise NotColumnar("a path to repeated parts of different names")
-            return [Made(PartsInOrder(columns))]
+            return [Made(PartsInOrder(columns, spots[0].side))]
         (spot,) = spots
         if spot.is_single:
             return [fragment(spot)]
         frame = self.inner_frame(spot)
-        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),))))]
+        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),)), spot.side))]
 
     def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
@@ -238,14 +240,14 @@ class LookScope(ValueScope):
     ) -> list[Fragment]:
         if spot.is_single:
             content = ContentOf(tuple(self.bind(name, spot).rounds(others, where, inside)))
-            return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
+            return [Made(Choice(Presence(spot.presence, spot.side), content, ContentOf(())))]
         frame = self.inner_frame(spot)
         scope = self.bind_row(name, spot, frame)
-        condition: Expression | None = None if spot.part == frame else Presence(spot.presence)
+        condition: Expression | None = None if spot.part == frame else Presence(spot.presence, spot.side)
         if where is not None and not others:
             holds, where = scope.truth(where), None
             condition = holds if condition is None else Junction(True, (condition, holds))
-        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope.rounds(others, where, inside)))))]
+        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope.rounds(others, where, inside))), spot.side))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -302,7 +304,7 @@ class LookScope(ValueScope):
 
 def _copied_attribute(spot: Spot) -> list[Fragment]:
     written = ContentOf((f' {spot.name}="'.encode(), Taken(spot.text, spot.side), b'"'))
-    return [Made(Choice(Presence(spot.presence), written, ContentOf(())))]
+    return [Made(Choice(Presence(spot.presence, spot.side), written, ContentOf(())))]
 
 
 def _is_element(fragment: Fragment) -> bool:

@@ -146,7 +146,7 @@ class ValueScope(PathScope):
         return FunctionCall(name, values, kind)
 
     def _count(self, spot: Spot) -> Expression:
-        return RowCount(self.inner_frame(spot), Presence(spot.presence))
+        return RowCount(self.inner_frame(spot), Presence(spot.presence, spot.side), spot.side)
 
     def _aggregate(self, function: str, operand: ast.Expression) -> Expression:
         """An aggregate of what a path leads to in the rows of a repeated part, or of what a loop over these gives."""
@@ -155,16 +155,18 @@ class ValueScope(PathScope):
                 spot = self._repeated(self.spots(source), function)
                 frame = self.inner_frame(spot)
                 inside = self.bind_row(name, spot, frame)
-                tests: list[Expression] = [] if spot.part == frame else [Presence(spot.presence)]
+                tests: list[Expression] = [] if spot.part == frame else [Presence(spot.presence, spot.side)]
                 if where is not None:
                     tests.append(inside.truth(where))
                 found = inside.value(result)
                 if found.kind not in (Kind.UNTYPED, Kind.DOUBLE) or isinstance(found, ConstantValue):
                     raise NotColumnar(f"{function}() of what is no number")
-                return RowAggregate(frame, function, Junction(True, tuple(tests)) if tests else None, found)
+                condition = Junction(True, tuple(tests)) if tests else None
+                return RowAggregate(frame, function, condition, found, spot.side)
             case _:
                 spot = self._repeated(self.spots(operand), function)
-                return RowAggregate(self.inner_frame(spot), function, None, PartText(spot.text, spot.side))
+                text = PartText(spot.text, spot.side)
+                return RowAggregate(self.inner_frame(spot), function, None, text, spot.side)
 
     def _repeated(self, spots: Sequence[Spot], function: str) -> Spot:
         if len(spots) != 1 or spots[0].is_single:
@@ -174,8 +176,8 @@ class ValueScope(PathScope):
     def _exists(self, spots: Sequence[Spot]) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            there = Presence(spot.presence)
-            found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there))
+            there = Presence(spot.presence, spot.side)
+            found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there, spot.side))
         return _either(found)
 
     @blaming
@@ -203,18 +205,18 @@ class ValueScope(PathScope):
             inside = self.bind(name, spot) if spot.is_single else self.bind_row(name, spot, frame)
             holds = inside.truth(condition)
             if spot.part != frame:  # else each row is one
-                there: Expression = Presence(spot.presence)
+                there: Expression = Presence(spot.presence, spot.side)
                 if not is_some:
                     there = FunctionCall("not", (there,), Kind.BOOLEAN)
                 holds = Junction(is_some, (there, holds))
-            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds))
+            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds, spot.side))
         return _either(found) if is_some else Junction(True, tuple(found)) if found else TRUE
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """Some value of one side against some of the other."""
         sides = self._alternatives(left), self._alternatives(right)
-        if not all(sides):
-            raise NotColumnar("a comparison with a path that leads nowhere")
+        if not all(sides) and not (self.is_path(left) and self.is_path(right)):
+            raise NotColumnar("something computed that is compared with a path that leads nowhere")  # it may still fail
         found: list[Expression] = []
         for (first, frame), (second, other) in product(*sides):
             if frame is not None and other is not None:
@@ -222,8 +224,13 @@ class ValueScope(PathScope):
             _check_comparable(first, second)
             self.work.spend()
             test: Expression = ColumnComparison(operator, first, second)
-            at = other if frame is None else frame
-            found.append(test if at is None else RowQuantifier(at, True, test))
+            if frame is None and other is None:
+                found.append(test)
+                continue
+            at, many = (other, second) if frame is None else (frame, first)
+            assert at is not None
+            assert isinstance(many, PartText), "only parts are repeated"
+            found.append(RowQuantifier(at, True, test, many.side))
         return _either(found)
 
     def _alternatives(self, expression: ast.Expression) -> list[tuple[Expression, int | None]]:

@@ -38,6 +38,7 @@ class PartText:
 
     column: PartColumn
     side: int = 0
+    """Which of the items of a tuple it is looked for in, in a join."""
     kind = Kind.UNTYPED
 
 
@@ -141,6 +142,7 @@ class Presence:
     """Whether there is such a part."""
 
     column: PartColumn
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -160,6 +162,7 @@ class RowQuantifier:
     """The repeated part."""
     is_some: bool
     condition: Expression
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -169,6 +172,7 @@ class RowCount:
 
     frame: int
     condition: Expression | None
+    side: int = 0
     kind = Kind.INTEGER
 
 
@@ -180,6 +184,7 @@ class RowAggregate:
     function: str
     condition: Expression | None
     operand: Expression
+    side: int = 0
     kind = Kind.DOUBLE
 
 
@@ -190,6 +195,7 @@ class RowLoop:
     frame: int
     condition: Expression | None
     content: Expression
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -198,6 +204,7 @@ class PartsInOrder:
     """Several parts, in the order in which they stand in the item."""
 
     columns: tuple[PartColumn, ...]
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -218,7 +225,7 @@ class Taken:
 
     column: PartColumn
     side: int = 0
-    """Which of the items of a pair it is, in a join."""
+    """Which of the items of a tuple it is, in a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +299,13 @@ def walk(node: _Node) -> Iterator[_Node]:
         yield from walk(each)
 
 
+def sides_of(node: _Node) -> frozenset[int]:
+    """Which of the items of a tuple a node looks at."""
+    return frozenset(each.side for each in walk(node) if isinstance(each, _SIDED))
+
+
+_SIDED = PartText | Presence | Taken | RowQuantifier | RowCount | RowAggregate | RowLoop | PartsInOrder
+
 Constant: TypeAlias = float | bytes
 """A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
 
@@ -331,8 +345,8 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
-        case RowCount(frame, condition):
-            return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowCount(_, condition):
+            return replace(expression, condition=None if condition is None else with_constants(condition, values))
         case RowAggregate(_, _, condition, operand):
             inside = None if condition is None else with_constants(condition, values)
             return replace(expression, condition=inside, operand=with_constants(operand, values))
