@@ -110,7 +110,7 @@ class Manifests:
 
 
 def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
-    """Make durable what a manifest relies on: the names of segments and states, and offsets, which Spark never syncs."""
+    """Make durable what a manifest relies on: names of segments and states, and offsets, which Spark never syncs."""
     offsets, segments = checkpoint.spark / "offsets", checkpoint.segments
     found = [offsets, offsets / str(manifest.epoch)]
     if manifest.segments:
