@@ -23,7 +23,7 @@ from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.epoch import task
-from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow, read_rows
+from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
@@ -165,7 +165,7 @@ class BareTrunk:
         for group in self._groups(ranges):
             outbox = Outbox()
             reports.append(task.work(job, group, outbox))
-            rows += read_rows(outbox.drain())
+            rows += outbox.rows
         while rows:
             outbox = Outbox()
             for number in range(shards):
@@ -173,7 +173,7 @@ class BareTrunk:
                 if mine:
                     with mock.patch.object(cache, "here", self._random.choice(self._processes)):
                         reports.append(shard.work(job, number, mine, outbox))
-            rows = list(read_rows(outbox.drain()))
+            rows = outbox.rows
         return reports
 
     def _groups(self, ranges: Sequence[Range]) -> list[Sequence[Range]]:

@@ -54,6 +54,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.speculation": "false",
     "spark.scheduler.mode": "FAIR",
+    # The default starts two programs for every file that Spark writes down in its checkpoint, to set its rights.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # stop() waits for the epoch at work rather than for ever.
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

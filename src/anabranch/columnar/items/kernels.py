@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled, compiled_inline, compiled_lean
 
 SIZE, COUNT, FIRST = range(3)
 """What is known of an owner's texts."""
@@ -71,7 +71,7 @@ class OwnedTexts(NamedTuple):
     """Where the computed texts of each are; means nothing where there are none."""
 
 
-@compiled
+@compiled_inline
 def _length(leaves: ItemLeaves, made: MadeTexts, kind: int, first: int, last: int, item: int, text: int) -> int:
     """How long a single fragment is."""
     if kind == FIXED:
@@ -81,7 +81,7 @@ def _length(leaves: ItemLeaves, made: MadeTexts, kind: int, first: int, last: in
     return int(made.ends[first, text] - made.starts[first, text])
 
 
-@compiled
+@compiled_lean
 def _content_length(
     leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, place: int, count: int, item: int, text: int
 ) -> int:
@@ -93,7 +93,7 @@ def _content_length(
     return size
 
 
-@compiled
+@compiled_lean
 def _size(leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, chosen: int, item: int, text: int) -> int:
     """How long a set of fragments is for an item."""
     size = 0
@@ -111,7 +111,7 @@ def _size(leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, chosen: int
     return size
 
 
-@compiled
+@compiled_lean
 def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
     """Copy a text; gives where it ends. Over slices this becomes a loop over words, over sums of places it does not."""
     text = source[begin:end]
@@ -121,7 +121,7 @@ def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
     return at + len(text)
 
 
-@compiled
+@compiled_lean
 def _write(
     leaves: ItemLeaves,
     made: MadeTexts,

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES
-from anabranch.columnar.scan.kernels import ABSENT, NOT_A_NUMBER, Bytes, Flags, Indices, Numbers, Places, compiled
+from anabranch.columnar.scan.kernels import (
+    ABSENT,
+    NOT_A_NUMBER,
+    Bytes,
+    Flags,
+    Indices,
+    Numbers,
+    Places,
+    compiled,
+    compiled_lean,
+)
 
 NEVER, ALWAYS = -1, -2
 """Stand for the axis of a test that the template decides."""
@@ -148,7 +158,7 @@ OPEN, TAKEN = 0, 1
 """The two kinds of pairs, by row."""
 
 
-@compiled
+@compiled_lean
 def _is_inside(entry: int, axis: int, at: int, ranks: Places, latest: Indices, laid: Conditions) -> int:
     """Whether the rank of an entry on an axis lies between a low and a high, or whether it has the key."""
     rank = ranks[axis, entry]
@@ -159,7 +169,7 @@ def _is_inside(entry: int, axis: int, at: int, ranks: Places, latest: Indices, l
     return YES if laid.lows[at] <= rank <= laid.highs[at] else NO
 
 
-@compiled
+@compiled_lean
 def _verdict(condition: int, entry: int, fits: bool, ranks: Places, latest: Indices, laid: Conditions) -> int:
     """What one condition makes of one entry, stage by stage."""
     form = laid.forms[condition]
@@ -184,7 +194,7 @@ def _verdict(condition: int, entry: int, fits: bool, ranks: Places, latest: Indi
     return YES
 
 
-@compiled
+@compiled_lean
 def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
     """Note a pair; whether there was room."""
     at = pairs.counts[kind]
@@ -195,7 +205,7 @@ def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
     return True
 
 
-@compiled
+@compiled_lean
 def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
     """Whether all is known of an entry, as it is of most."""
     known = fit
@@ -204,7 +214,7 @@ def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
     return known
 
 
-@compiled
+@compiled_lean
 def _judge_unknown(entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs) -> bool:
     """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
     for axis in range(len(ranks) + 1):
@@ -225,7 +235,7 @@ def _judge_unknown(entry: int, fit: bool, ranks: Places, latest: Indices, laid: 
     return True
 
 
-@compiled
+@compiled_lean
 def _take(
     condition: int, clause: int, entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs
 ) -> bool:
@@ -238,7 +248,7 @@ def _take(
     return _note(pairs, condition, entry, TAKEN if fit else OPEN)
 
 
-@compiled
+@compiled_lean
 def _holds(condition: int, clause: int, entry: int, ranks: Places, latest: Indices, laid: Conditions) -> bool:
     """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
     first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
@@ -250,7 +260,7 @@ def _holds(condition: int, clause: int, entry: int, ranks: Places, latest: Indic
     return True
 
 
-@compiled
+@compiled_lean
 def _match_keys(
     entry: int, fit: bool, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, pairs: Pairs
 ) -> bool:

@@ -115,18 +115,15 @@ class Manifests:
 
 
 def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
-    """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
-    segments = checkpoint.segments
+    """Make durable what a manifest relies on: names of segments and states, and offsets, which Spark never syncs."""
+    offsets, segments = checkpoint.spark / "offsets", checkpoint.segments
+    found = [offsets, offsets / str(manifest.epoch)]
     if manifest.segments:
-        with durable.writing(segments):
-            durable.sync(segments / f"{manifest.epoch:08}")
-            durable.sync(segments)
+        found += [segments, segments / f"{manifest.epoch:08}"]
     fresh = checkpoint.states / f"{manifest.epoch:08}"
     if fresh.exists():
-        with durable.writing(fresh):
-            durable.sync(fresh)
-            durable.sync(fresh.parent)
-    durable.settle(checkpoint.spark / "offsets" / str(manifest.epoch))
+        found += [fresh.parent, fresh]
+    durable.sync_all(found)
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,6 @@ works as ever: an epoch that was begun and not committed is run again with the s
 from __future__ import annotations
 
 import json
-from dataclasses import astuple
 from time import sleep
 from uuid import uuid4
 
@@ -29,7 +28,6 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch.trunk import Trunk, pool_of
 from anabranch.spark.intake.order_logs import end_of, offset_file, write_end
-from anabranch.spark.intake.source import SCHEMA
 from anabranch.spark.intake.survey import Survey
 
 
@@ -65,9 +63,8 @@ class SteppedTrunk:
             if end == start:
                 return False
             write_end(self._checkpoint, number, end)
-        found = [astuple(each) for each in self._survey.ranges(start, end_of(self._checkpoint, number))]
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(self._checkpoint))
-        self._trunk.epoch(self._spark.createDataFrame(found, SCHEMA), number)
+        self._trunk.epoch(number)
         return True
 
 

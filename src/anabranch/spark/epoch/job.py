@@ -14,13 +14,11 @@ Reports take the same way to the driver, as the rows of a shard that does not ex
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-import pyarrow as pa
 
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.errors import StateError
@@ -164,25 +162,14 @@ class Report:
 
 # --- rows between the stages of a job ---------------------------------------------------------------------------------
 
-ROWS = "shard int, sequence long, kind string, branch long, payload binary"
-REPORTS = "sequence long, report string"
-"""What comes back: the number of the task's first range, and a `Report` as JSON."""
 DRIVER = -1
 """The shard of the reports."""
 ALL = -1
 """Stands for the branch where a row concerns all branches of a shard."""
 
 Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed", "told", "finished"]
-_TYPES = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("sequence", pa.int64()),
-        ("kind", pa.string()),
-        ("branch", pa.int64()),
-        ("payload", pa.binary()),
-    ]
-)
-_BATCH = 8 << 20
+SentReport: TypeAlias = tuple[int, str]
+"""What comes back: the number of the task's first range, or of a shard behind all ranges, and a `Report` as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,29 +185,6 @@ class ShardRow:
 
 @dataclass(slots=True)
 class Outbox:
-    """Rows that are ready; whoever drains it sends them."""
+    """Rows that are ready to be sent."""
 
     rows: list[ShardRow] = field(default_factory=list)
-
-    def drain(self) -> Iterator[pa.RecordBatch]:
-        """Everything that is there, in batches of bounded size."""
-        held: list[ShardRow] = []
-        size = 0
-        for row in self.rows:
-            held.append(row)
-            size += len(row.payload)
-            if size > _BATCH:
-                yield _batch(held)
-                held, size = [], 0
-        if held:
-            yield _batch(held)
-        self.rows = []
-
-
-def _batch(rows: list[ShardRow]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{name: getattr(row, name) for name in _TYPES.names} for row in rows], _TYPES)
-
-
-def read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[ShardRow]:
-    """The rows of batches, as they come."""
-    return (ShardRow(**each) for batch in batches for each in batch.to_pylist())

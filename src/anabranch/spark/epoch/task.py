@@ -12,8 +12,6 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from time import process_time
 
-import pyarrow as pa
-
 from anabranch.columnar.items.answering import StreamAnswers, Taker
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.programs import Compile
@@ -24,7 +22,7 @@ from anabranch.spark.checkpoint.manifest import Carried
 from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount
 from anabranch.spark.epoch.feeding import RawFeed, Unread
 from anabranch.spark.epoch.item_queries import StreamQueries, beginning, item_queries
-from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow
+from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
@@ -38,26 +36,19 @@ from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.stream.tree import Element
 
 
-def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function that Spark maps over the rows of an epoch without branches, for one task."""
-    found = _ranges(batches)
-    if found:
-        report = work(job, found, Outbox()).to_json()
-        yield pa.RecordBatch.from_pydict({"sequence": [found[0].sequence], "report": [report]})
+def answer_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentReport]:
+    """The function that Spark maps over the tasks of an epoch without branches."""
+    for found in tasks:
+        yield found[0].sequence, work(job, found, Outbox()).to_json()
 
 
-def send_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[int, ShardRow]]:
     """The same where there are branches: what is theirs goes to their shards, and the report with it."""
-    found = _ranges(batches)
-    if found:
+    for found in tasks:
         outbox = Outbox()
         report = work(job, found, outbox)
         outbox.rows.append(ShardRow(DRIVER, found[0].sequence, "report", ALL, report.to_json().encode()))
-        yield from outbox.drain()
-
-
-def _ranges(batches: Iterable[pa.RecordBatch]) -> list[Range]:
-    return [Range(**row) for batch in batches for row in batch.to_pylist()]
+        yield from ((row.shard, row) for row in outbox.rows)
 
 
 def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:

@@ -1,11 +1,10 @@
 """The trunk: one streaming query that reads all streams once and answers all subscriptions.
 
-The life of an epoch: Spark asks the intake how far it may go and hands the ranges to `Trunk.epoch`.
+The life of an epoch: Spark asks the intake how far it may go, writes that down and calls `Trunk.epoch`.
 What the epoch runs with is written down; one Spark job runs `task.work` on the ranges, where each item is parsed once
 and shown to every subscription of its stream, and `shard.work` on what goes on to branches; the tasks write segments
 and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks move.
-Nothing else is done with the batch, since every further action would read the source again, but where accents come in
-the midst of it (`spark/evolution/rerun.py`).
+Where accents come in the midst of it, the job may be run again (`spark/evolution/rerun.py`).
 
 Killed at any point, the next run is handed the same epoch with the same ranges: a plan that was written is used again,
 an epoch whose manifest exists is passed over, a sink goes on from where it was.
@@ -43,7 +42,7 @@ from anabranch.spark.checkpoint.retention import Retention
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.silence import SilentSubscriptions
-from anabranch.spark.epoch.stages import manifest_of, run_epoch
+from anabranch.spark.epoch.stages import Stages, manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.faults import translated
@@ -117,6 +116,7 @@ class Trunk:
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._silence = SilentSubscriptions(self._listener.warning)
             self._orders = OrderLogs(checkpoint)
+            self._stages = Stages(self._spark.sparkContext)
             self._lookout = Lookout(checkpoint)
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
@@ -263,7 +263,7 @@ class Trunk:
 
     # --- epochs -------------------------------------------------------------------------------------------
 
-    def epoch(self, batch: DataFrame, number: int) -> None:
+    def epoch(self, number: int) -> None:
         """Run one epoch. All exceptions go on to Spark: an epoch that hides one would count as done."""
         try:
             with self._turn:
@@ -271,7 +271,7 @@ class Trunk:
                     raise _Stopped
                 point("epoch-begun", number)
                 if not self._manifests.has(number):
-                    self._run_epoch(batch, number)
+                    self._run_epoch(number)
         except Exception as error:
             self._failure = self._failure or error
             raise
@@ -279,7 +279,7 @@ class Trunk:
             with self._moved:
                 self._moved.notify_all()
 
-    def _run_epoch(self, batch: DataFrame, number: int) -> None:
+    def _run_epoch(self, number: int) -> None:
         begun = monotonic()
         for warning in self._orders.warnings():
             self._listener.warning(warning)
@@ -292,7 +292,7 @@ class Trunk:
         evolution = self._last.evolution if self._last else {}
         known = self._last.aborted if self._last else {}
         given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
-        job, reports = run_epoch(batch, given, plan.shards)
+        job, reports = self._stages.run(given, self._orders.ranges(number), plan.shards)
         point("job-done", number)
         worked = monotonic()
         manifest = manifest_of(job, self.run, self._last, reports, self._logs)
@@ -343,13 +343,20 @@ def pool_of(checkpoint: Checkpoint) -> str:
 
 
 def _start_query(
-    spark: SparkSession, checkpoint: Checkpoint, epoch: Callable[[DataFrame, int], None], trigger_ms: int | None
+    spark: SparkSession, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None
 ) -> StreamingQuery:
-    """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often."""
+    """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often.
+
+    Nobody reads Spark's batch: an epoch finds its ranges by the offsets that Spark has written down.
+    """
+
+    def come(_: DataFrame, number: int) -> None:
+        epoch(number)
+
     spark.dataSource.register(intake.RangeSource)
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
     ranges = spark.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
-    writer = ranges.writeStream.foreachBatch(epoch).option("checkpointLocation", str(checkpoint.spark))
+    writer = ranges.writeStream.foreachBatch(come).option("checkpointLocation", str(checkpoint.spark))
     trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
     try:
         return writer.trigger(**trigger).start()

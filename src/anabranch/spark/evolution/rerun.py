@@ -23,14 +23,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from anabranch.columnar.items.evolution import ESCAPE, WORDS, may_hold
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.spark.answers.segments import SegmentWriter
-from anabranch.spark.epoch.job import Job, Met, Report
+from anabranch.spark.epoch.job import Job, Met, Report, SentReport
 from anabranch.spark.epoch.task import programme_for
 from anabranch.spark.evolution.following import fresh_follower
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, logged_events
@@ -120,12 +119,10 @@ _SMALL = 1 << 20
 _NEEDLES: dict[Format, Sequence[bytes]] = {"lines": (b"xmlns",), "json": (*WORDS, ESCAPE), "document": WORDS}
 
 
-def search_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function that Spark maps over the rows of an epoch."""
-    found = [Range(**row) for batch in batches for row in batch.to_pylist()]
-    if found:
-        report = search(job, found).to_json()
-        yield pa.RecordBatch.from_pydict({"sequence": [found[0].sequence], "report": [report]})
+def search_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentReport]:
+    """The function that Spark maps over the tasks of an epoch."""
+    for found in tasks:
+        yield found[0].sequence, search(job, found).to_json()
 
 
 def search(job: Job, found: Iterable[Range]) -> Report:

@@ -27,6 +27,8 @@ class OrderLogs:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._logs: dict[str, OrderLog] = {}
+        self._survey = Survey(checkpoint, logs=self._logs)
+        """It only tells ranges."""
 
     @property
     def forms(self) -> Mapping[str, StreamForm | None]:
@@ -90,6 +92,10 @@ class OrderLogs:
                     case "grown":
                         warning = f"the file '{stretch.file}' has grown after a later one was begun"
                         yield f"stream '{name}': {warning}; the new part is read next"
+
+    def ranges(self, epoch: int) -> list[Range]:
+        """The ranges of an epoch that has begun; `warnings` has read on in the logs before."""
+        return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))
 
 
 # --- the offsets of epochs, as Spark writes them down before an epoch runs --------------------------------------------

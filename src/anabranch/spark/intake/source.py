@@ -1,8 +1,9 @@
-"""The intake: a Python data source for Spark that emits byte ranges, never bytes.
+"""The intake: a Python data source for Spark that says how far an epoch goes, and hands nothing out.
 
 All file streams of a trunk come through this one source.
 Spark's own file source has neither order nor positions, and a union of sources can gain no stream.
-A row is one range; the task that gets the row opens the file itself, so the raw bytes never cross the JVM.
+Spark writes down the offsets that the source gives; what lies between two of them are byte ranges, which an epoch finds
+by itself (`order_logs.py`), and a task opens the file of its range, so the raw bytes never cross the JVM.
 
 What Spark asks is answered by the `Survey`, which knows no Spark; see there and in `ranges.py` how offsets and ranges
 are reckoned.
@@ -11,7 +12,6 @@ are reckoned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,9 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.intake import ranges
-from anabranch.spark.intake.ranges import Range
 from anabranch.spark.intake.survey import Survey
 
 NAME = "anabranch-ranges"
-SCHEMA = (
-    "stream string, partition string, number long, file string, path string, "
-    "start long, end long, last boolean, packed boolean, sequence long, arrived long, beat long"
-)
-"""The fields of a `Range`, in order."""
 _ANY = ReadMaxBytes(1 << 60)  # Spark asks once; the survey looks the real limit up for every epoch
 
 
@@ -42,17 +35,10 @@ class RangeSource(DataSource):
         return NAME
 
     def schema(self) -> str:
-        return SCHEMA
+        return "nothing long"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         return Intake(Path(self.options["checkpoint"]))
-
-
-class TaskRanges(InputPartition):
-    """The ranges that one task reads."""
-
-    def __init__(self, held: tuple[Range, ...]) -> None:
-        super().__init__(held)
 
 
 class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -78,8 +64,7 @@ class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._survey.latest(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [TaskRanges(each) for each in ranges.tasks(self._survey.ranges(start, end))]
+        return []  # Spark asks when it plans the batch, which nobody reads
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        for each in partition.value:
-            yield astuple(each)
+        raise AssertionError("there is no partition to read")

@@ -60,10 +60,13 @@ class FolderSnapshot:
 class Survey:
     """Looks at the files for one streaming query; it alone appends to the order logs."""
 
-    def __init__(self, checkpoint: Checkpoint, pulse: Pulse | None = None) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, pulse: Pulse | None = None, logs: dict[str, OrderLog] | None = None
+    ) -> None:
+        """With `logs`, somebody else reads on in the order logs, by stream; there is nothing to append then."""
         self._checkpoint = checkpoint
         self._pulse = pulse or Pulse()
-        self._logs: dict[str, OrderLog] = {}
+        self._logs = {} if logs is None else logs
         self._frozen: dict[str, dict[str, int]] | None = None
         self._held: dict[str, tuple[int, dict[str, int]]] = {}
         """By partition: what was there when the last hold of its stream was met."""

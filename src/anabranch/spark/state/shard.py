@@ -18,8 +18,6 @@ from functools import partial
 from itertools import groupby
 from time import process_time
 
-import pyarrow as pa
-
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
@@ -41,7 +39,7 @@ from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
-from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow, read_rows
+from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow
 from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
@@ -54,30 +52,27 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import KnownStream
 
-_BEHIND = 1 << 40
+BEHIND = 1 << 40
 """Added to the number of a shard, it orders shards behind all ranges."""
 
 
-def pass_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pass_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[tuple[int, ShardRow]]:
     """The function that Spark maps over the rows of some shards where there are strands: what they find goes on."""
     outbox = Outbox()
-    for sequence, report in _reports(job, batches, _BEHIND, outbox):
+    for sequence, report in _reports(job, (row for _, row in sent), BEHIND, outbox):
         outbox.rows.append(ShardRow(DRIVER, sequence, "report", ALL, report.encode()))
-    yield from outbox.drain()
+    yield from ((row.shard, row) for row in outbox.rows)
 
 
-def answer_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def answer_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[SentReport]:
     """The function that Spark maps at last over the rows of some shards, usually of one, and over reports."""
-    found = list(_reports(job, batches, 2 * _BEHIND, Outbox()))
-    if found:
-        sequences, reports = zip(*found, strict=True)
-        yield pa.RecordBatch.from_pydict({"sequence": sequences, "report": reports})
+    yield from _reports(job, (row for _, row in sent), 2 * BEHIND, Outbox())
 
 
-def _reports(job: Job, batches: Iterable[pa.RecordBatch], behind: int, outbox: Outbox) -> Iterator[tuple[int, str]]:
+def _reports(job: Job, sent: Iterable[ShardRow], behind: int, outbox: Outbox) -> Iterator[SentReport]:
     """The reports that have come, and those of shards, which come behind a number."""
     rows: dict[int, list[ShardRow]] = {}
-    for row in sorted(read_rows(batches), key=lambda row: row.sequence):  # those of one range keep their order
+    for row in sorted(sent, key=lambda row: row.sequence):  # those of one range keep their order
         rows.setdefault(row.shard, []).append(row)
     yield from ((row.sequence, row.payload.decode()) for row in rows.pop(DRIVER, ()))
     for number in sorted(rows):
@@ -95,7 +90,7 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
     fault: Fault | None = None
-    segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
+    segment = SegmentWriter(job.segments, job.epoch, BEHIND + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
             running = _Shard(job, plan, shard, before, noted, segment, files, aborted, outbox)
