@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast, parse
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import parts
+from anabranch.language.rewrite import children, parts
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 
@@ -82,6 +82,8 @@ class Shape:
     standing: Standing
     """The query with marks in the place of its constants: what it says of literals is not to be believed."""
     marks: tuple[Constant, ...]
+    computes_results: bool = False
+    """Whether constants stand in what results are computed from: then what comes out of an accent depends on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,22 @@ def _shape(cut: SplitText, text: str, constants: tuple[int, ...], functions: Map
     written = Counter(_written(part) for part in parts(marked.hole) if isinstance(part, ast.Number | ast.String))
     if any(written[value] != 1 for value in values):
         return Shape(query, ())  # somebody does write it, as in 7e8
-    return Shape(marked, values)
+    return Shape(marked, values, _computes_with(marked.hole, frozenset(values)))
+
+
+def _computes_with(node: object, marks: frozenset[Constant]) -> bool:
+    """Whether a result is computed with one of the marks; conditions only select."""
+    match node:
+        case ast.Comparison() | ast.Quantified():
+            return False
+        case ast.Number() | ast.String():
+            return _written(node) in marks
+        case ast.Flwor(clauses, _, _, result):
+            return _computes_with((*clauses, result), marks)
+        case ast.If(_, then, otherwise):
+            return _computes_with((then, otherwise), marks)
+        case _:
+            return any(_computes_with(each, marks) for each in children(node))
 
 
 def _written(literal: ast.Number | ast.String) -> Constant:

@@ -151,7 +151,10 @@ def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
                 asked = lineage_of(standing(query, {}, each.text), roots=roots)
                 names = asked.streams
         else:
-            asked = lineage_of(shapes.of(each.text).shape.standing, roots=roots)
+            shape = shapes.of(each.text).shape
+            asked = lineage_of(
+                standing(parse(each.text), {}) if shape.computes_results else shape.standing, roots=roots
+            )
             names = asked.streams
         if stream in names and set(names) <= streams.keys():
             firsts = tuple(each.first if name in each.late else -1 for name in names)

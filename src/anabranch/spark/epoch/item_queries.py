@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
@@ -69,7 +69,7 @@ def item_queries(
         standing_query, marks = shape.standing, shape.marks
         if not plan.sharing:
             (alone,) = members.values()
-            standing_query, marks = standing(parse(alone.text), dict(functions)), ()
+            standing_query, marks = _standing(alone.text, functions), ()
         made = [
             ItemQuery(
                 tuple(each.asked),
@@ -81,8 +81,33 @@ def item_queries(
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made))
         numbers = range(before, before + len(made))
-        held.alike.append(ShapeGroup(standing_query, policy, first, numbers, roots[stream].namespaces))
+        held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked
+
+
+def _alike(
+    shape: Shape,
+    query: Standing,
+    policy: Policy,
+    first: int,
+    numbers: range,
+    members: Mapping[tuple[Constant, ...], _Member],
+    functions: Functions,
+    root: Element,
+) -> list[ShapeGroup]:
+    """The queries of a shape that evolve alike: all of them, or each by itself where constants make a difference."""
+    if not shape.computes_results:
+        return [ShapeGroup(lambda: query, policy, first, numbers, root.namespaces)]
+    texts = [each.text for each in members.values()]
+    return [
+        ShapeGroup(partial(_standing, text, functions), policy, first, range(number, number + 1), root.namespaces)
+        for number, text in zip(numbers, texts, strict=True)
+    ]
+
+
+@lru_cache(maxsize=_UNITS)
+def _standing(text: str, functions: Functions) -> Standing:
+    return standing(parse(text), dict(functions))
 
 
 def beginning(subscription: Registration, stream: str, borders: tuple[int, ...]) -> int:
@@ -118,4 +143,4 @@ class _Law:
 
 @lru_cache(maxsize=_UNITS)
 def _units(text: str, functions: Functions, documents: tuple[tuple[str, str], ...]) -> Units:
-    return Units(standing(parse(text), dict(functions)), dict(functions), documents_of(documents))
+    return Units(_standing(text, functions), dict(functions), documents_of(documents))

@@ -41,9 +41,10 @@ Kind: TypeAlias = tuple[Lineage, Policy, int]
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """Queries of one shape that began together, by their numbers."""
+    """Queries of one lineage that began together, by their numbers."""
 
-    shape: Standing
+    query: Callable[[], Standing]
+    """One of them, or their shape: what they agree in is enough for the lineage."""
     policy: Policy
     first: int
     """The epoch they began with, -1 for the beginning of the stream."""
@@ -54,7 +55,8 @@ class ShapeGroup:
     @cached_property
     def lineage(self) -> Lineage:
         """Found only where a stream evolves."""
-        return lineage_of(self.shape, roots=dict.fromkeys(self.shape.streams, self.root))
+        query = self.query()
+        return lineage_of(query, roots=dict.fromkeys(query.streams, self.root))
 
     @property
     def kind(self) -> Kind:
