@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast mass check format bench constraints clean
+.PHONY: help setup demo test test-fast mass check format bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -46,6 +46,9 @@ bench: $(stamp) ## measure: parsing, items that come in, forms of queries, windo
 	@$(bin)/anabranch bench parse
 	@for name in ingest forms windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
 	@$(java) $(bin)/anabranch bench network --svg docs/images/network.svg
+
+bench-peers: $(stamp) ## measure beside others: Event Ruler, which comes by Maven and needs a JDK
+	@$(java) $(bin)/anabranch bench ruler
 
 constraints: ## renew the pinned versions in constraints.txt
 	@scripts/constraints.sh

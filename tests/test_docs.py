@@ -25,7 +25,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -101,8 +101,8 @@ class Given:
             "document",
             self.schema,
             time=ItemPath.parse(self.settings["time"]) if "time" in self.settings else None,
-            slack=Decimal(self.settings.get("slack", 0)),
-            origin=Decimal(self.settings.get("origin", 0)),
+            slack=Fraction(self.settings.get("slack", 0)),
+            origin=Fraction(self.settings.get("origin", 0)),
             domains=domains_of({path: values.split(",")} if path else {}),
             updates=self.updates,
         )
@@ -235,7 +235,7 @@ def run(example: Example) -> tuple[str, str]:
         answer, more = evolved(example, checked.streams)
         return answer, "\n".join([*notes, *more])
     inputs = {name: each.input for name, each in example.inputs.items()}
-    found = evaluate(checked.query, inputs, functions=FUNCTIONS, text=text)
+    found = evaluate(checked.query, inputs, functions=FUNCTIONS)
     notes += [set_aside(each) for each in found.dead]
     notes += [f"late: {each}" for each in found.late]
     return found.text, "\n".join(notes)

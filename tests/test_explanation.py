@@ -12,10 +12,10 @@ from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.language import check, parse, print_query
 from anabranch.runtime.shapes import CheckedTexts
 from anabranch.sharing.explain.scene import MOST
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import KnownStream, Source
 
 STREAMS = {name: Source(name, Path(name), "lines") for name in ("photons", "photon1", "photon2")}
 
@@ -27,7 +27,7 @@ def printed(text: str) -> str:
 
 def running(texts: Mapping[str, str], *, sharing: bool = True) -> Plan:
     """The plan of a first epoch with these subscriptions."""
-    streams = tuple(StreamPlan.of(source, None) for source in STREAMS.values())
+    streams = tuple(KnownStream.of(source) for source in STREAMS.values())
     subscriptions, following = subscriptions_of(None, texts, 0, (), streams, sharing=sharing)
     return Plan(streams, subscriptions, Limits(), following, sharing=sharing)
 

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -131,7 +132,7 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
     assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
     source = site.streams["s"]
-    assert (str(source.time), str(source.slack), str(source.origin), source.strict) == ("t", "2", "0.5", True)
+    assert (str(source.time), source.slack, source.origin, source.strict) == ("t", Fraction(2), Fraction(1, 2), True)
     assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
     assert site.subscriptions["all"].sink == Files(folder.top / "out/all")
     assert site.subscriptions["all"].text == ALL

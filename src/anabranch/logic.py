@@ -154,6 +154,22 @@ def holds(tree: Tree[Any], leaf: Callable[[Any], bool]) -> bool:
     return fold(tree, leaf, all, any, lambda held: not held)
 
 
+def decided(tree: Tree[Any], leaf: Callable[[Any], bool | None]) -> bool | None:
+    """The same where of some leaves it is not known (None); None where that leaves the tree open."""
+
+    def joined(parts: Iterator[bool | None], decisive: bool) -> bool | None:
+        found = set(parts)
+        return decisive if decisive in found else None if None in found else not decisive
+
+    return fold(
+        tree,
+        leaf,
+        lambda parts: joined(parts, decisive=False),
+        lambda parts: joined(parts, decisive=True),
+        lambda held: None if held is None else not held,
+    )
+
+
 def replaced(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
     """The tree with another tree in the place of each leaf."""
     match tree:

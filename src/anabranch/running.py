@@ -31,7 +31,6 @@ from anabranch.site import SiteDescription, read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Listener, Workload
@@ -118,8 +117,7 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
-    streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
-    known = QueryContext(streams, tuple(site.functions.items()))
+    known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from anabranch.algebra.accents.events import Announced
 from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
-from anabranch.engine.reports.evolution import History, StreamCourse
+from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.engine.reports.reactions import Forecast, forecast
 from anabranch.engine.reports.sampling import unseen_paths
 from anabranch.engine.reports.tables import aligned, named
@@ -22,13 +22,14 @@ from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.branches import keeper_of, numbers_of
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import KnownStream
 from anabranch.visible import visible
 
 
@@ -52,21 +53,18 @@ def holdings(file: Path) -> list[Holding]:
     """What the branches of a site remember after its newest epoch."""
     site = read_site(file)
     checkpoint = Checkpoint.open(site.checkpoint, site.owner)
-    manifests = Manifests(checkpoint.manifests)
-    epochs = manifests.epochs()
-    if not epochs:
+    newest = Manifests(checkpoint.manifests).newest()
+    if newest is None:
         raise UsageError(f"'{file}' has not committed an epoch yet")
-    newest = manifests.load(epochs[-1])
-    plan = Plans(checkpoint.plans).of(newest.epoch)
-    assert plan is not None, "an epoch with a manifest has a plan"
+    plan = Plans(checkpoint.plans).ran(newest.epoch)
     members: dict[int, list[Registration]] = {}
-    for each in plan.load().subscriptions:
+    for each in plan.subscriptions:
         members.setdefault(each.branch, []).append(each)
     branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
     for served in members.values():
         names = tuple(each.name for each in served)
         branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
-    branches |= {keeper_of(name): ((f"stream {name}",), "document") for name in edited_streams(plan.load().streams)}
+    branches |= {keeper_of(name): ((f"stream {name}",), "document") for name in edited_streams(plan.streams)}
     found: list[Holding] = []
     for number, (names, kind) in branches.items():
         kept = newest.states.get(number)
@@ -88,11 +86,6 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
         raise UsageError(f"'{file}' has no stream '{stream}'", hint=hint)
     has_run = (site.checkpoint / "format.json").exists()
     return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
-
-
-def history(file: Path, stream: str) -> History:
-    """What has happened to a stream of a site."""
-    return stream_course(file, stream).history()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +122,12 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
     site = read_site(file)
     courses = {name: stream_course(file, name) for name in site.streams}
     checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
-    streams = tuple(StreamPlan.of(each.source, each.form) for each in courses.values())
+    streams = tuple(KnownStream.of(each.source, each.form) for each in courses.values())
     checking = Checking(Inputs(tuple(site.streams.values()), functions=site.functions))
     texts = {name: checking.printed(name, each.text, label=str(each.file)) for name, each in site.subscriptions.items()}
-    before = Plans(checkpoint.plans).of(newest.epoch) if checkpoint and newest else None
+    before = Plans(checkpoint.plans).ran(newest.epoch) if checkpoint and newest else None
     subscriptions, following = subscriptions_of(
-        before.load() if before else None,
+        before,
         texts,
         newest.epoch + 1 if newest else 0,
         newest.begun if newest else (),

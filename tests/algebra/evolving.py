@@ -15,7 +15,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import fulfils, items_of
-from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
+from anabranch.algebra.operators.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
 from anabranch.algebra.operators.join import Join
@@ -204,7 +204,6 @@ class Planner:
         fields["z"] = Linear(((factor, one),), Fraction(self.random.randint(-5, 5)))
         if one != other:
             fields["u"] = Linear(((Fraction(1), one), (Fraction(1), other)))
-        fields["f"] = Computed("square", (other,), lambda values: values[0] ** 2)
         self.paths = [*names.values(), "z"]
         return Construct("o", tuple((path(at), value) for at, value in fields.items())), ()
 

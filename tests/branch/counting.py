@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path as FilePath
 from random import Random
 
 import numpy as np
@@ -16,12 +17,12 @@ from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
-from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -35,6 +36,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 from branch.feeding import good
 
@@ -108,7 +110,7 @@ class Stream:
             origin=Decimal(self.origin),
             late=self.late,
         )
-        answer = evaluate(check(parse(query), query).query, {"s": given}, name="q", text=query)
+        answer = evaluate(check(parse(query), query).query, {"s": given}, name="q")
         return Answer(answer.values, [*answer.dead, *bad], answer.late)
 
     def plan(self, query: str) -> PanePlan | None:
@@ -178,7 +180,8 @@ class Stream:
     @property
     def stream(self) -> InputStream:
         root = parse_root(b"<r>")
-        return InputStream("s", 1, root, self.reader, self.path, Fraction(self.slack), Fraction(self.origin), self.late)
+        times = self.path, Fraction(self.slack), Fraction(self.origin)
+        return InputStream(Source("s", FilePath("s"), "lines", None, "r", None, *times), root, self.reader, self.late)
 
     def count(
         self,

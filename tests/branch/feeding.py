@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path as FilePath
 from random import Random
 
 from anabranch.algebra.accents.events import judged
@@ -23,9 +24,10 @@ from anabranch.runtime.standing import standing
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.lines import Cut, LineSplitter
 from anabranch.stream.reading.parse import parse_document, parse_root
-from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.tree import Element
 
@@ -72,7 +74,7 @@ class Taken:
 
 @dataclass
 class Stream:
-    """A stream given as a document, its items dealt out to partitions."""
+    """A stream given as a document, or as lines of JSON, its items dealt out to partitions."""
 
     name: str
     text: str = "<r></r>"
@@ -85,9 +87,10 @@ class Stream:
     late: bool = False
     endless: bool = False
     limits: Limits = field(default_factory=Limits)
+    form: Format = "document"
 
     def __post_init__(self) -> None:
-        splitter = DocumentSplitter(Limits())
+        splitter = LineSplitter(Limits()) if self.form == "json" else DocumentSplitter(Limits())
         found = (*splitter.feed(self.text.encode()), *splitter.finish())
         self.root_text = splitter.root or b"<r>"
         self.cuts: list[list[Cut]] = [[] for _ in range(self.partitions)]
@@ -105,20 +108,13 @@ class Stream:
         return parse_root(self.root_text)
 
     def reader(self) -> ElementReader:
-        return ElementReader(self.name, "document", self.limits, self.root())
+        return ElementReader(self.name, self.form, self.limits, self.root(), "p")
 
     def for_branch(self) -> InputStream:
-        return InputStream(
-            self.name,
-            self.partitions,
-            self.root(),
-            self.reader,
-            self.path,
-            self.slack,
-            self.origin,
-            self.late,
-            self.endless,
-        )
+        paths = [FilePath(self.name, str(number)) for number in range(self.partitions)]
+        given = self.path, self.slack, self.origin
+        source = Source(self.name, paths[0], self.form, None, None, None, *given, more=tuple(paths[1:]))
+        return InputStream(source, self.root(), self.reader, self.late, self.endless, is_json=self.form == "json")
 
     def for_law(self) -> Input:
         read = [self.reader().elements(cuts, f"file{number}") for number, cuts in enumerate(self.given)]
@@ -149,7 +145,7 @@ class Question:
     def law(self) -> Answer:
         """What the law answers."""
         given = {each.name: each.for_law() for each in self.streams}
-        return evaluate(self.query, {**given, **self.documents}, name="q", text=self.text)
+        return evaluate(self.query, {**given, **self.documents}, name="q")
 
     @property
     def operator(self) -> str:

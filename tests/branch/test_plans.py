@@ -16,7 +16,8 @@ from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.intake.entries import FeedOrigin, pack
-from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.branch.members import BranchMember
+from anabranch.branch.plans.plans import Planned
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.runtime.evolution.outlet import accent_text
@@ -45,7 +46,9 @@ class Told:
         self._open(None)
 
     def _open(self, state: BranchState | None) -> None:
-        self.branch = Planned(PlanMember("q", "q", self.plan, self.taken, self.policy), self.inputs, state, self.taken)
+        self.branch = Planned(
+            BranchMember("q", "q", self.plan, self.taken, self.policy), self.inputs, state, self.taken
+        )
 
     def bring(self, name: str, element: Element | str, partition: int = 0) -> list[str]:
         """The next element; gives the pieces that it brings."""
@@ -76,7 +79,7 @@ class Told:
         """End all inputs; gives the pieces that this brings."""
         before = len(self.taken.pieces)
         for name, each in self.inputs.items():
-            for number in range(each.partitions):
+            for number in range(len(each.source.partitions)):
                 self.branch.end(name, number)
         return self.taken.pieces[before:]
 

@@ -109,7 +109,7 @@ def test_jumps_cost_nothing() -> None:
     flow.bring("s", item(0), item("1000000000.0005"), item("2e9"))
     flow.epoch()
     flow.end()
-    assert flow.taken.pieces == [f"<w><t>{time}</t></w>" for time in ("0", "1000000000.0005", "2e9")]
+    assert "".join(flow.taken.pieces) == "<w><t>0</t></w><w><t>1000000000.0005</t></w><w><t>2e9</t></w>"
 
 
 def test_the_state_stops_growing() -> None:
@@ -122,7 +122,7 @@ def test_the_state_stops_growing() -> None:
         assert flow.branch.held <= 5
         sizes.append(flow.size)
     assert max(sizes[10:]) <= max(sizes[:10]) + 50  # numbers grow by a digit
-    assert len(flow.taken.pieces) > 100
+    assert flow.taken.at_once > 100
 
 
 def test_document_order_is_that_of_arrival() -> None:
@@ -150,7 +150,8 @@ def test_errors_concern_one_window() -> None:
     flow.bring("s", item(11, "<n>2</n>"), item("y"))
     flow.end()
     assert flow.taken.pieces == ["<w>3</w>"]
-    assert [(each.place.offset, each.raw, each.code, each.subscription) for each in flow.taken.dead] == [
+    letters = sorted((each.place.offset, each.raw, each.code, each.subscription) for each in flow.taken.dead)
+    assert letters == [
         (3, "<i><t>1</t><n>x</n></i>", "FORG0001", "q"),
         (50, "<i><t>y</t></i>", "FORG0001", "q"),
     ]

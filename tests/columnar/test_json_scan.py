@@ -14,18 +14,19 @@ import numpy as np
 import pytest
 
 from anabranch.columnar.scan import json_scan
+from anabranch.columnar.scan.decoded import CANONICAL, WITH_SIGNS, DecodedTexts
 from anabranch.columnar.scan.json_record import ITEM_ROOM, LONGEST_ITEM, NO_ROOM, REFUSED, new_state
 from anabranch.columnar.scan.kernels import ABSENT, MOST_DIGITS, UNCLEAR, Bytes, ItemColumns
 from anabranch.columnar.scan.look import Look, PartColumn
-from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
 from anabranch.errors import BadItem
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
-from anabranch.stream.serialize import serialize
+from anabranch.stream.serialize import escape_attribute, escape_text, serialize
 from anabranch.stream.tree import Element, string_value
 from columnar.json_records import HOSTILE, Writer, edited, random_shape
+from columnar.scanned import SIGNS, is_plain, room_for_texts, span_of, with_signs
 from mass import Mass
 
 LIMITS = Limits()
@@ -74,7 +75,7 @@ class Judge:
         if isinstance(value, Pairs):
             return self._takes_object(value, part)
         text = value if isinstance(value, str) else "" if value is None else "true"
-        return (not text or self.look.parts[part].has_text) and is_plain(text)
+        return (not text or self.look.parts[part].has_text) and "\r" not in text
 
     def _takes_object(self, pairs: Pairs, around: int) -> bool:
         only_attributes = True
@@ -93,10 +94,6 @@ class Judge:
             if not all(self._takes(each, part) for each in values):
                 return False
         return True
-
-
-def is_plain(text: str) -> bool:
-    return all(PLAIN[ord(sign)] if ord(sign) < 128 else True for sign in text)
 
 
 def number_in(text: str) -> float:
@@ -128,9 +125,10 @@ class Expected:
         for attribute in element.attributes:
             self.written += f' {attribute.name.local}="'.encode()
             start = len(self.written)
-            self.written += attribute.value.encode()
-            for column in (numbers[f"@{attribute.name.local}"], ~numbers[f"@{attribute.name.local}"]):
-                self._note(column, row, (start, len(self.written)))
+            self.written += escape_attribute(attribute.value).encode()
+            number, span = numbers[f"@{attribute.name.local}"], (start, len(self.written))
+            self._note(number, row, span if is_plain(attribute.value) else with_signs(attribute.value.encode()))
+            self._note(~number, row, span)
             self.written += b'"'
         self.written += b">" if element.children else b"/>"
         start = len(self.written)
@@ -144,9 +142,11 @@ class Expected:
                 counts[frame] += 1
                 self.opened[frame, inner, row] += 1
             self.take(child, number, inner, counts)
+        text = string_value(element)
         if element.children and not children:
-            self.written += string_value(element).encode()
-        self._note(part, row, (UNCLEAR, UNCLEAR) if children else (start, len(self.written)))
+            self.written += escape_text(text).encode()
+        span = (start, len(self.written)) if is_plain(text) else with_signs(text.encode())
+        self._note(part, row, (UNCLEAR, UNCLEAR) if children else span)
         if element.children:
             self.written += f"</{element.name.local}>".encode()
         self._note(~part, row, (begin, len(self.written)))
@@ -173,6 +173,7 @@ class Scan:
     columns: ItemColumns
     log: FrameLog
     out: bytes
+    decoded: DecodedTexts
 
     def line(self, entry: int) -> bytes:
         return self.data[self.columns.begins[entry] : self.columns.finishes[entry]]
@@ -187,12 +188,13 @@ def scanned(
         columns = ItemColumns.room(len(wanted.columns), most)
         frame_log = FrameLog.room(len(wanted.frames), log)
         out = np.zeros(ITEM_ROOM + 2 * len(data), np.uint8)
+        decoded = room_for_texts(len(data), most)._replace(base=len(out))
         before = at
         count, at, end = json_scan.cut_lines(
-            given, at, len(data), wanted.guide, longest, columns, frame_log, 0, most, out, 0
+            given, at, len(data), wanted.guide, longest, columns, frame_log, decoded, 0, most, out, 0
         )
         assert at > before, "it always goes on"
-        yield Scan(wanted, data, columns.first(count), frame_log, out[:end].tobytes())
+        yield Scan(wanted, data, columns.first(count), frame_log, out[:end].tobytes(), decoded)
 
 
 def check(scan: Scan) -> None:
@@ -216,19 +218,22 @@ def check(scan: Scan) -> None:
         opened += expected.opened
         spans |= expected.spans
         for row, column in enumerate(wanted.columns):
-            found = int(columns.starts[row, entry]), int(columns.ends[row, entry])
+            found = span_of(int(columns.starts[row, entry]), int(columns.ends[row, entry]), 0, scan.decoded)
             span = expected.columns.get(column, (ABSENT, ABSENT))
             assert same_span(found, span), (line, column)
             if wanted.numeric[row]:
                 number = number_in(scan.out[slice(*found)].decode()) if found[0] >= 0 else math.nan
                 assert repr(float(columns.values[row, entry])) == repr(number), (line, column)
+        has_signs = any(start == SIGNS for start, _ in (*expected.columns.values(), *expected.spans.values()))
+        assert scan.decoded.marks[entry] == (WITH_SIGNS if has_signs else CANONICAL), line
     assert out_at == len(scan.out)
-    check_log(wanted, log, opened, spans)
+    check_log(wanted, log, scan.decoded, opened, spans)
 
 
 def check_log(
     wanted: WantedColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     opened: Counter[tuple[int, int, int]],
     spans: dict[tuple[int, int, PartColumn], tuple[int, int]],
 ) -> None:
@@ -243,7 +248,7 @@ def check_log(
     for row, frame_row, start, end in log.spans[: log.counts[1]].tolist():
         column = wanted.columns[row]
         frame = int(wanted.guide.frames[column if column >= 0 else ~column])
-        logged[frame, frame_row, column].append((start, end))
+        logged[frame, frame_row, column].append(span_of(start, end, 0, decoded))
     assert logged.keys() == spans.keys()
     for key, [span] in logged.items():
         assert same_span(span, spans[key])
@@ -307,7 +312,8 @@ def transcoded(
 ) -> int:
     """Where the item ends that is made of the first bytes."""
     state = new_state(wanted.guide)
-    return json_scan.transcode(data, 0, stop, wanted.guide, columns, log, 0, out, out_at, state)
+    decoded = room_for_texts(len(data), 1)._replace(base=len(out))
+    return json_scan.transcode(data, 0, stop, wanted.guide, columns, log, decoded, 0, out, out_at, state)
 
 
 # --- tests ------------------------------------------------------------------------------------------------------
@@ -371,9 +377,12 @@ LOOK = learned([b'{"@id": 1, "a": 1, "b": [1, 2], "o": %s, "e": {"@m": 1}}' % IN
         ('{"a": "\\u00e4\\/\\\\\\ud83d\\ude00"}', "<item><a>ä/\\😀</a></item>"),
         ('{"a": "\\ud83d"}', None),
         ('{"a": "\\ude00\\ud83d"}', None),
-        ('{"a": "\\n"}', None),
-        ('{"a": "\\""}', None),
-        ('{"a": "\\u003c"}', None),
+        ('{"a": "\\n"}', "<item><a>\n</a></item>"),
+        ('{"a": "\\""}', '<item><a>"</a></item>'),
+        ('{"a": "\\u003c&"}', "<item><a>&lt;&amp;</a></item>"),
+        ('{"@id": "a\\"<>&\\t"}', '<item id="a&quot;&lt;>&amp;&#x9;"/>'),
+        ('{"a": "\\r"}', None),
+        ('{"a": "\\b"}', None),
         ('{"a": "x', None),
         ('{"a": "\\', None),
         ('{"a": 01}', None),
@@ -482,9 +491,11 @@ def test_few_entries_and_little_room_at_a_time() -> None:
     wanted = everything(LOOK)
     columns, log = ItemColumns.room(len(wanted.columns), 100), FrameLog.room(len(wanted.frames), 1_000)
     out, given = np.zeros(ITEM_ROOM + 60, np.uint8), np.frombuffer(whole.data, np.uint8)
-    count, at, end = json_scan.cut_lines(given, 0, len(given), wanted.guide, 100, columns, log, 0, 100, out, 0)
+    decoded = room_for_texts(len(given), 100)._replace(base=len(out))
+    count, at, end = json_scan.cut_lines(given, 0, len(given), wanted.guide, 100, columns, log, decoded, 0, 100, out, 0)
     assert (count, at, end) == (2, len(lines[0]) + len(lines[1]) + 2, whole.out.index(b"<item><a>2<"))
-    assert json_scan.cut_lines(given, at, len(given), wanted.guide, 100, columns, log, 2, 100, out, end) == (2, at, end)
+    again = json_scan.cut_lines(given, at, len(given), wanted.guide, 100, columns, log, decoded, 2, 100, out, end)
+    assert again == (2, at, end)
 
 
 def test_records_one_behind_the_other() -> None:
@@ -495,12 +506,13 @@ def test_records_one_behind_the_other() -> None:
     given = np.frombuffer(b"".join(lines), np.uint8)
     columns, out = ItemColumns.room(len(wanted.columns), len(lines)), np.zeros(2 * ITEM_ROOM, np.uint8)
     log = FrameLog.room(len(wanted.frames), 4)
-    end = json_scan.transcode_entries(given, ends, wanted.guide, 17, columns, log, out)
+    decoded = room_for_texts(len(given), len(ends))._replace(base=len(out))
+    end = json_scan.transcode_entries(given, ends, wanted.guide, 17, columns, log, decoded, out)
     assert columns.fits.tolist() == [False, True, False, False, False, True]
     log = FrameLog.room(len(wanted.frames), 8)
-    end = json_scan.transcode_entries(given, ends, wanted.guide, 30, columns, log, out)
+    end = json_scan.transcode_entries(given, ends, wanted.guide, 30, columns, log, decoded, out)
     assert columns.fits.tolist() == [True, True, False, False, True, True]
-    check(Scan(wanted, given.tobytes(), columns, log, out[:end].tobytes()))
+    check(Scan(wanted, given.tobytes(), columns, log, out[:end].tobytes(), decoded))
 
 
 def test_limits() -> None:

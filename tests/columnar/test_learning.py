@@ -163,3 +163,12 @@ def test_what_few_items_have_twice_is_not_repeated() -> None:
     assert not growing.look.parts[1].repeated
     growing.learn(_items(*["<p><a>1</a></p>"] * 2, "<p><a>1</a><a>2</a></p>"), 0.1, lambda look: True)
     assert growing.look.parts[1].repeated
+
+
+def test_a_template_has_nothing_twice() -> None:
+    """Where the items that look alike byte by byte have a part twice, and most others have it once."""
+    usual = [f"<p><a>1</a><b>{'<c/>' * number}</b></p>" for number in range(4)]
+    look = Look.learn(_items("<p><a>1</a><a>2</a><b/></p>", "<p><a>1</a><a>2</a><b/></p>", *usual * 2))
+    assert look is not None
+    assert not look.parts[1].repeated
+    assert look.template is None

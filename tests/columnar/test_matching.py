@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from anabranch.columnar.items import untemplated
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.condition import (
     NO,
@@ -27,7 +28,6 @@ from anabranch.columnar.match.condition import (
 )
 from anabranch.columnar.match.index import Matcher, Matches
 from anabranch.columnar.match.kernels import UNKNOWN, rank_sums
-from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import ABSENT
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns

@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 import pytest
 
-from anabranch.columnar.scan import untemplated
+from anabranch.columnar.items import untemplated
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits

@@ -9,8 +9,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.joins.condition import PairCondition, PairJudge, relaxed
-from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
+from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.joins.answering import TupleColumns
+from anabranch.columnar.joins.compiling import CompiledJoin, compile_join, read_together
+from anabranch.columnar.joins.condition import TupleCondition, relaxed
 from anabranch.columnar.match.condition import NO, YES, Settled
 from anabranch.columnar.scan.entries import shred_entries
 from anabranch.language import ast, check, parse
@@ -42,7 +44,7 @@ def compiled(condition: str) -> CompiledJoin:
     return join
 
 
-def weakest(*conditions: str) -> PairCondition:
+def weakest(*conditions: str) -> TupleCondition:
     return relaxed([compiled(each).condition for each in conditions])
 
 
@@ -86,14 +88,15 @@ def test_what_is_left_out_nobody_wants() -> None:
         raws = [
             [ITEM.format(random.choice(VALUES), random.choice("ab1"), "1").encode() for _ in range(8)] for _ in range(2)
         ]
-        first, second = (
-            shred_entries(b"".join(raw), np.cumsum(list(map(len, raw))), side.wanted, Limits())
+        shredded = [
+            with_computed(shred_entries(b"".join(raw), np.cumsum(list(map(len, raw))), side.wanted, Limits()))
             for raw, side in zip(raws, joins[0].sides, strict=True)
-        )
-        x, y = np.array(list(product(range(8), repeat=2)), np.int64).T.copy()
-        given = PairJudge(relaxed([each.condition for each in joins]), (first, second)).verdicts(x, y)
+        ]
+        columns = TupleColumns(shredded)
+        picks = np.array(list(product(range(8), repeat=2)), np.int64).T.copy()
+        given = columns.judge(relaxed([each.condition for each in joins])).verdicts(picks)
         for text, join in zip(texts, joins, strict=True):
-            mine = PairJudge(join.condition, (first, second)).verdicts(x, y)
+            mine = columns.judge(join.condition).verdicts(picks)
             assert (mine[given == NO] == NO).all(), (number, text)
         left_out += int(np.count_nonzero(given == NO))
     assert left_out > 500

@@ -7,7 +7,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar.scan import untemplated
+from anabranch.columnar.items import untemplated
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits

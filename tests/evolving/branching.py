@@ -70,7 +70,7 @@ class Together(Question):
             cache.here = cache.ProcessCache()
         named = enumerate(zip(self.standings, self.takens, strict=True))
         members = [BranchMember(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
-        times = {name: each.time for name, each in self.inputs.items()}
+        times = {name: each.source.time for name, each in self.inputs.items()}
         endless = all(each.endless for each in self.inputs.values())
         operator = operator_of(self.standings[0], times, endless=endless)
         self._opened = open_branch(operator, members, self.inputs, state, {}, {}, taken)

@@ -38,4 +38,4 @@ def measured(partitions: Sequence[str], evolution: Evolution, *, name: str = "s"
 def ask(query: str, inputs: dict[str, Input], functions: dict[str, PythonFunction] | None = None) -> Answer:
     """The answer of a query over streams."""
     checked = check(parse(query), query, inputs=dict.fromkeys(inputs), functions=tuple(functions or ()))
-    return evaluate(checked.query, inputs, functions=functions, name="q", text=query)
+    return evaluate(checked.query, inputs, functions=functions, name="q")

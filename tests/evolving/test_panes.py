@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path as Folder
@@ -239,7 +238,7 @@ def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again
         for _ in range(random.choice((0, 2))):
             said = random.choice(("s = 3", "x &gt; 9000", "s = 2 and x &lt; -999"))
             lines.insert(random.randrange(len(lines)), closing(said))
-        source = lay(tmp_path / f"in-{seed}", [lines], slack=Decimal(slack), domains=random.choice(((), SENSORS)))
+        source = lay(tmp_path / f"in-{seed}", [lines], slack=Fraction(slack), domains=random.choice(((), SENSORS)))
         queries = {each: f"{OVER} {each} return {RESULTS[5]}" for each in WINDOWS[::3]}
         queries |= {str(number): query(random) for number in range(2)}
         trunk = sliced(tmp_path / f"state-{seed}", [source], random, queries)

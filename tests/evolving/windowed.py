@@ -24,7 +24,6 @@ from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.evolution.views import views
 from anabranch.runtime.standing import standing
 from anabranch.runtime.units import Units
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
@@ -84,21 +83,21 @@ class Law:
 
     def __init__(self, query: str, source: Source, policy: Policy = "accumulate") -> None:
         self._source = source
-        stream = StreamPlan.of(source, None)
         self._standing = standing(check(parse(query), query, inputs={"s": None}).query)
         (clause,) = self._standing.fors
         assert clause.window is not None
         self._clause, self._extent = clause, extent_of(clause.window)
         self._is_timed = isinstance(clause.window, ast.TimeWindow)
         self._units, self._root = Units(self._standing), parse_root(b"<r>")
-        self._evolutions = [stream.evolution() for _ in source.partitions]
+        self._evolutions = [Evolution.of(source) for _ in source.partitions]
         """What the partitions make of their elements."""
-        self._views = [stream.evolution() for _ in source.partitions]
+        self._views = [Evolution.of(source) for _ in source.partitions]
         """What values mean to the query."""
         self._late = False
         parts = len(source.partitions)
-        self._outlet = Outlet(lineage_of(self._standing), policy=policy, domains=[stream.promises], partitions=[parts])
-        self._progress = Progress(Fraction(source.slack), parts)
+        domains = [Evolution.of(source).domains]
+        self._outlet = Outlet(lineage_of(self._standing), policy=policy, domains=domains, partitions=[parts])
+        self._progress = Progress(source.slack, parts)
         self._held: list[tuple[Fraction, Item, int]] = []
         """The nodes that were selected, each by its value, its item, and its number there."""
         self._next = 0

@@ -31,8 +31,8 @@ def describe(part: Part | Folded, indent: str = "") -> str:
             return f"{indent}{function} over {describe(over)}"
         case ComputedPart(_, names):
             return "\n".join((f"{indent}computed from", *(describe(each, indent + "  ") for _, each in names)))
-        case WholePart(_, streams, reason):
-            return f"{indent}all of {_named(streams)}, evaluated anew: {reason}"
+        case WholePart(_, streams):
+            return f"{indent}all of {_named(streams)}, evaluated anew"
         case SequencePart(inner):
             return "\n".join(describe(each, indent) for each in inner)
         case ElementPart(constructor, content):

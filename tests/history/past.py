@@ -36,7 +36,7 @@ def checked(query: str, names: Iterable[str], functions: Mapping[str, PythonFunc
 
 def asked(query: str, streams: Mapping[str, str | Input], functions: Mapping[str, PythonFunction] | None = None) -> str:
     """The answer at the end; nothing may be set aside."""
-    found = evaluate(checked(query, streams, functions).query, given(streams), functions=functions, text=query)
+    found = evaluate(checked(query, streams, functions).query, given(streams), functions=functions)
     assert found.dead == []
     return found.text
 
@@ -46,7 +46,7 @@ def timeline(
 ) -> list[tuple[str, str]]:
     """What is shown, and when."""
     asked = checked(query, streams, functions).query
-    law = Timeline(asked, given(streams), functions=functions, text=query)
+    law = Timeline(asked, given(streams), functions=functions)
     found = list(law)
     assert not law.dead
     return [(str(each.at), each.text) for each in found]

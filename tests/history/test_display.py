@@ -139,8 +139,8 @@ def test_values_side_by_side_have_a_space_between_them() -> None:
     display = Display()
     display.element("r", "<r", "</r>")
     display.region("1", [value("1")], inside="r")
-    display.region("3", [value("3")], after="1")
-    display.region("2", [], after="1")
+    display.region("3", [value("3")], inside="r")
+    display.region("2", [], before="3")
     assert display.text == "<r>1 3</r>"
     display.rewrite("2", [node("<x/>")])
     assert display.text == "<r>1<x/>3</r>"
@@ -192,9 +192,8 @@ def test_values_and_nodes_anywhere(seed: int) -> None:
                 paper.region(str(number), pieces, before=plain[at][0])
                 plain.insert(at, (str(number), some))
             case _:
-                after, inside = (plain[-1][0], None) if plain else (None, "r")
-                display.region(str(number), some, inside=inside, after=after)
-                paper.region(str(number), pieces, inside=inside, after=after)
+                display.region(str(number), some, inside="r")
+                paper.region(str(number), pieces, inside="r")
                 plain.append((str(number), some))
         edits = display.edits()
         assert edits == paper.edits()

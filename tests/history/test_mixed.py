@@ -13,8 +13,8 @@ from anabranch import engine
 from anabranch.engine.reading import Updating, WrittenStream, looked_into
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import Unsupported
-from anabranch.law.arrivals.past import decimal
 from anabranch.law.inputs import Arrival, Input
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.limits import Limits
@@ -114,7 +114,7 @@ def written(name: str, read: Input) -> WrittenStream:
     assert isinstance(root, Element)
     elements: list[Item | Punctuation] = []
     for each in read.elements:
-        at = Decimal(decimal(each.time))
+        at = Decimal(number_text(each.time))
         if isinstance(each, Arrival):
             elements.append(Item(each.item, each.place, at))
         else:
@@ -130,7 +130,7 @@ def test_over_items_alone_it_is_their_law(seed: int) -> None:
     text = random.choice((*BODIES, *MORE)).format(*asked)
     streams = given({name: some_stream(random, random.randrange(1, 8), straight=True) for name in ("a", "b")})
     query = checked(text, streams).query
-    law = Timeline(query, streams, name="q", text=text)
+    law = Timeline(query, streams, name="q")
     edited = {name: written(name, each) for name, each in streams.items()}
     mixed = Updating(query, edited, {}, functions=None, name="q", text=text, limits=Limits())
     assert list(mixed) == list(law), text

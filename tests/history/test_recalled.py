@@ -47,12 +47,12 @@ def test_random_queries(seed: int, tmp_path: Path) -> None:
     for name, query in queries.items():
         parsed = checked(query, streams).query
         if name.startswith("c"):
-            law = Timeline(parsed, given(streams), name=name, text=query)
+            law = Timeline(parsed, given(streams), name=name)
             shown = [(each.at, each.text) for each in law]
             assert replayed(trunk.log, name) == shown, query
             assert trunk.answer(name) == (shown[-1][1] if shown else ""), query
         else:
-            assert trunk.answer(name) == evaluate(parsed, given(streams), text=query).text, query
+            assert trunk.answer(name) == evaluate(parsed, given(streams)).text, query
 
 
 def test_prefixes_of_the_stream_stay(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_query_3_on_a_trunk_remembers_a_minute(tmp_path: Path) -> None:
     streams = {"ack": ack.replace("packetd>", "id>"), "syn": syn.replace("packetd>", "id>")}
     trunk = BareTrunk(tmp_path / "state", sources(tmp_path, streams), Random(1), finite=True)
     trunk.run({"late": papers.PACKETS}, [2_000], [1, 2])
-    law = evaluate(checked(papers.PACKETS, streams).query, given(streams), text=papers.PACKETS).text
+    law = evaluate(checked(papers.PACKETS, streams).query, given(streams)).text
     assert trunk.answer("late") == law != ""
     held = [each.states[0].held for each in trunk.log.manifests.since(0) if 0 in each.states]
     assert len(held) > 2

@@ -50,8 +50,8 @@ class Remembering:
         assert isinstance(source, ast.Source)
         text, ended = "", False
         for moment in Past(self._query, self._streams).moments:
-            self.recollection.take(moment.stream, moment.element)
-            if isinstance(moment.element, Arrival) and moment.stream == source.name:
+            self.recollection.take(moment.place.stream, moment.element)
+            if isinstance(moment.element, Arrival) and moment.place.stream == source.name:
                 piece = piece_of(self.recollection.value(hole, whole.env, moment.element), whole.scope)
                 text += f" {piece.text}" if ended and piece.begins else piece.text
                 ended = piece.ends if piece != NOTHING else ended
@@ -172,7 +172,7 @@ def test_what_is_corrected_remembers_as_little() -> None:
     recollection = Recollection(asked, known, streams)
     held = []
     for moment in Past(asked, streams).moments:
-        recollection.take(moment.stream, moment.element)
+        recollection.take(moment.place.stream, moment.element)
         held.append(recollection.held)
     assert max(held) == 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace as changed
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -27,7 +27,7 @@ class Retained(Lines):
 
     def __init__(self, folder: Path, retain: str, seed: int = 1) -> None:
         super().__init__(folder, seed)
-        source = changed(self.source, retain=Decimal(retain))
+        source = changed(self.source, retain=Fraction(retain))
         self.trunk = BareTrunk(folder / "retained", [source], Random(seed), finite=False)
 
     @property
@@ -90,7 +90,7 @@ def test_how_it_is_written(tmp_path: Path) -> None:
         + stream.format("t", "1 h", "")
     )
     retained: dict[str, Source] = dict(read_site(site).streams)
-    assert (retained["s"].retain, retained["t"].retain) == (Decimal(3_600), None)
+    assert (retained["s"].retain, retained["t"].retain) == (Fraction(3_600), None)
     site.write_text('[engine]\ncheckpoint = "state"\n' + stream.format("s", "soon", "updates = true\n"))
     with pytest.raises(UsageError, match=r"\[streams.s\]: 'retain' takes"):
         read_site(site)

@@ -10,7 +10,7 @@ import pytest
 from anabranch.engine.reports.timelines import line
 from anabranch.law import evaluate, stream_input
 from anabranch.law.answer import ShownAnswer
-from anabranch.law.arrivals.past import decimal
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
@@ -112,7 +112,7 @@ def test_a_query_that_fails_shows_nothing() -> None:
 )
 def test_times_are_exact(time: Fraction, expected: str) -> None:
     """A time is written in full, with no digit too many."""
-    assert decimal(time) == expected
+    assert number_text(time) == expected
 
 
 def test_a_line_is_json() -> None:

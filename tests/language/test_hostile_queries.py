@@ -37,7 +37,7 @@ def answer(text: str) -> str:
     assert print_query(query)
     checked = check(query, text, inputs={"s": None, "t": None})
     streams = {name: text_input(ITEMS, name=name) for name in ("s", "t")}
-    return evaluate(checked.query, streams, text=text).text
+    return evaluate(checked.query, streams).text
 
 
 def nested(opening: str, inner: str, closing: str, depth: int = 10_000) -> str:

@@ -16,6 +16,7 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, items_of
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
 from anabranch.algebra.plans.interpret import Plan, RunningPlan
+from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading, Spelling
 from anabranch.algebra.reactions.signature import Policy
@@ -78,7 +79,7 @@ class Interpreter(RunningPlan):
         domains: Domains = UNDECLARED,
         declares: Callable[[Path], bool] | None = None,
     ) -> None:
-        super().__init__(plan, policy=policy, domains=domains)
+        super().__init__(plan, policy=policy, promises=dict.fromkeys(streams_of(plan), domains))
         self._judged = {source: Judged(declares, domains) for source in self._ways}
 
     @property

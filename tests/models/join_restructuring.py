@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from anabranch.language import ast
-from anabranch.language.rewrite import parts
+from anabranch.language.rewrite import parts, with_part
 from anabranch.predicate import EVERYTHING, Predicate, implies, terms
 from anabranch.sharing.forest import PropertyForest, is_bounded
 from anabranch.sharing.loops import (
@@ -25,7 +25,6 @@ from anabranch.sharing.loops import (
     names_of,
     predicates,
     split,
-    with_loop,
     with_predicates,
 )
 from anabranch.sharing.match import missing
@@ -53,11 +52,11 @@ def restructure_join(
     if plain.kind == "apart" or join is None:
         return None
     gone, rest = _without_asked(join, plain)
-    forest = _selected(derive_forest(with_loop(query, join, rest), schemas), gone)
+    forest = _selected(derive_forest(with_part(query, join, rest), schemas), gone)
     bounded = forest.kind == plain.kind and (forest.kind == "step" or is_bounded(forest))
     if not bounded or not implies(forest.guard, gone) or not _is_within(forest, plain):
         forest, rest = plain, join
-    return RestructuredJoin(forest, with_loop(query, join, loops_over_tuples(rest, forest, stream)))
+    return RestructuredJoin(forest, with_part(query, join, loops_over_tuples(rest, forest, stream)))
 
 
 def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, ast.Flwor]:

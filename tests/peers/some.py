@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -98,7 +98,7 @@ def some_run(
 ) -> Made:
     """Streams grow, subscriptions come and go between portions of them, at any peer; items say their time, or not."""
     topology = some_topology(random)
-    slack = Decimal(random.choice((0, 0, 30)))
+    slack = Fraction(random.choice((0, 0, 30)))
     grown, registered = [], []
     for seed, name in enumerate(STREAMS):
         items = some_items(random, seed + random.randrange(90), 60, disorder=disorder)

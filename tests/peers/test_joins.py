@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -148,7 +148,7 @@ def check_joins(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> int
 
     monkeypatch.setattr(Options, "of", at_random)
     topology = built(random.choice(("line", "star", "grid", "random")), random.randrange(3, 6), random.randrange(99))
-    time, slack, odd = ItemPath.parse("t"), Decimal(random.choice((0, 0, 3))), random.choice((0.0, 0.1))
+    time, slack, odd = ItemPath.parse("t"), Fraction(random.choice((0, 0, 3))), random.choice((0.0, 0.1))
     grown, streams = [], []
     for name in "su":
         grown.append(GrowingStream(folder / name, items(random, 40, odd=odd)))

@@ -9,8 +9,7 @@ import pytest
 from anabranch.predicate import Operator, Path, Predicate, Term, and_, compare, difference, not_, or_
 from anabranch.predicate.claims import claim
 from anabranch.predicate.formula import Arithmetic
-from anabranch.predicate.plain import plainly
-from anabranch.predicate.sets import possible
+from anabranch.predicate.sets import plainly, possible
 
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 X, Y = (Term(name, Path(("en",))) for name in ("$x", "$y"))

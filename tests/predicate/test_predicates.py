@@ -109,11 +109,11 @@ def test_case_18_image_of_a_unit_change() -> None:
     """LAWS case 18: with t changed from F to C, `t >= 38.84` is `t >= 3.8`."""
     t = term("t")
     change = affine.parse("(. - 32) * 5 div 9")
-    changed = image(compare(t, ">=", Decimal("38.84")), t, change)
+    changed = image(compare(t, ">=", Decimal("38.84")), t, change, t)
     assert changed is not None
     assert str(changed) == "t >= 3.8"
-    assert image(compare(t, "=", "38.84"), t, change) is None
-    assert image(compare(term("s"), "=", "A"), t, change) == compare(term("s"), "=", "A")
+    assert image(compare(t, "=", "38.84"), t, change, t) is None
+    assert image(compare(term("s"), "=", "A"), t, change, t) == compare(term("s"), "=", "A")
 
 
 def test_case_20_growth_of_a_union() -> None:

@@ -25,7 +25,7 @@ def ask(
         for name, each in (inputs or {}).items()
     }
     checked = check(parse(query), query, inputs=dict.fromkeys(given), functions=tuple(functions or ()))
-    return evaluate(checked.query, given, functions=functions, name="q", text=query)
+    return evaluate(checked.query, given, functions=functions, name="q")
 
 
 def value(query: str) -> str:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from anabranch.language import check, parse
 from anabranch.law import Input, evaluate, text_input
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
-from anabranch.runtime.units import NOTHING, AnswerPiece, Candidates, Units, joined
+from anabranch.runtime.units import NOTHING, AnswerPiece, Candidates, Units
 from anabranch.stream.elements import Item
 from anabranch.stream.photons import photons
 from anabranch.stream.tree import Element, string_value
@@ -26,6 +26,14 @@ ITEMS = (
     "<r><i id='1'><a>1</a><b>x</b></i><i id='2'><a>2</a><a>3</a></i><i/><i id='4'><a>nan</a>t<!-- c --></i>"
     "<i id='5'><a>5</a><c><a>9</a></c></i></r>"
 )
+
+
+def joined(pieces: Iterable[AnswerPiece], after_value: bool = False) -> Iterator[str]:
+    """The texts of pieces in a row, spaces between values included; `after_value`: a value stands before them."""
+    for piece in pieces:
+        yield f" {piece.text}" if after_value and piece.begins else piece.text
+        if piece != NOTHING:
+            after_value = piece.ends
 
 
 def bare_root(given: Input) -> Element:

@@ -34,13 +34,13 @@ from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import KnownStream, Source
 
 
 class BareTrunk:
@@ -128,12 +128,12 @@ class BareTrunk:
 
     def _planned(self, texts: Mapping[str, str], shards: int) -> Plan:
         begun = self._last.begun if self._last else ()
-        found: list[StreamPlan] = []
+        found: list[KnownStream] = []
         rooted: list[str] = []
         for source in self._sources:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
-            found.append(StreamPlan.of(source, log.form, self.courses.get(source.name)))
+            found.append(KnownStream.of(source, log.form))
             rooted += [] if log.form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(
@@ -150,7 +150,7 @@ class BareTrunk:
             strands=partial(strands_for, self.strands, shards),
             rooted=rooted,
         )
-        rest = shards, (), self._finite, self._sharing, self.accents
+        rest = shards, (), self._finite, self._sharing, self.accents, tuple(self.courses.items())
         return Plan(tuple(found), subscriptions, Limits(), following, *rest)
 
     def _search(self, ranges: Sequence[Range], job: Job) -> list[Report]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -33,7 +33,7 @@ def lay(
     folder: Path, name: str, elements: Sequence[bytes], random: Random, *, timed: bool, form: str | None = None
 ) -> Source:
     """A stream on disk, in some form, with some partitions; without a time it must have no elements that have one."""
-    slack, origin = Decimal(random.choice((0, 0, 3))), Decimal(random.choice((0, 0, 2)))
+    slack, origin = Fraction(random.choice((0, 0, 3))), Fraction(random.choice((0, 0, 2)))
     partitions = random.choice((1, 2, 3)) if timed or not any(map(SAYS_TIME.search, elements)) else 1
     form = form or random.choice(("lines", "document"))
     dealt: list[list[bytes]] = [[] for _ in range(partitions)]

@@ -233,7 +233,7 @@ def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     digest = durable.digest(data)
     (tmp_path / f"{digest[:32]}.plan").write_bytes(data)
     (tmp_path / "00000000.json").write_bytes(durable.sealed({"plan": digest}))
-    with pytest.raises(StateError, match="is of version 1, and this release reads version 2"):
+    with pytest.raises(StateError, match="is of version 1, and this release reads version 3"):
         Plans(tmp_path).newest()
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -24,7 +23,7 @@ def laid(stream: Stream, folder: Path) -> Source:
     folder.mkdir()
     (folder / FILE).write_bytes(stream.data)
     time = None if stream.time is None else ItemPath.parse(stream.time)
-    return Source("s", folder, "lines", None, "r", None, time, Decimal(stream.slack), Decimal(stream.origin))
+    return Source("s", folder, "lines", None, "r", None, time, Fraction(stream.slack), Fraction(stream.origin))
 
 
 @pytest.mark.mass

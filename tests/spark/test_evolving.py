@@ -25,16 +25,15 @@ from anabranch.spark.evolution.rerun import search
 from anabranch.spark.evolution.views import known_log
 from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage
-from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.parse import parse_item
-from anabranch.stream.reading.source import Source, domains_of
+from anabranch.stream.reading.source import KnownStream, Source, StreamForm, domains_of
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
@@ -103,7 +102,7 @@ def expected(source: Source) -> Expected:
     _, partitions = read_partitions(source, Limits())
     found = Expected([], Counter(), [], 0)
     for partition in partitions:
-        evolution, items = StreamPlan.of(source, None).evolution(), []
+        evolution, items = Evolution.of(source), []
         for each in partition:
             found.changes += is_change(each)
             match judged(each, evolution):
@@ -170,7 +169,7 @@ def test_no_split_shows(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyP
     assert trunk.answer("panes") == "".join(f"<w>{each}</w>" for each in windows(items))
     assert Counter(each for each in trunk.log.dead_letters() if each.subscription is None) == due.dead
     checkpoint, logged = newest(tmp_path / "state")
-    plan = StreamPlan.of(source, StreamForm("lines", "<r/>"))
+    plan = KnownStream.of(source, StreamForm("lines", "<r/>"))
     assert known_log(checkpoint.evolution, plan, logged).evolutions[0].schema() == due.schemas[0]
     assert logged is None or len(read_log(checkpoint.evolution, logged)) == due.changes
     assert trunk.jobs <= 4 * trunk.epochs
@@ -262,7 +261,7 @@ def test_a_bad_accent_leaves_its_path_unknown(tmp_path: Path) -> None:
         "the description names 's', the path that evolves",
     ]
     checkpoint, logged = newest(tmp_path / "state")
-    rows = known_log(checkpoint.evolution, StreamPlan.of(source, None), logged).evolutions[0].schema()
+    rows = known_log(checkpoint.evolution, KnownStream.of(source), logged).evolutions[0].schema()
     unknown = {str(each.path): str(each.where) for each in rows if each.state.unit is None}
     assert unknown == {"t": "s = 1", "s": "true()"}
 
@@ -307,7 +306,7 @@ def test_partitions_evolve_by_themselves(tmp_path: Path) -> None:
 # --- the log --------------------------------------------------------------------------------------------------
 
 
-PLAN = StreamPlan("s", "lines", "<r/>", "i", None)
+PLAN = KnownStream.of(Source("s", Path("s"), root="r", item="i"))
 
 
 def change(number: int, text: str) -> LoggedEvent:
@@ -344,7 +343,7 @@ def test_punctuations_do_not_fill_the_log(tmp_path: Path) -> None:
     kept = read_log(tmp_path, logged)
     assert len(kept) < 200
     assert [type(each.announced.event) for each in kept].count(Accent) == 1
-    whole = PLAN.evolution()
+    whole = Evolution.of(PLAN.source)
     for each in changes:
         judged(each.announced.event, whole)
     assert list(evolution_of(tmp_path, logged).forbidden()) == list(whole.forbidden())
@@ -440,7 +439,7 @@ def test_searching_finds_what_reading_finds(
     path = tmp_path / "in"
     path.write_bytes((f"<r>{text}</r>" if form == "document" else "\ufeff" + text).encode())
     checkpoint = Checkpoint.make(tmp_path / "state")
-    stream = StreamPlan.of(Source("s", path, form, root="r"), StreamForm(form, "<r/>"))
+    stream = KnownStream.of(Source("s", path, form, root="r"), StreamForm(form, "<r/>"))
     logged = EvolutionLogs(checkpoint.evolution).append("s", "s", None, [], 0)
     plan = PlanFile.save(Plan((stream,), (), Limits(), 0), checkpoint.plans)
     job = Job(plan, checkpoint, 1, {}, evolution={"s": logged})

@@ -21,14 +21,13 @@ from anabranch.spark.checkpoint.manifest import Carried
 from anabranch.spark.epoch.job import Job, Outbox, Report
 from anabranch.spark.epoch.task import work
 from anabranch.spark.faults import Fault, translated
-from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.intake.ranges import Position, Range
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.state.files import SavedState
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import KnownStream, Source, StreamForm
 
 IN_TASK = """\
 [STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Lost task 0.3
@@ -86,7 +85,7 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     """A file that is gone is an error in the report; raised, it would be tried four times."""
     path = tmp_path / "in"
     path.write_text("<p/>\n")
-    stream = StreamPlan.of(Source("s", path), StreamForm("lines", "<root/>"))
+    stream = KnownStream.of(Source("s", path), StreamForm("lines", "<root/>"))
     query = Registration(0, "q", 'stream("s")/root/p', 0)
     plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
     reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -122,7 +122,7 @@ def _source(trial: Trial, name: str, elements: Sequence[str], folder: Path) -> S
         text = "".join(part)
         paths.append(folder / f"{name}-{number}")
         paths[-1].write_text(text if trial.form == "lines" else f"<r>\n{text}</r>\n", encoding="utf-8")
-    time, slack = (ItemPath.parse("t"), Decimal(1)) if trial.partitions > 1 else (None, Decimal(0))
+    time, slack = (ItemPath.parse("t"), Fraction(1)) if trial.partitions > 1 else (None, Fraction(0))
     return Source(name, paths[0], trial.form, root="r", time=time, slack=slack, more=tuple(paths[1:]))
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from anabranch.branch.remote.written import write_tuples
 from anabranch.errors import StateError
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds import KINDS, decide, read_query
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import KnownStream, Source
 
-S, T, U = (StreamPlan(name, "lines", "<r/>", "i", None, time="t") for name in "stu")
-EDITED = replace(U, updates=True)
+S, T, U = (KnownStream.of(Source(name, Path(name), root="r", item="i", time=ItemPath.parse("t"))) for name in "stu")
+EDITED = replace(U, source=replace(U.source, updates=True))
+TWO_PARTS = replace(S, source=replace(S.source, more=(Path("more"),)))
 KNOWN = QueryContext({"s": S, "t": T, "u": EDITED})
 ITEMS = 'stream("s")/r/i'
 WINDOW = 'for $w in stream("s")/r/i|t diff 5| return <w>{ count($w) }</w>'
@@ -57,7 +61,7 @@ def test_a_query_has_one_kind(text: str, expected: str) -> None:
 
 def test_what_a_kind_depends_on() -> None:
     """On the order of a stream's partitions, on whether moments are told, and on whether the streams end."""
-    merged = QueryContext({"s": replace(S, partitions=2), "t": T})
+    merged = QueryContext({"s": TWO_PARTS, "t": T})
     assert [kind(text, merged) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert [kind(text, timed=True) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert kind(INTERVAL, replace(KNOWN, endless=False)) == "whole"
@@ -69,7 +73,7 @@ def test_it_is_decided_anew_where_a_stream_changes() -> None:
     wanted = {"a": ITEMS, "b": 'stream("t")/r/i'}
     for streams, expected in (
         ((S,), ["items", "unread"]),
-        ((replace(S, partitions=2), T), ["items in order", "items"]),
+        ((TWO_PARTS, T), ["items in order", "items"]),
     ):
         found, following = subscriptions_of(plan, wanted, 0, (), streams)
         plan = Plan(streams, found, Limits(), following)

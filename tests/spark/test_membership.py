@@ -6,17 +6,17 @@ from pathlib import Path
 from random import Random
 
 from anabranch.language import check, parse, print_query
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import KnownStream, Source
 from spark.bare import BareTrunk
 
 JOIN = """for $x in stream("s")/r/i|t diff {0}| for $y in stream("u")/r/i|t diff {0}|
     where $x/n >= $y/n return <p>{{ $x/n, $y/n }}</p>"""
 WINDOW = 'for $w in stream("s")/r/i|t diff {0}| return <w>{{ $w/n }}</w>'
-STREAMS = tuple(StreamPlan(name, "lines", "<r/>", "i", None, time="t") for name in "su")
+STREAMS = tuple(KnownStream.of(Source(name, Path(name), root="r", item="i", time=ItemPath.parse("t"))) for name in "su")
 
 
 class Registry:

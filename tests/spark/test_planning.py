@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Workload
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.settings import Settings
 
 FORM = StreamForm("lines", "<root/>")
@@ -47,7 +46,7 @@ def test_what_is_wanted_no_more_takes_no_part(
     before = first.begin(0, BOTH, FORMS, None).load()
     again = Planning(Plans(tmp_path), Settings(), {}, 1)
     found = again.begin(0, later, FORMS, None).load()
-    assert [each.stream for each in found.streams] == streams
+    assert [each.name for each in found.streams] == streams
     assert [each.name for each in found.subscriptions] == names
     ids = {each.name: each.id for each in before.subscriptions}
     kept = [each for each in found.subscriptions if ids.get(each.name) == each.id]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from heapq import merge
 from pathlib import Path
@@ -17,12 +16,11 @@ import anabranch
 from algebra.accented import HERE
 from algebra.evolving import Planner, stream
 from anabranch.algebra.accents.items import values
-from anabranch.algebra.operators.construct import Computed, Construct
-from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
-from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.branch.members import BranchMember
+from anabranch.branch.plans.plans import Planned
 from anabranch.engine.evolved import Answered, Fed, NoSpill, fed, run_branch
 from anabranch.engine.reading import read_stream
 from anabranch.engine.reports.evolution import StreamCourse
@@ -53,19 +51,10 @@ def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed]) -> Answered:
     """A plan of the builder over whole streams, by one branch that is never saved."""
     out, needed = Answered(), {stream: streams[stream] for stream in streams_of(plan)}
     inputs = {stream: each.stream for stream, each in needed.items()}
-    branch = Planned(PlanMember("", name, plan, out), inputs, None, NoSpill())
+    branch = Planned(BranchMember("", name, plan, out), inputs, None, NoSpill())
     run_branch(branch, needed)
     out.aborted = branch.aborted.get("")
     return out
-
-
-class Writable(Planner):
-    """Plans without Python functions, which cannot be written down."""
-
-    def _construct(self) -> tuple[Operator, tuple[Plan, ...]]:
-        made, others = super()._construct()
-        assert isinstance(made, Construct)
-        return replace(made, fields=tuple(each for each in made.fields if not isinstance(each[1], Computed))), others
 
 
 class World:
@@ -85,11 +74,11 @@ class World:
             files = [folder / f"{name}-{number}" for number in range(len(parts))]
             for file, part in zip(files, parts, strict=True):
                 file.write_text("".join(f"{write(each)}\n" for each in part))
-            more, slack = tuple(files[1:]), Decimal(10**6)
+            more, slack = tuple(files[1:]), Fraction(10**6)
             self.sources.append(Source(name, files[0], "lines", None, "r", "i", time, slack, more=more))
         self.plans: dict[str, Plan] = {}
         for index in range(plans):
-            planner = Writable(random, goes=self.goes)
+            planner = Planner(random, goes=self.goes)
             for _ in range(random.randint(1, 5)):
                 planner.grow(random.choice(planner.possible()))
             self.plans[f"q{index}"] = planner.plan

@@ -18,19 +18,19 @@ from anabranch.spark.answers.segments import DEAD_LETTERS, SegmentWriter, read_d
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.intake.order import OrderLog, StreamForm
+from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.storage import pieces
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.parse import parse_root
-from anabranch.stream.reading.source import Source, read
+from anabranch.stream.reading.source import KnownStream, Source, StreamForm, read
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 
@@ -73,10 +73,10 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
                 if each.mark:
                     continue
                 assert log.form is not None
-                stream = StreamPlan.of(source, log.form)
+                stream = KnownStream.of(source, log.form)
                 number, carry = carries.pop(each.key, (-1, None))
                 carry = carry if number == each.number else None
-                reader = RangeReader(stream, parse_root(stream.root.encode()), LIMITS, each, carry)
+                reader = RangeReader(stream, stream.root(), LIMITS, each, carry)
                 found += [shown(element) for element in reader]
                 if after := reader.carry():
                     carries[each.key] = (each.number, after)
@@ -163,7 +163,7 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
     reach = Range("s", "0", 0, "in", str(path), 0, path.stat().st_size, last=True, packed=False, sequence=0)
 
     def shown(source: Source) -> tuple[int | None, list[str]]:
-        stream = StreamPlan.of(source, StreamForm("lines", "<root/>"))
+        stream = KnownStream.of(source, StreamForm("lines", "<root/>"))
         root = parse_root(b"<root/>")
         plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
         passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
@@ -192,7 +192,7 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     """What is loaded equals what was saved, schema and all; another file under its name is refused."""
     schema = Schema.from_dtd("<!ELEMENT ps (p*)><!ELEMENT p (en?)><!ELEMENT en (#PCDATA)>")
-    stream = StreamPlan.of(Source("s", tmp_path, schema=schema, strict=True), StreamForm("lines", "<ps/>"))
+    stream = KnownStream.of(Source("s", tmp_path, schema=schema, strict=True), StreamForm("lines", "<ps/>"))
     plan = Plan((stream,), (Registration(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
     file = PlanFile.save(plan, tmp_path)
     assert file.load() == plan

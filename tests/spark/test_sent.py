@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -93,7 +93,7 @@ def check_chain(folder: Path, seed: int) -> int:
     random = Random(seed)
     slack, odd = random.choice((0, 0, 3)), random.choice((0.0, 0.0, 0.05))
     (folder / "s").write_text("\n".join(items(random, random.randrange(5, 60), slack=slack, odd=odd)) + "\n")
-    source = Source("s", folder / "s", "lines", root="r", slack=Decimal(slack), origin=Decimal(random.choice((0, 3))))
+    source = Source("s", folder / "s", "lines", root="r", slack=Fraction(slack), origin=Fraction(random.choice((0, 3))))
     pre = random.choice(("", "[g >= 1]", "[g = 1 or x > 1]" if not odd else "[g < 2]"))
     asked = {text: tree for text in (query(random, pre) for _ in range(4)) if (tree := tree_of(text))}
     if not asked:
@@ -146,7 +146,7 @@ def check_late(folder: Path, seed: int) -> int:
     portions = [given[a:b] for a, b in zip([0, *borders], [*borders, len(given)], strict=True)]
     portions[-1].append(CLOSING[False].decode().strip())
     late_from = random.randrange(1, 4)
-    source = Source("s", folder / "s", "lines", root="r", slack=Decimal(slack), origin=Decimal(random.choice((0, 2))))
+    source = Source("s", folder / "s", "lines", root="r", slack=Fraction(slack), origin=Fraction(random.choice((0, 2))))
     rest = replace(source, path=folder / "rest")
     source.path.mkdir()
     rest.path.mkdir()

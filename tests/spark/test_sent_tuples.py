@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -50,7 +50,7 @@ def items(random: Random, count: int, *, odd: float) -> list[str]:
 
 def sources(folder: Path, *, slack: int) -> list[Source]:
     time = ItemPath.parse("t")
-    return [Source(name, folder / name, "lines", root="r", time=time, slack=Decimal(slack)) for name in "su"]
+    return [Source(name, folder / name, "lines", root="r", time=time, slack=Fraction(slack)) for name in "su"]
 
 
 def tuples_of(text: str, given: Sequence[Source]) -> PropertyForest | None:

@@ -18,11 +18,9 @@ from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.parse import parse_root
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import KnownStream, Source
 from anabranch.stream.serialize import serialize
 
 
@@ -63,13 +61,13 @@ class River:
         if end == self.at:
             return []
         found: list[str] = []
-        stream = StreamPlan.of(self.source, self.log().form or pytest.fail("the form is known"))
+        stream = KnownStream.of(self.source, self.log().form or pytest.fail("the form is known"))
         for each in self.survey.ranges(self.at, end):
             if each.mark:
                 continue
             number, carry = self.carries.pop(each.key, (-1, None))
             carry = carry if number == each.number else None
-            reader = RangeReader(stream, parse_root(stream.root.encode()), Limits(), each, carry)
+            reader = RangeReader(stream, stream.root(), Limits(), each, carry)
             for element in reader:
                 match element:
                     case Item(tree):

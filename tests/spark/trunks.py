@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ class Site:
         self.wanted = replace(self.wanted, streams={**self.wanted.streams, name: fresh})
 
     def set_slack(self, name: str, slack: int) -> None:
-        fresh = replace(self.wanted.streams[name], slack=Decimal(slack))
+        fresh = replace(self.wanted.streams[name], slack=Fraction(slack))
         self.wanted = replace(self.wanted, streams={**self.wanted.streams, name: fresh})
 
     def subscribe(self, **queries: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -65,8 +65,8 @@ class Laid:
 
     name: str
     look: Look
-    slack: Decimal
-    origin: Decimal
+    slack: Fraction
+    origin: Fraction
     dealt: tuple[tuple[tuple[bytes, ...], ...], ...]
 
     def write(self, folder: Path, phase: int) -> None:
@@ -157,8 +157,8 @@ def lay(name: str, look: Look, random: Random) -> Laid:
     return Laid(
         name,
         look,
-        Decimal(0 if look.plain else random.choice((0, 0, 3))),
-        Decimal(0 if look.plain else random.choice((0, 0, 2))),
+        Fraction(0 if look.plain else random.choice((0, 0, 3))),
+        Fraction(0 if look.plain else random.choice((0, 0, 2))),
         tuple(tuple(map(tuple, partition)) for partition in dealt),
     )
 

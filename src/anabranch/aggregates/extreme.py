@@ -1,4 +1,4 @@
-"""What `min` and `max` have in common: one value, at the lower or the upper end.
+"""`min` and `max`: the least and the greatest value; empty for no values (LAWS 2.1).
 
 Of numbers it is a double (LAWS 2.1), of strings a string; of -0 and 0, which are equal, it is the earlier one.
 """
@@ -45,3 +45,15 @@ class Extreme(AggregateFunction):
             exact = [math.nan if math.isnan(each) else by(Fraction(repr(each))) for each in found.tolist()]
             found = np.array(list(map(nearest_double, exact)))
         return Column(found, None if counts.all() else counts > 0)
+
+
+class Min(Extreme):
+    name = "min"
+    needs = "l"
+    greatest = False
+
+
+class Max(Extreme):
+    name = "max"
+    needs = "g"
+    greatest = True

@@ -61,11 +61,14 @@ def _of(module: str) -> Bench:
 
 BENCHES: Mapping[str, Bench] = {
     name: _of(name)
-    for name in ("parse", "ingest", "forms", "windows", "joins", "sharing", "evolution", "history", "network", "memory")
+    for name in (
+        *("parse", "ingest", "forms", "windows", "joins", "sharing", "ruler"),
+        *("evolution", "history", "network", "memory"),
+    )
 }
 """By name."""
 
-IN_PARTS = ("forms",)
+IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing")
 """Those of which a part can be asked for."""
 
 DRAWN = ("network",)

@@ -5,23 +5,29 @@ both hand seven columns of numbers to a sink that does nothing, and both are che
 `slow_path_vs_from_xml`: the same with a comment in every item, which only a parser can read.
 `q3_vs_spark_one`: one subscription through the trunk, its answers committed, against a streaming query of plain Spark
 with `from_xml`, a filter and Parquet; the time is that of a whole trigger, without the start of the query.
+`one_answer_per_item_vs_q3`: one subscription that gives an answer for each photon, with the values that q3 has, against
+q3, both through the trunk: what it costs to write answers.
+
+`--only` takes parts: fast, slow, q3, answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pyarrow as pa
 
-from anabranch.bench.harness.epochs import Trials, workshop
+from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
+from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -30,6 +36,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.lines import Carry, LineSplitter
 from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.source import Source
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
 _RANGE = 16 << 20
@@ -37,19 +44,27 @@ _EPOCHS = 3
 _COLUMNS = ("coord.cel.*", "coord.det.*", "phc", "en", "det_time")
 _Q3 = """en >= 1.3 and coord.cel.ra >= 130.5 and coord.cel.ra <= 135.5
     and coord.cel.dec >= -48.0 and coord.cel.dec <= -45.0"""
+_EVERY = """\
+<photons>
+{ for $p in stream("photons")/photons/photon
+  where $p/en >= 0
+  return
+    <rxj>
+      { $p/coord/cel/ra }
+      { $p/coord/cel/dec }
+      { $p/en } { $p/det_time }
+    </rxj> }
+</photons>
+"""
 
 
-def measure(quick: bool) -> Figures:
-    """Run the bench."""
+def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
+    """Run the bench, or some of its parts."""
+    parts = chosen_parts(_PARTS, only)
     items = _QUICK_ITEMS if quick else _ITEMS
-    rounds = Rounds.of(quick)
     with workshop() as (spark, folder):
-        bench = _Bench(spark, folder, items)
-        found = {
-            "fast_path_vs_from_xml": bench.leaves("usual", "<photon>", rounds),
-            "slow_path_vs_from_xml": bench.leaves("unusual", "<photon><!-- seen -->", rounds),
-            "q3_vs_spark_one": bench.q3(rounds),
-        }
+        bench = IngestBench(spark, folder, items, Rounds.of(quick))
+        found = {_PARTS[part][0]: _PARTS[part][1](bench) for part in parts}
     return {
         "items": items,
         "ratios": {name: each.ratio for name, each in found.items()},
@@ -58,38 +73,92 @@ def measure(quick: bool) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class IngestBench:
+    """What is measured on; each part gives its timings."""
+
     spark: Spark
     folder: Path
     items: int
+    rounds: Rounds
 
-    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Timings:
+    def usual(self) -> Timings:
+        """Items of the usual look."""
+        return self._leaves("usual", "<photon>")
+
+    def unusual(self) -> Timings:
+        """Items with a comment."""
+        return self._leaves("unusual", "<photon><!-- seen -->")
+
+    def q3(self) -> Timings:
+        """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
+        stream, trials = self._epochs(), Trials(self.spark, self.folder / "q3")
+        query = q3_query()
+        rows = read_photons(self.spark.read.text(str(stream.path))).where(_Q3).count()
+        answers = self._answers(query)
+        assert answers == rows, f"{answers:,} answers, {rows:,} of Spark"
+
+        def theirs() -> float:
+            found = photons_streamed(self.spark, stream.path).where(_Q3)
+            return trials.theirs(found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time"), _EPOCHS)
+
+        return compare(lambda: trials.ours([stream], {"q3": query}), theirs, self.rounds, "q3")
+
+    def answers(self) -> Timings:
+        """A subscription that answers each photon, and q3."""
+        stream, trials = self._epochs(), Trials(self.spark, self.folder / "answers")
+        answers = self._answers(_EVERY)
+        assert answers == _EPOCHS * self.items, f"{answers:,} answers for {_EPOCHS * self.items:,} photons"
+        query = q3_query()
+        return compare(
+            lambda: trials.ours([stream], {"every": _EVERY}),
+            lambda: trials.ours([stream], {"q3": query}),
+            self.rounds,
+            "an answer for each item against q3",
+        )
+
+    def _epochs(self) -> Source:
+        folder = self.folder / "epochs"
+        if not folder.exists():
+            write_files([folder], _EPOCHS, self.items)
+        return source("photons", folder)
+
+    def _answers(self, query: str) -> int:
+        """How many answers a query gives, each of them checked to be one of its own."""
+        folder = self.folder / "counted"
+        _, outcome = of_trunk(self.spark, [self._epochs()], {"counted": query}, folder)
+        found = outcome.progress.answers["counted"]
+        assert sum(each.count("<rxj>") for each in outcome.answers["counted"]) == found, "what is counted is answers"
+        rmtree(folder)
+        return found
+
+    def _leaves(self, name: str, start_tag: str) -> Timings:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
         ours, theirs = self._shredded(path), read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
         assert _sums(ours) == _sums(theirs), "both must read the same"
         first, second = (partial(timed, partial(_drop, rows)) for rows in (ours, theirs))
-        return compare(first, second, rounds, f"{name} items")
-
-    def q3(self, rounds: Rounds) -> Timings:
-        """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
-        write_files([self.folder / "epochs"], _EPOCHS, self.items)
-        query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
-        stream = source("photons", self.folder / "epochs")
-        trials = Trials(self.spark, self.folder / "runs")
-
-        def theirs() -> float:
-            found = photons_streamed(self.spark, self.folder / "epochs").where(_Q3)
-            return trials.theirs(found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time"), _EPOCHS)
-
-        return compare(lambda: trials.ours([stream], {"q3": query}), theirs, rounds, "q3")
+        return compare(first, second, self.rounds, f"{name} items")
 
     def _shredded(self, path: Path) -> Rows:
         ranges = _ranges(path)
         task = partial(_shred, str(path), ranges, _wanted(next(photons(1, 1))))
         rows = self.spark.range(0, len(ranges), 1, len(ranges))
         return rows.mapInArrow(task, ", ".join(f"{leaf} double" for leaf in LEAVES))
+
+
+_PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
+    "fast": ("fast_path_vs_from_xml", IngestBench.usual),
+    "slow": ("slow_path_vs_from_xml", IngestBench.unusual),
+    "q3": ("q3_vs_spark_one", IngestBench.q3),
+    "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
+}
+"""By name: the figure, and what gives it."""
+
+
+def q3_query() -> str:
+    """Query 3 of the sharing paper."""
+    return files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
 
 
 def _ranges(path: Path) -> list[tuple[int, int]]:

@@ -12,14 +12,27 @@ looked for in the buckets it reaches: without that, each photon would meet all o
 
 What is compared: the same photons, so `q5_vs_spark` is a ratio of seconds for an item.
 `q5_vs_spark_per_pair` is a ratio of seconds for a pair that is given, which is fairer where their numbers differ.
+
+`self_vs_q5`: the windows and the condition of q5 where both loops read the first stream, against q5, as a ratio of
+photons a second; it has about as many pairs in half as many photons, so `self_vs_q5_per_pair` says more.
+`three_vs_q5`: a join of three streams, of which each photon meets those of two others within a few seconds, against q5,
+as a ratio of photons a second; and `three_vs_q5_per_pair` of answers a second.
+Both are compared with the law over a few photons before they are timed.
+
+`--only` takes parts: q5, self, three.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from shutil import rmtree
+from statistics import median
 
-from anabranch.bench.harness.epochs import Trials, of_spark, of_trunk, workshop
+from anabranch.bench.harness.epochs import Trials, check_with_law, of_spark, of_trunk, workshop
+from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.workloads.photons import Q5, Rows, Spark, photons_streamed, source, write_files
 from anabranch.stream.reading.source import Source
@@ -32,31 +45,133 @@ _BUCKETS = {
     "photon1": "explode(array_distinct(array(floor((det_time - 20) / 30), floor((det_time + 10) / 30))))",
     "photon2": "floor(det_time / 30)",
 }
+_NAMES = ("photon1", "photon2", "photon3")
+SELF = Q5.replace("photon2", "photon1")
+THREE = """\
+<photons>
+{ for $x in stream("photon1")/photons/photon
+    |det_time diff 4 step 2|
+  for $y in stream("photon2")/photons/photon
+    |det_time diff 4 step 2|
+  for $z in stream("photon3")/photons/photon
+    |det_time diff 4 step 2|
+  where $x/en >= $y/en + 0.2 and $y/en >= $z/en + 0.2
+  return
+    <result>
+      { $x/en } { $x/phc }
+      { $y/en } { $z/en }
+    </result> }
+</photons>
+"""
 _FILES = 3
-_ITEMS, _QUICK_ITEMS = 50_000, 4_000
-"""Of each stream, to an epoch."""
+_CHECKED = 150
+"""So many photons of a file are few enough for the law."""
 
 
-def measure(quick: bool) -> Figures:
-    """Run the bench."""
-    items = _QUICK_ITEMS if quick else _ITEMS
+@dataclass(frozen=True, slots=True)
+class JoinsScale:
+    """How much is measured: photons of each stream to an epoch, and rounds."""
+
+    items: int
+    rounds: Rounds
+    few_rounds: Rounds
+    """For what nobody claims."""
+
+
+_FULL = JoinsScale(50_000, Rounds.of(quick=False), Rounds(2, 4))
+_QUICK = JoinsScale(4_000, Rounds.of(quick=True), Rounds(1, 1))
+
+
+def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
+    """Run the bench, or some of its parts."""
+    parts = chosen_parts(_PARTS, only)
     with workshop() as (spark, folder):
-        write_files([folder / name for name in _BUCKETS], _FILES, items)
-        ours, theirs = count_pairs(spark, folder, folder / "check")
-        trials = Trials(spark, folder / "runs")
+        bench = JoinsBench(spark, folder, _QUICK if quick else _FULL)
+        for part in parts:
+            _PARTS[part](bench)
+    return {"items": 2 * bench.scale.items, "ratios": bench.ratios, **bench.found}
+
+
+@dataclass(slots=True)
+class JoinsBench:
+    """The figures of the parts that were measured; each of these adds to them."""
+
+    spark: Spark
+    folder: Path
+    scale: JoinsScale
+    ratios: dict[str, float] = field(default_factory=dict)
+    found: dict[str, float | Figures] = field(default_factory=dict)
+    _runs: count[int] = field(default_factory=count)
+
+    def q5(self) -> None:
+        """Compare q5 with plain Spark."""
+        folder = self._photons(2)
+        ours, theirs = count_pairs(self.spark, folder, self._fresh())
+        trials = Trials(self.spark, self._fresh())
         found = compare(
             lambda: trials.ours(_sources(folder), {"q5": Q5}),
-            lambda: trials.theirs(spark_q5(spark, folder), _FILES),
-            Rounds.of(quick),
+            lambda: trials.theirs(spark_q5(self.spark, folder), _FILES),
+            self.scale.rounds,
             "q5",
         )
-    return {
-        "items": 2 * items,
-        "pairs": ours,
-        "pairs_other": theirs,
-        "ratios": {"q5_vs_spark": found.ratio, "q5_vs_spark_per_pair": found.ratio * ours / theirs},
-        "q5_vs_spark": found.figures(2 * items),
-    }
+        self.ratios |= {"q5_vs_spark": found.ratio, "q5_vs_spark_per_pair": found.ratio * ours / theirs}
+        self.found |= {"pairs": ours, "pairs_other": theirs, "q5_vs_spark": found.figures(2 * self.scale.items)}
+
+    def with_itself(self) -> None:
+        """Compare the join of a stream with itself with q5."""
+        self._compare_with_q5("self", SELF, 1, self._photons(2))
+
+    def of_three(self) -> None:
+        """Compare the join of three streams with q5."""
+        self._compare_with_q5("three", THREE, 3, self._photons(3))
+
+    def _compare_with_q5(self, name: str, query: str, streams: int, folder: Path) -> None:
+        """Compare a join of so many streams in a folder with q5, both rates in photons and in answers a second."""
+        check_join(self.spark, query, streams, self._fresh())
+        q5_folder = self._photons(2)
+        sources, q5_sources = _sources(folder, streams), _sources(q5_folder)
+        answers, q5_answers = self._count(sources, query), self._count(q5_sources, Q5)
+        trials = Trials(self.spark, self._fresh())
+        found = compare(
+            lambda: trials.ours(sources, {name: query}),
+            lambda: trials.ours(q5_sources, {"q5": Q5}),
+            self.scale.few_rounds,
+            f"{name} against q5",
+        )
+        self.ratios[f"{name}_vs_q5"] = found.ratio * streams / 2
+        self.ratios[f"{name}_vs_q5_per_pair"] = found.ratio * answers / q5_answers
+        self.found[f"{name}_vs_q5"] = {
+            "answers": answers,
+            "answers_other": q5_answers,
+            "ratio_least": min(found.ratios) * streams / 2,
+            "ratio_most": max(found.ratios) * streams / 2,
+            "items_per_second": streams * self.scale.items / median(found.first),
+            "items_per_second_other": 2 * self.scale.items / median(found.second),
+        }
+
+    def _count(self, sources: Sequence[Source], query: str) -> int:
+        folder = self._fresh()
+        _, outcome = of_trunk(self.spark, sources, {"counted": query}, folder)
+        found = outcome.progress.answers["counted"]
+        rmtree(folder)
+        return found
+
+    def _photons(self, streams: int) -> Path:
+        """Folders with the photons of so many streams."""
+        folder = self.folder / f"of-{streams}"
+        if not folder.exists():
+            write_files([folder / name for name in _NAMES[:streams]], _FILES, self.scale.items)
+        return folder
+
+    def _fresh(self) -> Path:
+        return self.folder / f"run-{next(self._runs)}"
+
+
+_PARTS: Mapping[str, Callable[[JoinsBench], None]] = {
+    "q5": JoinsBench.q5,
+    "self": JoinsBench.with_itself,
+    "three": JoinsBench.of_three,
+}
 
 
 def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
@@ -70,6 +185,15 @@ def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
     return ours, theirs
 
 
+def check_join(spark: Spark, query: str, streams: int, work: Path) -> int:
+    """How many answers a join of so many streams has over a few photons; an error where the law has any others."""
+    write_files([work / name for name in _NAMES[:streams]], _FILES, _CHECKED)
+    found = check_with_law(spark, _sources(work, streams), query, work / "run").count("<result>")
+    rmtree(work)
+    assert found > _CHECKED, f"{found} answers"
+    return found
+
+
 def spark_q5(spark: Spark, folder: Path) -> Rows:
     """What comes nearest to q5 in plain Spark."""
     for name, (stream, bucket) in zip("xy", _BUCKETS.items(), strict=True):
@@ -79,5 +203,5 @@ def spark_q5(spark: Spark, folder: Path) -> Rows:
     return spark.sql(_SPARK_Q5)
 
 
-def _sources(folder: Path) -> list[Source]:
-    return [source(name, folder / name) for name in _BUCKETS]
+def _sources(folder: Path, streams: int = 2) -> list[Source]:
+    return [source(name, folder / name) for name in _NAMES[:streams]]

@@ -13,6 +13,8 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from random import Random
 from time import perf_counter
 
@@ -28,6 +30,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 RISEN = """
@@ -138,14 +141,9 @@ class LongRun:
         self._away, self._limits = _Away(), Limits()
         self._member = DisplayMember("", "asked", DisplayQuery(query, text, ("tickers",)), self._away)
         root = implied_root("tickers")
-        self._stream = InputStream(
-            "tickers",
-            1,
-            root,
-            lambda: ElementReader("tickers", "lines", self._limits, root),
-            endless=True,
-            updates=True,
-        )
+        source = Source("tickers", Path("tickers"), updates=True)
+        reader = partial(ElementReader, "tickers", "lines", self._limits, root)
+        self._stream = InputStream(source, root, reader, endless=True)
         self._states: list[bytes | None] = [None, None]
         self._offset = 0
 

@@ -10,13 +10,24 @@ Spark adds doubles up where our averages are exact, so they are compared to nine
 `w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/photons.py`) against the first of
 them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 
+`count_vs_time`: the same average over count windows against q2: as many windows of about as many photons.
+`partitions_vs_one`: q2 over a stream of four partitions, which are merged by their time, against the same photons in
+one partition.
+Count windows and partitions are compared with the law over a few photons before they are timed.
+
 `small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
+`small_epoch_over_empty`: such a trigger against one that brings nothing, on one trunk in turns, as a ratio of seconds.
+An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and no query is
+brought anything, not even a time.
+
+`--only` takes parts: q2, many, count, partitions, small.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from math import isclose
@@ -24,48 +35,172 @@ from pathlib import Path
 from shutil import rmtree
 from statistics import mean, median, quantiles
 
-from anabranch.bench.harness.epochs import Trials, of_spark, of_trunk, workshop
+from anabranch.bench.harness.epochs import Trials, check_with_law, of_spark, of_trunk, workshop
+from anabranch.bench.harness.live import LiveTrunk
+from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.photons import Q2, Rows, Spark, photons_streamed, source, window_queries, write_files
+from anabranch.stream.reading.source import Source
 
 _SPARK_Q2 = """
     select window.start as start, avg(en) as avg_en from photons
     where coord.cel.ra >= 120.0 and coord.cel.ra <= 138.0 and coord.cel.dec >= -49.0 and coord.cel.dec <= -40.0
     group by window(time, '20 seconds', '10 seconds')"""
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
+_COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
+"""In ten seconds come forty photons, of which fourteen are from Vela."""
 _FILES = 3
-_ITEMS, _QUICK_ITEMS = 200_000, 20_000
 _MANY = 80
+_PARTITIONS = 4
+_CHECKED = 400
+"""So many photons of a file are few enough for the law."""
 _SMALL_ITEMS = 1_000
-_SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
-"""The first quarter is warm-up."""
 
 
-def measure(quick: bool) -> Figures:
-    """Run the bench."""
-    items, rounds = _QUICK_ITEMS if quick else _ITEMS, Rounds.of(quick)
+@dataclass(frozen=True, slots=True)
+class WindowsScale:
+    """How much is measured: photons of a file, rounds, and small epochs, of which the first quarter is warm-up."""
+
+    items: int
+    rounds: Rounds
+    few_rounds: Rounds
+    """For what nobody claims."""
+    small_files: int
+    small_rounds: Rounds
+
+
+_FULL = WindowsScale(200_000, Rounds.of(quick=False), Rounds(2, 4), 80, Rounds(15, 20))
+_QUICK = WindowsScale(20_000, Rounds.of(quick=True), Rounds(1, 1), 20, Rounds(4, 3))
+
+
+def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
+    """Run the bench, or some of its parts."""
+    parts = chosen_parts(_PARTS, only)
     with workshop() as (spark, folder):
-        photons = folder / "photons"
-        write_files([photons], _FILES, items)
-        windows = check_same(spark, photons, folder / "check")
-        trials, stream = Trials(spark, folder / "runs"), [source("photons", photons)]
+        bench = WindowsBench(spark, folder, _QUICK if quick else _FULL)
+        for part in parts:
+            _PARTS[part](bench)
+    return {"items": bench.scale.items, "ratios": bench.ratios, **bench.found}
+
+
+@dataclass(slots=True)
+class WindowsBench:
+    """The figures of the parts that were measured; each of these adds to them."""
+
+    spark: Spark
+    folder: Path
+    scale: WindowsScale
+    ratios: dict[str, float] = field(default_factory=dict)
+    found: dict[str, float | Figures] = field(default_factory=dict)
+    _runs: count[int] = field(default_factory=count)
+
+    def q2(self) -> None:
+        """Compare q2 with plain Spark."""
+        photons = self._photons()
+        self.found["windows"] = check_same(self.spark, photons, self._fresh())
+        trials, stream = Trials(self.spark, self._fresh()), [source("photons", photons)]
         q2 = compare(
             lambda: trials.ours(stream, {"q2": Q2}),
-            lambda: trials.theirs(spark_q2(spark, photons), _FILES),
-            rounds,
+            lambda: trials.theirs(spark_q2(self.spark, photons), _FILES),
+            self.scale.rounds,
             "q2",
         )
-        many, answered = compare_many(spark, photons, folder / "many", rounds)
-        small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
-    return {
-        "items": items,
-        "windows": windows,
-        "ratios": {"q2_vs_spark": q2.ratio, "w80_vs_w1": many.ratio},
-        "q2_vs_spark": q2.figures(items),
-        "w80_vs_w1": {**many.figures(items), "items_per_window": _FILES * items * _MANY / answered},
-        "small_epoch_ms": median(small),
-        "small_epoch_ms_ninth_tenth": quantiles(small, n=10)[-1],
-    }
+        self._note("q2_vs_spark", q2)
+
+    def many(self) -> None:
+        """Compare many windows with one of them."""
+        many, answered = compare_many(self.spark, self._photons(), self._fresh(), self.scale.rounds)
+        self._note("w80_vs_w1", many, items_per_window=_FILES * self.scale.items * _MANY / answered)
+
+    def counted(self) -> None:
+        """Compare count windows with time windows."""
+        windows, windows_other = self.check_counted()
+        stream, trials = source("photons", self._photons()), Trials(self.spark, self._fresh())
+        found = compare(
+            lambda: trials.ours([stream], {"counted": _COUNTED}),
+            lambda: trials.ours([stream], {"q2": Q2}),
+            self.scale.few_rounds,
+            "count windows",
+        )
+        self._note("count_vs_time", found, windows=windows, windows_other=windows_other)
+
+    def check_counted(self) -> tuple[int, int]:
+        """How many count windows and time windows there are; an error where the law has other averages."""
+        small = self._fresh()
+        write_files([small], _FILES, _CHECKED)
+        check_with_law(self.spark, [source("photons", small)], _COUNTED, self._fresh())
+        stream = source("photons", self._photons())
+        counted, timed = (self._answers(stream, query).count("<avg_en>") for query in (_COUNTED, Q2))
+        assert abs(counted / timed - 1) < 0.1, f"{counted:,} count windows, {timed:,} time windows"
+        return counted, timed
+
+    def partitions(self) -> None:
+        """Compare four partitions with one."""
+        several, one = self.check_partitions()
+        trials = Trials(self.spark, self._fresh())
+        found = compare(
+            lambda: trials.ours([several], {"q2": Q2}),
+            lambda: trials.ours([one], {"q2": Q2}),
+            self.scale.few_rounds,
+            f"{_PARTITIONS} partitions",
+        )
+        self._note("partitions_vs_one", found)
+
+    def check_partitions(self) -> tuple[Source, Source]:
+        """The same photons in several partitions and in one; an error where their averages differ, or the law's do."""
+        check_with_law(self.spark, [self._partitioned(_CHECKED)], Q2, self._fresh())
+        several, one = self._partitioned(self.scale.items), source("photons", self._photons())
+        assert self._answers(several, Q2) == self._answers(one, Q2), "the same photons have the same averages"
+        return several, one
+
+    def small(self) -> None:
+        """Time epochs of a few photons, one behind the other, and in turns with empty ones."""
+        small = small_epochs(self.spark, self._fresh(), self.scale.small_files, _SMALL_ITEMS)
+        self.found["small_epoch_ms"] = median(small)
+        self.found["small_epoch_ms_ninth_tenth"] = quantiles(small, n=10)[-1]
+        found = compare_with_empty(self.spark, self._fresh(), self.scale.small_rounds, _SMALL_ITEMS)
+        self.ratios["small_epoch_over_empty"] = found.ratio
+        self.found["small_epoch_over_empty"] = {
+            "ratio_least": min(found.ratios),
+            "ratio_most": max(found.ratios),
+            "empty_epoch_ms": 1_000 * median(found.first),
+            "small_epoch_ms": 1_000 * median(found.second),
+        }
+
+    def _note(self, name: str, found: Timings, **more: float) -> None:
+        self.ratios[name] = found.ratio
+        self.found[name] = {**found.figures(self.scale.items), **more}
+
+    def _answers(self, stream: Source, query: str) -> str:
+        folder = self._fresh()
+        _, outcome = of_trunk(self.spark, [stream], {"asked": query}, folder)
+        text = "".join(outcome.answers["asked"])
+        rmtree(folder)
+        return text
+
+    def _photons(self) -> Path:
+        folder = self.folder / "photons"
+        if not folder.exists():
+            write_files([folder], _FILES, self.scale.items)
+        return folder
+
+    def _partitioned(self, items: int) -> Source:
+        """Partitions that get photons in turn, so that a file of each has what is in one file of `items`."""
+        first, *more = folders = [self._fresh() for _ in range(_PARTITIONS)]
+        write_files(folders, _FILES, items // _PARTITIONS)
+        return replace(source("photons", first), more=tuple(more))
+
+    def _fresh(self) -> Path:
+        return self.folder / f"run-{next(self._runs)}"
+
+
+_PARTS: Mapping[str, Callable[[WindowsBench], None]] = {
+    "q2": WindowsBench.q2,
+    "many": WindowsBench.many,
+    "count": WindowsBench.counted,
+    "partitions": WindowsBench.partitions,
+    "small": WindowsBench.small,
+}
 
 
 def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Timings, int]:
@@ -108,6 +243,29 @@ def small_epochs(spark: Spark, work: Path, epoch_count: int, items: int) -> list
     write_files([work / "photons"], epoch_count, items)
     seconds, _ = of_trunk(spark, [source("photons", work / "photons")], {"q2": Q2}, work / "run")
     return [1_000 * each for each in seconds[epoch_count // 4 :]]
+
+
+def compare_with_empty(spark: Spark, work: Path, rounds: Rounds, items: int) -> Timings:
+    """The seconds of epochs that bring nothing to q2, and of those that bring a few photons, on one trunk."""
+    photons, blank = work / "photons", work / "blank"
+    write_files([photons], 2 * (rounds.warm_up + rounds.pairs), items)
+    blank.write_text("\n")
+    files: Iterator[Path] = iter(sorted(photons.iterdir()))
+    with LiveTrunk(spark, work / "live", {"q2": Q2}, blank) as trunk:
+
+        def small() -> float:
+            seconds = trunk.feed(next(files))
+            assert trunk.epochs[-1].metrics.items == items, "a small epoch has its photons"
+            assert trunk.answers > 0, "... and closes windows"
+            return seconds
+
+        def empty() -> float:
+            seconds = trunk.round()
+            assert (trunk.epochs[-1].metrics.items, trunk.answers) == (0, 0), "an empty epoch brings nothing"
+            return seconds
+
+        small()
+        return compare(empty, small, rounds, "empty epochs and small ones")
 
 
 def spark_q2(spark: Spark, photons: Path) -> Rows:

@@ -12,6 +12,7 @@ from heapq import merge
 from operator import itemgetter
 
 from anabranch.algebra.accents.events import Announced
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch.evolution.changelog import shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import EntryReader
@@ -25,6 +26,7 @@ from anabranch.law.evolution.vantage import Vantage
 from anabranch.law.inputs import Input, stream_input
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import copy
 
@@ -34,7 +36,7 @@ class BlockingBranch(Merged):
 
     def __init__(
         self,
-        member: BranchMember,
+        member: BranchMember[Standing],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         functions: Mapping[str, PythonFunction] | None,
@@ -42,7 +44,7 @@ class BlockingBranch(Merged):
         spill: Spill,
     ) -> None:
         self._member = member
-        self._standing = member.standing
+        self._standing = member.query
         self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
         super().__init__(self._streams, spill)
         self._functions = functions
@@ -67,7 +69,6 @@ class BlockingBranch(Merged):
                 {**self._documents, **given},
                 functions=self._functions,
                 name=self._member.name,
-                text=self._standing.text,
             )
             text = answer.text
         except NoAnswer as failure:
@@ -90,7 +91,7 @@ class BlockingBranch(Merged):
         if told:
             roots = {each.name: each.root.namespaces for each in self._streams}
             lineage = lineage_of(self._standing, tuple(self._functions or ()), roots)
-            follower = Follower(lineage, self._member.policy, {each.name: each for each in self._streams})
+            follower = Follower(lineage, self._member.policy, {each.name: each.source for each in self._streams})
             for each in told:
                 follower.hear(each)
             if follower.aborted is not None:
@@ -99,21 +100,21 @@ class BlockingBranch(Merged):
 
     def _read(self, stream: InputStream) -> Input:
         root = copy(stream.root)
-        partitions = [self._elements(stream, number) for number in range(stream.partitions)]
+        partitions = [self._elements(stream, number) for number in range(len(stream.source.partitions))]
         found, _ = stream_input(
             root,
             partitions,
-            time=stream.time,
-            slack=stream.slack,
-            origin=stream.origin,
+            time=stream.source.time,
+            slack=stream.source.slack,
+            origin=stream.source.origin,
             late=stream.late,
-            vantages=[self._vantage(stream, number) for number in range(stream.partitions)],
+            vantages=[self._vantage(stream, number) for number in range(len(stream.source.partitions))],
         )
         return found
 
     def _vantage(self, stream: InputStream, partition: int) -> Vantage:
         start = self._starts.get((stream.name, partition))
-        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution.copy())
+        return Vantage(Evolution.of(stream.source)) if start is None else Vantage(start.evolution.copy())
 
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)

@@ -34,20 +34,12 @@ from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element, renumber
 from anabranch.values.sequences import NODES, Value
 
-_SCHEMA = pa.schema(
-    [
-        ("number", pa.int64()),
-        ("stream", pa.string()),
-        ("partition", pa.int32()),
-        ("file", pa.string()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("raw", pa.binary()),
-        ("root", pa.binary()),
-        ("encoding", pa.string()),
-        ("units", pa.string()),
-    ]
+ENTRY = (
+    *(("stream", pa.string()), ("partition", pa.int32()), ("file", pa.string()), ("start", pa.int64())),
+    *(("end", pa.int64()), ("raw", pa.binary()), ("root", pa.binary()), ("encoding", pa.string())),
 )
+"""The columns of a raw entry in a table of a state."""
+_SCHEMA = pa.schema([("number", pa.int64()), *ENTRY, ("units", pa.string())])
 _RAW: Mapping[Path, Affine] = MappingProxyType({})
 """The maps of an item that is meant as it is written."""
 _ITEM = 1 << 32  # more than an item has nodes
@@ -107,7 +99,7 @@ class HeldItem:
 
     def candidates(self, clause: int) -> Candidates:
         """What the `for` of this number looks at in the item."""
-        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)
+        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.source.origin)
         self._nodes[clause] = [each.node for each in found.nodes]
         return found
 
@@ -227,10 +219,8 @@ class Shelf:
         """Take in what `kept_table` gave, and how many items were taken."""
         self.taken = taken
         for row in table.to_pylist():
-            origin = FeedOrigin(row["stream"], row["partition"], row["file"])
-            cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
             units = _RAW if row["units"] is None else _units(row["units"])
-            self._restored[row["number"]] = HeldItem(self, row["number"], RawEntry(origin, cut), None, units)
+            self._restored[row["number"]] = HeldItem(self, row["number"], entry_of(row), None, units)
 
 
 def number_nodes(tree: Element, stream: int, number: int) -> None:
@@ -261,21 +251,23 @@ def kept_table(held: Iterable[HeldNode]) -> pa.Table:
     """The items of which something is held, each once."""
     items = {each.kept.number: each.kept for each in held}
     rows = [
-        {
-            "number": kept.number,
-            "stream": kept.entry.origin.stream,
-            "partition": kept.entry.origin.partition,
-            "file": kept.entry.origin.file,
-            "start": kept.entry.cut.start,
-            "end": kept.entry.cut.end,
-            "raw": kept.entry.cut.raw,
-            "root": kept.entry.cut.root,
-            "encoding": kept.entry.cut.encoding,
-            "units": _written(kept.units) if kept.units else None,
-        }
+        {**entry_row(kept.entry), "number": kept.number, "units": _written(kept.units) if kept.units else None}
         for kept in items.values()
     ]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def entry_row(entry: RawEntry) -> dict[str, Any]:
+    """A raw entry as a row with the columns of `ENTRY`."""
+    origin, cut = entry.origin, entry.cut
+    values = origin.stream, origin.partition, origin.file, cut.start, cut.end, cut.raw, cut.root, cut.encoding
+    return dict(zip((name for name, _ in ENTRY), values, strict=True))
+
+
+def entry_of(row: Mapping[str, Any]) -> RawEntry:
+    """The raw entry that such a row holds."""
+    cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
+    return RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
 
 
 def _written(units: Mapping[Path, Affine]) -> str:

@@ -252,7 +252,7 @@ class PassingColumns:
         found = (None if hole is None else compile_query(hole, root, look) for hole in self._holes)
         queries = [each if isinstance(each, CompiledQuery) else None for each in found]
         try:
-            time = time_column(self._stream.time, look)
+            time = time_column(self._stream.source.time, look)
         except NotColumnar:
             return None
         made = [each for each in queries if each is not None]
@@ -292,7 +292,7 @@ class PassingColumns:
                 if look is None:
                     end = number
                     break
-                own = None if isinstance(look, DeadLetter) else own_time(look, self._stream.time)
+                own = None if isinstance(look, DeadLetter) else own_time(look, self._stream.source.time)
                 timed[number] = own is not None
                 if own is not None:
                     times[number] = own

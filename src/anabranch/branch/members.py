@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.held_items import HeldItem, HeldNode
@@ -103,15 +103,18 @@ def _shown(kept: HeldItem) -> tuple[Place, str]:
     return kept.place, serialize(kept.written)[:LONGEST_RAW]
 
 
+Query_co = TypeVar("Query_co", covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class BranchMember:
-    """A query that a branch serves."""
+class BranchMember(Generic[Query_co]):
+    """A query that a branch serves, in the form that its kind of branch needs."""
 
     key: str
     """What tells it from the others, in every epoch."""
     name: str
     """A subscription that has asked it."""
-    standing: Standing
+    query: Query_co
     out: Output
     policy: Policy = "accumulate"
     """What it does with accents that it cannot let out (LAWS 4.7)."""
@@ -136,11 +139,13 @@ class Asker:
 
     @staticmethod
     def of(
-        member: BranchMember, functions: Mapping[str, PythonFunction] | None, documents: Mapping[str, Input] | None
+        member: BranchMember[Standing],
+        functions: Mapping[str, PythonFunction] | None,
+        documents: Mapping[str, Input] | None,
     ) -> Asker:
-        units = Units(member.standing, functions, documents)
+        units = Units(member.query, functions, documents)
         answers = AnswerWriter(member.name, member.out)
-        return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()), member.sends)
+        return Asker(member.key, member.query, units, answers, member.policy, tuple(functions or ()), member.sends)
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
         """What is known of its output."""

@@ -24,16 +24,18 @@ from anabranch.branch.members import Asker, BranchMember
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import Timed
-from anabranch.branch.windows.windows import HeldWindowColumns, Windows
+from anabranch.branch.windows.columns import HeldWindowColumns
+from anabranch.branch.windows.windows import Windows
 from anabranch.errors import StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
+from anabranch.runtime.standing import Standing
 
 
 class Branch(Protocol):
     """What remembers for one subscription or several, for one epoch (`Merged` says what the methods do)."""
 
-    def feed(self, data: bytes) -> None: ...
+    def feed(self, *feeds: bytes) -> None: ...
 
     def passed(self, time: Fraction) -> None: ...
 
@@ -59,7 +61,7 @@ class Branch(Protocol):
 
 def open_branch(
     operator: str,
-    members: Sequence[BranchMember],
+    members: Sequence[BranchMember[Standing]],
     inputs: Mapping[str, InputStream],
     state: BranchState | None,
     functions: Mapping[str, PythonFunction] | None,
@@ -161,6 +163,8 @@ class _Flowing(Merged):
         super().tell(timed)
         if timed:
             self._columns = None  # they take many elements at a time
+            if isinstance(self._operator, Windows):
+                self._operator.front = None
 
     def _run_columns(self) -> None:
         while self._columns is not None and self._following.quiet and self._columns.take():

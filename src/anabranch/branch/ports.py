@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.law.evolution.vantage import Change
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
-from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 
 
@@ -32,30 +31,24 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class InputStream:
-    """A stream as a branch has to know it (LAWS 1.3, 3.1, 3.2, 3.6)."""
+    """A stream as a branch reads it: its description, its reader, and where the branch began in it (LAWS 3.6)."""
 
-    name: str
-    partitions: int
+    source: Source
     root: Element
     """The stream's root element, without items."""
     reader: Callable[[], Reader]
-    time: Path | None = None
-    slack: Fraction = Fraction(0)
-    origin: Fraction = Fraction(0)
     late: bool = False
     """Whether the subscription came after the stream had begun."""
     endless: bool = False
     """Whether nobody waits for its end, as in a trunk that runs."""
-    evolution: Callable[[], Evolution] = Evolution
-    """A partition at its beginning: what the schema declares, and which domains."""
     starts: Callable[[], Sequence[Start]] | None = None
     """Its partitions where the branch began; None at the beginning of the stream."""
-    updates: bool = False
-    """Whether what has passed may be edited (LAWS 5.1)."""
-    retain: Fraction | None = None
-    """For how many seconds what has not changed stays in the document of such a stream; None is for good (LAWS 3.6)."""
     is_json: bool = False
     """Whether its items are lines of JSON."""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
 
 
 class Output(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 
 from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
@@ -16,6 +16,9 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
+
+_SETTINGS = ("dtd", "time", "slack", "origin", "format")
+"""What is given by NAME=VALUE, each by its own option."""
 
 
 def declare_inputs(query: argparse.ArgumentParser) -> None:
@@ -36,9 +39,7 @@ def declare_inputs(query: argparse.ArgumentParser) -> None:
 def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
     """The inputs that these options describe."""
     streams = pairs_of(options.stream, "--stream")
-    settings = {
-        key: pairs_of(getattr(options, key), f"--{key}") for key in ("dtd", "time", "slack", "origin", "format")
-    }
+    settings = {key: pairs_of(getattr(options, key), f"--{key}") for key in _SETTINGS}
     for key, given in settings.items():
         for name in given:
             if name not in streams:
@@ -72,41 +73,30 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """The settings of one stream, as texts."""
-
-    dtd: str | None
-    time: str | None
-    slack: str | None
-    origin: str | None
-    format: str | None
-
-
 def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
     if not path.exists():
         raise UsageError(f"stream '{name}': there is no '{path}'")
-    given = _Settings(**{key: values.get(name) for key, values in settings.items()})
-    form = given.format or "auto"
+    dtd, time, slack, origin, given_format = (settings[key].get(name) for key in _SETTINGS)
+    form = given_format or "auto"
     if form not in ("auto", "lines", "document", "json"):
         raise UsageError(f"--format {name}={form} is unknown", hint="use lines, document or json")
     return Source(
         name,
         path,
         form,  # type: ignore[arg-type]  # just checked
-        Schema.read_dtd(Path(given.dtd)) if given.dtd else None,
-        time=ItemPath.parse(given.time) if given.time else None,
-        slack=_decimal(given.slack, "--slack"),
-        origin=_decimal(given.origin, "--origin"),
+        Schema.read_dtd(Path(dtd)) if dtd else None,
+        time=ItemPath.parse(time) if time else None,
+        slack=_number(slack, "--slack"),
+        origin=_number(origin, "--origin"),
         domains=domains_of(domains),
     )
 
 
-def _decimal(text: str | None, option: str) -> Decimal:
+def _number(text: str | None, option: str) -> Fraction:
     try:
         value = Decimal(text or "0")
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite():
         raise UsageError(f"{option} takes a number, not '{text}'")
-    return value
+    return Fraction(value)

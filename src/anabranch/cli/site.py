@@ -75,9 +75,9 @@ def _state(options: argparse.Namespace) -> None:
 
 
 def _history(options: argparse.Namespace) -> None:
-    from anabranch.site_reports import history
+    from anabranch.site_reports import stream_course
 
-    print_report((str(history(options.site, options.stream)),))
+    print_report((str(stream_course(options.site, options.stream).history()),))
 
 
 def _accent(options: argparse.Namespace) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import partial
 
 from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
@@ -19,7 +17,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import Branch, BranchMember, InputStream, open_branch
 from anabranch.branch.family import operator_of
 from anabranch.branch.intake.entries import FeedOrigin, pack
-from anabranch.engine.reading import Read, beginning
+from anabranch.engine.reading import Read
 from anabranch.law import Input
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing
@@ -42,18 +40,9 @@ class Fed:
 def fed(read: Read) -> Fed:
     """A stream for a branch."""
     source = read.source
-    good = [_good(each, beginning(source)) for each in read.elements]
+    good = [_good(each, Evolution.of(source)) for each in read.elements]
     known = [element for part in good for element in part]
-    stream = InputStream(
-        source.name,
-        len(good),
-        read.root,
-        lambda: _Recalled(known),
-        source.time,
-        Fraction(source.slack),
-        Fraction(source.origin),
-        evolution=partial(beginning, source),
-    )
+    stream = InputStream(source, read.root, lambda: _Recalled(known))
     numbers = iter(range(len(known)))
     feeds = [feed for number, part in enumerate(good) for feed in _feeds(source.name, number, part, numbers)]
     return Fed(stream, tuple(feeds))
@@ -136,7 +125,7 @@ def answer_evolving(
     """Answer a query over streams, all of them given as a branch is fed with them."""
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
-    times = {each.name: each.time for each in inputs.values()}
+    times = {each.name: each.source.time for each in inputs.values()}
     operator = operator_of(query, times, endless=all(each.endless for each in inputs.values()))
     member = BranchMember("", name, query, out, policy)
     branch = open_branch(operator, [member], inputs, None, functions, documents, NoSpill())
@@ -151,7 +140,7 @@ def run_branch(branch: Branch, streams: Mapping[str, Fed]) -> None:
         for feed in each.feeds:
             branch.feed(feed)
     for name, each in streams.items():
-        for partition in range(each.stream.partitions):
+        for partition in range(len(each.stream.source.partitions)):
             branch.end(name, partition)
 
 

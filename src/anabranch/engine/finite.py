@@ -227,7 +227,7 @@ def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits,
             given = {name: fed(read.streams[name]) for name in whole.streams}
             found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
             return _Answered(text_of(whole, found), found.dead, found.places, found.aborted)
-        answer = evaluate(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+        answer = evaluate(law, read.given, functions=inputs.functions, name=query.name)
         return _Answered(answer.text, answer.dead, answer.late)
     except NoAnswer as failure:
         return _Answered("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)

@@ -24,11 +24,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from types import TracebackType
 
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
@@ -43,7 +43,6 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import Registration as Registered
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
@@ -94,7 +93,7 @@ class Engine:
     ) -> None:
         self.metrics: Metrics | None = None
         """Those of the newest epoch."""
-        self._once = once
+        self.once = once
         self.functions = dict(functions or {})
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
@@ -170,13 +169,13 @@ class Engine:
                 root,
                 item,
                 ItemPath.parse(time) if time is not None else None,
-                Decimal(slack),
-                Decimal(origin),
+                Fraction(slack),
+                Fraction(origin),
                 strict,
                 tuple(more),
                 domains_of(domains or {}),
                 updates,
-                None if retain is None else seconds_of(retain),
+                None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
@@ -238,7 +237,7 @@ class Engine:
                 if self._closed:
                     raise UsageError("the engine is closed")
                 self._started = True
-                self._trunk.start(once=self._once)
+                self._trunk.start(once=self.once)
 
     def wait(self) -> None:
         """Wait for the end: of what is there with `once`, else of the engine."""
@@ -253,9 +252,7 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
@@ -270,10 +267,6 @@ class Engine:
     # --- for subscriptions --------------------------------------------------------------------------------
 
     @property
-    def once(self) -> bool:
-        return self._once
-
-    @property
     def tally(self) -> Tally:
         """What is committed by now, in numbers."""
         return self._tally.now()
@@ -284,8 +277,7 @@ class Engine:
 
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before any epoch has seen it."""
-        streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
-        return not_begun(name, text, QueryContext(streams, tuple(self.functions.items())))
+        return not_begun(name, text, QueryContext.of(self._wanted.streams.values(), self.functions))
 
     def cancel(self, subscription: LiveSubscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""

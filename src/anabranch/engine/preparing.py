@@ -129,7 +129,7 @@ def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
         found = standing(query, inputs.functions, prepared.text, past=True)
         if isinstance(found.hole, ast.Flwor):
             documents = read_documents({name: paths[name] for name in found.documents})
-            Evaluator(query, documents, inputs.functions or {}, text=prepared.text).bound(found.before, found.env)
+            Evaluator(query, documents, inputs.functions or {}).bound(found.before, found.env)
 
 
 def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:

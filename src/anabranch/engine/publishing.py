@@ -20,12 +20,11 @@ from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import BadItem, StreamError, UsageError
 from anabranch.spark.intake import folders, storage
 from anabranch.spark.intake.folders import PartitionFiles
-from anabranch.spark.intake.order import StreamForm
 from anabranch.stream.elements import Accent, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
 from anabranch.stream.reading.parse import parse_item, parse_root
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -112,7 +111,7 @@ def read_accent(text: str, source: Source) -> Accent:
             hint="""as in <s:accent where="s = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>""",
         )
     try:
-        source.admission.check(element)
+        source.admission().check(element)
     except BadItem as error:
         raise StreamError(f"the stream '{source.name}' takes no such accent: {error.message}") from None
     return element

@@ -17,7 +17,7 @@ from anabranch.language import ast
 from anabranch.law import Input, document_input, stream_input
 from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
-from anabranch.law.arrivals.past import decimal, named
+from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.law.history.changed import Dependence
@@ -25,7 +25,7 @@ from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import element_time
-from anabranch.predicate import Finite
+from anabranch.predicate.writing import number_text
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
@@ -75,7 +75,7 @@ def read_stream(source: Source, limits: Limits) -> Read:
     contents = Contents(source, limits)
     root = contents.root
     bare = copy(root)
-    vantages = [Vantage(beginning(source)) for _ in contents.partitions]
+    vantages = [Vantage(Evolution.of(source)) for _ in contents.partitions]
     found: list[list[StreamElement | DeadLetter]] = [[] for _ in contents.partitions]
     parts = zip(contents.partitions, vantages, found, strict=True)
     read, dead = stream_input(
@@ -87,12 +87,6 @@ def read_stream(source: Source, limits: Limits) -> Read:
         vantages=vantages,
     )
     return Read(read, dead, source, bare, found)
-
-
-def beginning(source: Source) -> Evolution:
-    """The evolution of a partition at its beginning."""
-    domains = {path: Finite(frozenset(texts)) for path, texts in source.domains}
-    return Evolution(None if source.schema is None else source.schema.declares, domains)
 
 
 def _noted(
@@ -152,7 +146,7 @@ def _judged(
     source: Source, contents: Contents, elements: Iterable[StreamElement | DeadLetter]
 ) -> Iterator[StreamElement | DeadLetter]:
     """The elements of a partition of items, judged by what was said before them (LAWS 4.5)."""
-    evolution = beginning(source)
+    evolution = Evolution.of(source)
     contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
     return (judged(each, evolution) for each in elements)
 
@@ -246,6 +240,6 @@ def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -
     for each in elements:
         if isinstance(each, Item | Accent | Punctuation):
             now = max(now, element_time(each, path, now))
-            yield replace(each, at=Decimal(decimal(now)))
+            yield replace(each, at=Decimal(number_text(now)))
         else:
             yield each

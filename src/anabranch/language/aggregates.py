@@ -35,7 +35,7 @@ from typing import Any
 from anabranch.aggregates import BY_PANES
 from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
-from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.rewrite import bindings_in, parts, rebuild
 from anabranch.language.signatures import SIGNATURES
 
 
@@ -71,10 +71,10 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     if any(isinstance(part, ast.ElementConstructor) and part.namespaces for part in parts(flwor)):
         return None
     window = clause.variable
-    bound = [name for part in parts(flwor) for name in _binds(part)]
-    if bound.count(window) > 1 or not _is_plain(clause.source):
+    bound = bindings_in(flwor)
+    if bound[window] > 1 or not _is_plain(clause.source):
         return None
-    flwor, names = _without_names(flwor, clause, {each for each in bound if bound.count(each) == 1})
+    flwor, names = _without_names(flwor, clause, {name for name, times in bound.items() if times == 1})
     calls: dict[tuple[FunctionName, ast.Expression], AggregateCall] = {}
     paths: list[ast.Expression] = []
 
@@ -162,7 +162,7 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
 def _is_round(variable: str, where: ast.Expression | None, result: ast.Expression) -> bool:
     """Whether a round of a loop looks at its own node only, and gives a number or nothing."""
     looked_at = [part for part in parts((where, result)) if part != ast.Variable(variable)]
-    return not any(map(_looks_out, looked_at)) and not any(map(_binds, looked_at)) and _is_number(result, variable)
+    return not any(map(_looks_out, looked_at)) and not bindings_in((where, result)) and _is_number(result, variable)
 
 
 def _is_number(result: ast.Expression, variable: str) -> bool:
@@ -176,16 +176,6 @@ def _is_number(result: ast.Expression, variable: str) -> bool:
             return all(_is_number(each, variable) for each in (first, *(operand for _, operand in rest)))
         case _:
             return _is_bare(result, variable) and _is_valued(result)
-
-
-def _binds(node: Any) -> tuple[str, ...]:
-    match node:
-        case ast.For(variable) | ast.Let(variable):
-            return (variable,)
-        case ast.Quantified(_, bindings):
-            return tuple(name for name, _ in bindings)
-        case _:
-            return ()
 
 
 def _is_plain(source: ast.Expression) -> bool:

@@ -8,12 +8,13 @@ Equality does not: it compares text, and equal keys may lie any time apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.language import ast
+from anabranch.language.rewrite import conjuncts
 
 _LARGEST = 400
 """Constants with more digits before the point are beyond every double, and bound nothing."""
@@ -46,7 +47,7 @@ def bounded(where: ast.Expression | None, variables: Sequence[str]) -> bool:
 
 def interval_bounds(where: ast.Expression | None, variables: Sequence[str]) -> tuple[Bound, ...]:
     """What a condition says of the distances between values of different `variables`."""
-    found = (bound for conjunct in _conjuncts(where) if (bound := _bound(conjunct)))
+    found = (bound for conjunct in conjuncts(where) if (bound := _bound(conjunct)))
     return tuple(each for each in found if {each.left.variable, each.right.variable} <= set(variables))
 
 
@@ -58,17 +59,6 @@ def ties(bounds: Iterable[Bound], variables: Sequence[str]) -> bool:
     for _ in variables:
         reached |= {b for a, b in tied if a in reached}
     return set(variables) <= reached
-
-
-def _conjuncts(where: ast.Expression | None) -> Iterator[ast.Expression]:
-    match where:
-        case None:
-            return
-        case ast.And(operands):
-            for each in operands:
-                yield from _conjuncts(each)
-        case _:
-            yield where
 
 
 def _bound(condition: ast.Expression) -> Bound | None:

@@ -1,13 +1,17 @@
-"""Rewritings that leave a query's meaning alone and spare everybody after it a case.
+"""Rewritings that leave a query's meaning alone and spare everybody after it a case; and walks over a query's tree.
 
 `with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
 the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
 each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
 differ in the names of their variables only.
+
+`parts` gives all nodes of a tree, `children` those directly below one, `rebuild` and `with_part` the tree with others
+in their places; `bindings_in` and `conjuncts` are what several readers of queries ask for.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
@@ -159,6 +163,20 @@ def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:
     return replace(node, **changed) if changed else node
 
 
+def children(node: Any) -> tuple[Any, ...]:
+    """What a node, or a row of nodes, is directly made of; nothing for what is no node."""
+    return node if isinstance(node, tuple) else tuple([getattr(node, name) for name in _PARTS[type(node)] or ()])
+
+
+def with_part(query: ast.Query, old: ast.Expression, new: ast.Expression) -> ast.Query:
+    """The query with one expression in the place of another, which is a part of its body."""
+
+    def visit(node: Any) -> Any:
+        return new if node is old else rebuild(node, visit)
+
+    return replace(query, body=visit(query.body))
+
+
 class _PartNames(dict[type, tuple[str, ...] | None]):
     """The names of the fields that hold parts of a node, by its class; None for what is no node. Each is found once."""
 
@@ -169,6 +187,30 @@ class _PartNames(dict[type, tuple[str, ...] | None]):
 
 
 _PARTS = _PartNames()
+
+
+def bindings_in(node: Any) -> Counter[str]:
+    """How often names are bound in a part of a query."""
+    found: Counter[str] = Counter()
+    for part in parts(node):
+        match part:
+            case ast.For(name) | ast.Let(name):
+                found[name] += 1
+            case ast.Quantified(_, bindings):
+                found.update(name for name, _ in bindings)
+    return found
+
+
+def conjuncts(condition: ast.Expression | None) -> Iterator[ast.Expression]:
+    """The conditions that must all hold for one to hold; without a condition, none."""
+    match condition:
+        case None:
+            return
+        case ast.And(operands):
+            for each in operands:
+                yield from conjuncts(each)
+        case _:
+            yield condition
 
 
 def parts(node: Any) -> Iterator[Any]:

@@ -84,21 +84,20 @@ def evaluate(
     *,
     functions: Mapping[str, PythonFunction] | None = None,
     name: str | None = None,
-    text: str | None = None,
 ) -> Answer:
     """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters.
 
     `NoAnswer` where the query fails as a whole.
     """
     if not asks(query):
-        evaluator = Evaluator(query, inputs, functions or {}, name, text)
+        evaluator = Evaluator(query, inputs, functions or {}, name)
         try:
             values = evaluator.top(query.body, Env.of(query))
         except DynamicError as error:
             raise _no_answer(error, evaluator.dead, inputs, name) from error
         return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name)
     past = Past(query, inputs)
-    recalling = Recalling(query, past, inputs, functions or {}, name, text)
+    recalling = Recalling(query, past, inputs, functions or {}, name)
     try:
         with recalling.at(past.last):
             values = recalling.top(query.body, Env.of(query))

@@ -82,9 +82,8 @@ class Evaluator(Walker):
         inputs: Mapping[str, Input],
         functions: Mapping[str, PythonFunction],
         name: str | None = None,
-        text: str | None = None,
     ) -> None:
-        super().__init__(query, inputs, name, text)
+        super().__init__(query, inputs, name)
         self.declared = {function.name: function for function in query.functions}
         self.registered = functions
         self._start = Env.of(query)
@@ -294,21 +293,25 @@ class Evaluator(Walker):
     # --- FLWR ---------------------------------------------------------------------------------------------
 
     def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
-        places = flowing_fors(flwor, env.flowing, self.declared)
-        rows: list[ResultRow] = []
-        if places:
-            before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
-            fors = [flwor.clauses[place] for place in places]
-            others = [clause for clause in rest if clause not in fors]
-            for outer in self.apart(lambda: list(self._tuples(before, env))) if before else (env,):
-                run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self, flwor.where)
-                for _, unit in groupby(run, key=lambda each: each.unit):
-                    rows += self._unit(list(unit), flwor, others)
-        else:
-            rows += self._rows(flwor, flwor.clauses, env)
+        rows = self.rows(flwor, env)
         for index in reversed(range(len(flwor.order))):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
+
+    def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
+        """The results of all rounds that do not fail, in the order in which they are run."""
+        places = flowing_fors(flwor, env.flowing, self.declared)
+        if not places:
+            return list(self._rows(flwor, flwor.clauses, env))
+        rows: list[ResultRow] = []
+        before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
+        fors = [flwor.clauses[place] for place in places]
+        others = [clause for clause in rest if clause not in fors]
+        for outer in self.apart(lambda: list(self._tuples(before, env))) if before else (env,):
+            run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self, flwor.where)
+            for _, unit in groupby(run, key=lambda each: each.unit):
+                rows += self._unit(list(unit), flwor, others)
+        return rows
 
     def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[ResultRow]:
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""

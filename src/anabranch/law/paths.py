@@ -83,14 +83,11 @@ T = TypeVar("T")
 class Walker(Counting):
     """Walks paths over the inputs of one query and collects its dead letters; `Evaluator` adds the rest."""
 
-    def __init__(
-        self, query: ast.Query, inputs: Mapping[str, Input], name: str | None = None, text: str | None = None
-    ) -> None:
+    def __init__(self, query: ast.Query, inputs: Mapping[str, Input], name: str | None = None) -> None:
         super().__init__()
         self.query = query
         self.inputs = inputs
         self.name = name
-        self.text = text
         self.dead: list[DeadLetter] = []
         self.late: dict[Arrival, None] = {}
 
@@ -241,10 +238,10 @@ class Walker(Counting):
             node = node.parent
         return None
 
-    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]], items: int = 1) -> list[T]:
-        """Run one round, of which so many items are part; where it fails, it is set aside and gives nothing."""
+    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]]) -> list[T]:
+        """Run the round of one item; where it fails, it is set aside and gives nothing."""
         try:
-            return self.apart(body, items)
+            return self.apart(body)
         except DynamicError as error:
             self.set_aside(arrival, error)
             return []

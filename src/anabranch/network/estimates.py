@@ -212,12 +212,12 @@ def _number(nodes: list[Element]) -> float:
         return float("nan")
 
 
-def sample_of(source: Source, rate: float | None = None, count: int = MOST_ITEMS) -> Sample:
+def sample_of(source: Source, rate: float | None = None) -> Sample:
     """The first items of a stream; one without any yet, or whose files have gone, says nothing."""
     if not all(each.exists() for each in source.partitions):
         return Sample(source.name, [], source.time, rate, source.implied_root)
     reader = read(source, Limits())
-    items = [each.tree for each in islice((part for part in reader if isinstance(part, Item)), count)]
+    items = [each.tree for each in islice((part for part in reader if isinstance(part, Item)), MOST_ITEMS)]
     return Sample(source.name, items, source.time, rate, str(reader.root.name))
 
 

@@ -5,7 +5,7 @@ A query over time windows that asks for values only needs those values: the wind
 of the query (`sharing/restructure.py`) runs over them, combined from smaller windows where these are shared.
 Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
 from a subscription's own start (LAWS 3.3): both are made where the answer is.
-A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/tuples.py`).
+A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
 
 What may be sent of a stream also depends on how it was declared (`sent_needs`, `fed_inputs`):
 
@@ -24,8 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from anabranch.branch.remote.queries import can_travel
-from anabranch.branch.remote.tuples import waits, why_not_sent
+from anabranch.branch.remote.queries import can_travel, waits, why_not_sent
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
 from anabranch.language.rewrite import parts

@@ -4,7 +4,7 @@ All but windows are queries, as text, over the flows that are read, each under a
 
 * A flow that is the same as what it is made of is handed on.
 * Items are made of items, and tuples of items, by the abstract query of the flow; tuples of tuples that carry more by
-  the same query over tuples (`branch/remote/tuples.py`).
+  the same query over tuples (`branch/remote/queries.py`).
 * Windows are made of items, or put together from smaller ones (SELECTWINDOWS).
   What travels of a window is its number and for each aggregate enough to go on with: for an average a sum and a count
   (LAWS 2.2 and case 8), exactly, and where a value has failed, that it has (`branch/sent`).

@@ -15,7 +15,7 @@ writes the same lines again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class LetterFile:
             letters = (each for name, peer in network.peers.items() for each in self._set_aside(peer, reached[name]))
             lines = [f"{each.to_json()}\n" for letter in letters for each in self._as_reported(letter, catalogue)]
             if lines:
-                self._write("".join(lines).encode())
+                self._write(lines)
             self._next |= reached
             self._save()
 
@@ -84,7 +84,7 @@ class LetterFile:
                 if behind.intersection(each.reads):
                     yield replace(letter, subscription=each.name)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, lines: Iterable[str]) -> None:
         if not self._record.exists():
             self._save()  # from here on the file is known as ours
         with durable.writing(self._path):
@@ -92,13 +92,7 @@ class LetterFile:
             size = self._path.stat().st_size if self._path.exists() else 0
             if size < self._length:
                 raise StateError(f"'{self._path}' has become shorter than what was written to it")
-            with self._path.open("ab") as file:
-                file.truncate(self._length)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            durable.sync(self._path.parent)
-        self._length += len(data)
+        self._length = durable.append(self._path, (line.encode() for line in lines), self._length)
 
     def _save(self) -> None:
         with durable.writing(self._record):

@@ -201,9 +201,7 @@ class Peer:
 
     def last(self) -> Manifest | None:
         """What its newest epoch did."""
-        manifests = self.log.manifests
-        epochs = manifests.epochs()
-        return manifests.load(epochs[-1]) if epochs else None
+        return self.log.manifests.newest()
 
 
 Open: TypeAlias = Callable[[str, Path], EpochRunner]

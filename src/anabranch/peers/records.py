@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from anabranch.errors import StateError
 from anabranch.language import check, parse
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import RegisteredStream
@@ -20,10 +20,11 @@ from anabranch.network.needs import QueryNeeds, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.checkpoint import durable
-from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.plain import from_plain
-from anabranch.stream.reading.source import Source, domains_of
+from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.schema import Schema
+
+_VERSION = 2
+"""The first described streams in another way."""
 
 NeedOf: TypeAlias = Callable[[str, str], QueryNeeds]
 """What a subscription needs, by its text and name."""
@@ -43,6 +44,7 @@ class SavedPlan:
 
     def save(self, path: Path) -> None:
         fields = {
+            "version": _VERSION,
             "plan": self.number,
             "flows": self.flows,
             "now": _written(self.now),
@@ -54,7 +56,7 @@ class SavedPlan:
     @staticmethod
     def load(path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> SavedPlan:
         """What was saved; `places` are where streams come in."""
-        found = durable.unsealed(path)
+        found = _fields(path)
         before = found["before"]
         return SavedPlan(
             found["plan"],
@@ -67,55 +69,32 @@ class SavedPlan:
 
 def streams_of(path: Path) -> dict[str, RegisteredStream]:
     """The streams of the plan that was saved."""
-    found = (_read_stream(each, path.parent) for each in durable.unsealed(path)["streams"])
+    found = (_read_stream(each, path.parent) for each in _fields(path)["streams"])
     return {each.source.name: each for each in found}
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = durable.unsealed(path)
+    if (version := found.get("version", 1)) != _VERSION:
+        raise StateError(
+            f"the plan '{path}' is of version {version}, and this release reads version {_VERSION}",
+            hint="use the release that wrote it, or begin with a new checkpoint",
+        )
+    return found
 
 
 def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
     """A stream; where it lies is told from the folder of the network, which may move together with it."""
-    source = stream.source
-    schema = None
-    if source.schema is not None:
-        declarations = {key: asdict(each) for key, each in source.schema.declarations.items()}
-        schema = {"root": source.schema.root, "declarations": declarations}
-    return {
-        "name": source.name,
-        "paths": [os.path.relpath(each, folder) for each in source.partitions],
-        "format": source.format,
-        "schema": schema,
-        "root": source.root,
-        "item": source.item,
-        "time": None if source.time is None else str(source.time),
-        "slack": str(source.slack),
-        "origin": str(source.origin),
-        "strict": source.strict,
-        "domains": {str(each): values for each, values in source.domains},
-        "updates": source.updates,
-        "retain": None if source.retain is None else str(source.retain),
-        "registered": [stream.at, stream.by, stream.rate, stream.accents],
-    }
+    fields: dict[str, Any] = to_plain(stream)
+    first, *more = (os.path.relpath(each, folder) for each in stream.source.partitions)
+    fields["source"] |= {"path": first, "more": more}
+    return fields
 
 
 def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
-    first, *more = (Path(os.path.normpath(folder / each)) for each in fields["paths"])
-    schema, time, retain = fields["schema"], fields["time"], fields["retain"]
-    source = Source(
-        fields["name"],
-        first,
-        fields["format"],
-        None if schema is None else from_plain(Schema, schema),
-        fields["root"],
-        fields["item"],
-        None if time is None else ItemPath.parse(time),
-        Decimal(fields["slack"]),
-        Decimal(fields["origin"]),
-        fields["strict"],
-        tuple(more),
-        domains_of(fields["domains"]),
-        fields["updates"],
-        None if retain is None else Decimal(retain),
-    )
-    return RegisteredStream(source, *fields["registered"])
+    found = from_plain(RegisteredStream, fields)
+    first, *more = (Path(os.path.normpath(folder / each)) for each in found.source.partitions)
+    return replace(found, source=replace(found.source, path=first, more=tuple(more)))
 
 
 def _written(catalogue: Catalogue) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
-from types import TracebackType
 
 from anabranch.errors import UsageError
 from anabranch.network.catalogue import Catalogue
@@ -181,9 +180,7 @@ class RunningNetwork:
                 for query in asked:
                     self.register(query.name, query.text, query.at, query.by)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.stop()
         finally:

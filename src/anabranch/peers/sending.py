@@ -13,9 +13,9 @@ and finds it there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -32,16 +32,17 @@ from anabranch.spark.answers.segments import COURSES
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
-from anabranch.spark.evolution.progress import RangeProgress, Top, numbers_at
+from anabranch.spark.evolution.progress import ProgressAxis, RangeProgress, Top, numbers_at
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.order_logs import epoch_ranges
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import DOCUMENT, Limits
-from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.wire import write, write_came, write_doubt
 from anabranch.stream.tree import STREAM_NAMESPACE
 
@@ -49,12 +50,12 @@ _MICROSECONDS = 1_000_000
 _OPENING = re.compile(r"<(?:([^\s/>:]+):)?[^\s/>:]+")
 
 
-def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan) -> Iterator[tuple[int, str]]:
+def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream) -> Iterator[tuple[int, str]]:
     """The elements of a stream in an epoch, as text, each with the number of its partition."""
     carries = Manifests(checkpoint.manifests).load(epoch - 1).carries if epoch else {}
-    root = parse_root(stream.root.encode())
+    root = stream.root()
     for reach in epoch_ranges(checkpoint, epoch):
-        if reach.mark is None and reach.stream == stream.stream:
+        if reach.mark is None and reach.stream == stream.name:
             before = carries.get(reach.key)
             carry = before.carry if before and before.number == reach.number else None
             for element in RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents):
@@ -63,8 +64,8 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan)
                     yield int(reach.partition), text
 
 
-def _text(element: StreamElement | DeadLetter, stream: StreamPlan, reach: Range) -> str | None:
-    has_none = stream.time is None and reach.arrived is not None and stream.partitions == 1
+def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range) -> str | None:
+    has_none = stream.source.time is None and reach.arrived is not None and not stream.source.more
     came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
     match element:
         case DeadLetter(raw=raw, doubts=doubts):
@@ -126,11 +127,7 @@ class Sender:
         self._log = AnswerLog(checkpoint)
         self._plans = Plans(checkpoint.plans)
         self._orders: dict[str, OrderLog] = {}
-        self.reached = SendProgress()
-        if record.exists():
-            found = durable.unsealed(record)
-            sent = {flow: Sent(**each) for flow, each in found["sent"].items()}
-            self.reached = SendProgress(found["next"], found["tops"], sent)
+        self.reached = durable.read_record(SendProgress, record) if record.exists() else SendProgress()
 
     def send(self, program: PeerProgram, plan: int) -> None:
         """Send what the epochs since the last time have added, under the plan with this number."""
@@ -159,14 +156,12 @@ class Sender:
         self.reached.sent[flow] = self.reached.sent.get(flow, Sent()).plus(size, items)
 
     def _save(self) -> None:
-        durable.replace(self._record, durable.sealed(asdict(self.reached)))
+        durable.write_record(self._record, self.reached)
 
     def _send_epoch(self, program: PeerProgram, plan: int, manifest: Manifest) -> None:
-        file = self._plans.of(manifest.epoch)
-        assert file is not None, "an epoch with a manifest has a plan"
-        given = file.load()
-        streams = {each.stream: each for each in given.streams}
-        courses = self._courses(manifest, streams)
+        given = self._plans.ran(manifest.epoch)
+        streams = {each.name: each for each in given.streams}
+        courses = self._courses(manifest, given)
         failed = {letter.subscription for letter in self._log.buried(manifest)} if manifest.dead_letters else set()
         for made in program.made:
             stream = streams.get(made.stream)
@@ -186,17 +181,17 @@ class Sender:
 
     # --- usual epochs ---------------------------------------------------------------------------------------
 
-    def _courses(self, manifest: Manifest, streams: Mapping[str, StreamPlan]) -> dict[str, RangeProgress]:
-        """What an epoch did by stream, held against what was before it."""
+    def _courses(self, manifest: Manifest, plan: Plan) -> dict[str, RangeProgress]:
+        """By stream: its progress in an epoch, which is odd if it falls behind what was reached before."""
         found: dict[str, RangeProgress] = {}
         for chunk in self._log.chunks(manifest, COURSES):
             for line in self._log.text(chunk).splitlines():
                 course = RangeProgress.from_json(line)
-                axes = streams[course.stream].axes or ()
+                axes = plan.axes(plan.stream(course.stream).source) or ()
                 before = found.get(course.stream)
                 found[course.stream] = course if before is None else before.then(course, axes)
         for name, course in found.items():
-            axes = streams[name].axes or ()
+            axes = plan.axes(plan.stream(name).source) or ()
             tops = self.reached.tops.setdefault(name, {})
             earlier = tuple(Top(tops[each.path], "") if each.path in tops else None for each in axes)
             held = RangeProgress(name, None, earlier, (None,) * len(axes)).then(course, axes)
@@ -205,13 +200,13 @@ class Sender:
         return found
 
     def _send_selected(
-        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: RangeProgress
+        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
     ) -> None:
         """Send what is selected, or everything where that would not show how far the stream is."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
         chunks = self._log.chunks(manifest, number)
         others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
-        shown = {each: _shown(made.text, stream, each) for each in others}
+        shown = {each: _shown(made.text, stream, given.axes(stream.source) or (), each) for each in others}
         if "odd" in shown.values():
             self._send_all(made, plan, manifest.epoch, given, stream)
             return
@@ -220,7 +215,7 @@ class Sender:
         behind = [each for each in unselected if each != course.first]
         content = (*before, *map(self._log.text, chunks), *behind)
         items = sum(each.entries for each in chunks) + len(unselected)
-        size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.root, content)
+        size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.form.root, content)
         self._count(made.flow, size, items)
 
     def _send_results(self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan) -> None:
@@ -234,37 +229,37 @@ class Sender:
 
     # --- others ---------------------------------------------------------------------------------------------
 
-    def _send_all(self, made: MadeFlow, plan: int, epoch: int, given: Plan, stream: StreamPlan) -> None:
+    def _send_all(self, made: MadeFlow, plan: int, epoch: int, given: Plan, stream: KnownStream) -> None:
         partitions: dict[int, list[str]] = {}
         for partition, text in verbatim(self._checkpoint, epoch, given, stream):
             partitions.setdefault(partition, []).append(text)
         for partition, texts in partitions.items():
-            size = self._link(made, stream).append(plan, epoch + 1, stream.root, texts, partition)
+            size = self._link(made, stream).append(plan, epoch + 1, stream.form.root, texts, partition)
             self._count(made.flow, size, len(texts))
 
     def root(self, stream: str) -> str:
         """The root of a stream that has begun, as text."""
         found = self._plans.newest()
         assert found is not None, "a stream that has begun was read in an epoch"
-        return next(each.root for each in found.streams if each.stream == stream)
+        return found.stream(stream).form.root
 
     def history(self, stream: str) -> Iterator[tuple[int, str]]:
         """All that a stream has brought, as it came: the text of each element, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
-            file = self._plans.of(epoch)
-            assert file is not None, "an epoch with a manifest has a plan"
-            given = file.load()
+            given = self._plans.ran(epoch)
             for each in given.streams:
-                if each.stream == stream:
+                if each.name == stream:
                     yield from verbatim(self._checkpoint, epoch, given, each)
 
-    def _link(self, made: MadeFlow, stream: StreamPlan) -> Link:
-        return Link.of(self._links, made.flow, stream.partitions)
+    def _link(self, made: MadeFlow, stream: KnownStream) -> Link:
+        return Link.of(self._links, made.flow, len(stream.source.partitions))
 
 
-def _shown(text: str, stream: StreamPlan, item: str) -> Literal["nothing", "same", "odd"]:
+def _shown(
+    text: str, stream: KnownStream, axes: Iterable[ProgressAxis], item: str
+) -> Literal["nothing", "same", "odd"]:
     """What a flow's query gives for an item: nothing, something that has come as far, or something that has not."""
-    root = parse_root(stream.root.encode())
+    root = stream.root()
     whole = parse_item(item.encode(), Limits(), root.namespaces)
     try:
         given = _units(text).item(root, whole).text
@@ -273,7 +268,7 @@ def _shown(text: str, stream: StreamPlan, item: str) -> Literal["nothing", "same
     if not given:
         return "nothing"
     sent = parse_item(given.encode(), Limits(), root.namespaces)
-    paths = [each.path.split("/") for each in stream.axes or ()]
+    paths = [each.path.split("/") for each in axes]
     same = all(list(numbers_at(sent, path)) == list(numbers_at(whole, path)) for path in paths)
     return "same" if same else "odd"
 

@@ -190,16 +190,15 @@ def terms(predicate: Predicate) -> frozenset[Term]:
 # --- images ----------------------------------------------------------------------------------------------------
 
 
-def image(predicate: Predicate, term: Term, change: Affine, target: Term | None = None) -> Predicate | None:
+def image(predicate: Predicate, term: Term, change: Affine, target: Term) -> Predicate | None:
     """What holds for mapped items exactly where the predicate holds for the items; None if no predicate says that.
 
-    The mapped values are at `target`; if it is not given, at the same path, with the domain mapped, too.
+    The mapped values are at `target`.
     """
-    if change == IDENTITY and target in (None, term):
+    if change == IDENTITY and target == term:
         return predicate
-    mapped = target or replace(term, domain=_domain(term.domain, change))
     try:
-        return replaced(predicate, lambda atom: _image(atom, term, change, mapped))
+        return replaced(predicate, lambda atom: _image(atom, term, change, target))
     except _NoImage:
         return None
 
@@ -223,14 +222,3 @@ def _image(atom: Atom, term: Term, change: Affine, target: Term) -> Atom:
     moved = atom.offset * change.a + (on_left - on_right) * change.b
     left, right = target if on_left else atom.left, target if on_right else atom.right
     return replace(atom, left=left, right=right, offset=moved)
-
-
-def _domain(domain: Domain, change: Affine) -> Domain:
-    """A domain that has all mapped values of a domain."""
-    match domain:
-        case Reals(low, high) | Integers(low, high):
-            whole = isinstance(domain, Integers) and change.a.denominator == change.b.denominator == 1
-            ends = (None if low is None else change(low), None if high is None else change(high))
-            return Integers(*ends) if whole else Reals(*ends)
-        case AnyText() | Finite():
-            return TEXT

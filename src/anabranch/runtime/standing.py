@@ -21,10 +21,10 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
-from anabranch.language.checks.unbounded import flowing_fors, flows, readers
+from anabranch.language.checks.unbounded import flowing_fors, flows, readers, readings
 from anabranch.language.intervals import Bound
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.rewrite import parts, with_part
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -225,7 +225,7 @@ class _Frame:
 
     def stands_off(self, query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction]) -> bool:
         """Whether a value in the hole would stand there as it is: no value of the frame is its neighbour."""
-        value = evaluate(_with(query, hole, ast.String("value")), {}, functions=functions).text
+        value = evaluate(with_part(query, hole, ast.String("value")), {}, functions=functions).text
         return value == f"{self.opening}value{self.closing}"
 
 
@@ -236,9 +236,9 @@ def _frame(query: ast.Query, hole: ast.Expression, functions: Mapping[str, Pytho
         mark += "_"
     # with a namespace of its own, so that it is written alike wherever it stands
     marker = ast.ElementConstructor(f"{mark}:{mark}", namespaces=((mark, mark),))
-    marked = evaluate(_with(query, hole, marker), {}, functions=functions)
+    marked = evaluate(with_part(query, hole, marker), {}, functions=functions)
     opening, _, closing = marked.text.partition(f'<{mark}:{mark} xmlns:{mark}="{mark}"/>')
-    empty = evaluate(_with(query, hole, ast.Sequence(())), {}, functions=functions).text
+    empty = evaluate(with_part(query, hole, ast.Sequence(())), {}, functions=functions).text
     scope: dict[str, str] = {}
     for value in marked.values:
         if isinstance(value, Element):
@@ -246,13 +246,6 @@ def _frame(query: ast.Query, hole: ast.Expression, functions: Mapping[str, Pytho
                 if isinstance(node, Element) and node.name.uri == mark and isinstance(node.parent, Element):
                     scope = namespaces_in_scope(node.parent)
     return _Frame(opening, closing, empty, scope)
-
-
-def _with(query: ast.Query, hole: ast.Expression, other: ast.Expression) -> ast.Query:
-    def visit(node: Any) -> Any:
-        return other if node is hole else rebuild(node, visit)
-
-    return replace(query, body=visit(query.body))
 
 
 # --- the hole ---------------------------------------------------------------------------------------------
@@ -344,7 +337,7 @@ class _Shape:
             self.wait("a stream without a path", source.span)
         if not below_item(source):
             self.wait("a look at the stream's root element", source.span)
-        if len(self.readings(source)) > 1:
+        if len(readings(source, self.readers)) > 1:
             self.wait("a stream inside a predicate", source.span)
 
     def separate(self, hole: ast.Expression) -> bool:
@@ -356,7 +349,7 @@ class _Shape:
 
     def check_documents(self, hole: ast.Expression) -> None:
         """The frame is made before any document is read."""
-        frame = list(parts(_with(self.query, hole, ast.Sequence(())).body))
+        frame = list(parts(with_part(self.query, hole, ast.Sequence(())).body))
         in_functions = any(isinstance(part, ast.Source) for part in parts(self.query.functions))
         for part in frame:
             if isinstance(part, ast.Source) or (in_functions and isinstance(part, ast.Call)):
@@ -367,17 +360,8 @@ class _Shape:
         if isinstance(hole, ast.Flwor):
             before = hole.clauses[: flowing_fors(hole, functions=self.functions)[0]]
             if not any(isinstance(part, ast.Source) for part in (*parts(before), *parts(self.query.functions))):
-                Evaluator(self.query, {}, self.registered, text=self.text).bound(before, env)
+                Evaluator(self.query, {}, self.registered).bound(before, env)
 
     def reads(self, node: Any) -> bool:
         """Whether a stream is read anywhere in a part of a query, or by a function that it calls."""
-        return bool(self.readings(node))
-
-    def readings(self, node: Any) -> list[ast.Source | ast.Call]:
-        """Where in a part of a query a stream is read."""
-        return [
-            part
-            for part in parts(node)
-            if (isinstance(part, ast.Source) and part.kind == "stream")
-            or (isinstance(part, ast.Call) and part.name in self.readers)
-        ]
+        return bool(readings(node, self.readers))

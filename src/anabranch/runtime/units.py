@@ -9,7 +9,7 @@ What the law sets aside is raised as `DynamicError`: the caller knows the place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -50,14 +50,6 @@ class AnswerPiece:
 NOTHING = AnswerPiece("", begins=False, ends=False)
 
 
-def joined(pieces: Iterable[AnswerPiece], after_value: bool = False) -> Iterator[str]:
-    """The texts of pieces in a row, spaces between values included; `after_value`: a value stands before them."""
-    for piece in pieces:
-        yield f" {piece.text}" if after_value and piece.begins else piece.text
-        if piece != NOTHING:
-            after_value = piece.ends
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A node that a `for` over a stream looks at, selected by the predicates on its path or not."""
@@ -90,7 +82,7 @@ class Units:
     ) -> None:
         self._standing = standing
         self._documents = documents or {}
-        self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {}, text=standing.text)
+        self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {})
         if standing.kind != "items":
             self._fors = standing.fors
             self._bare = [without_predicates(each.source) for each in self._fors]
@@ -206,7 +198,7 @@ def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | Non
     """
     if standing.kind == "whole":
         return None
-    evaluator = _UnitEvaluator(standing.query, {}, {}, text=standing.text)
+    evaluator = _UnitEvaluator(standing.query, {}, {})
     paths = [each for each in parts(standing.query) if isinstance(each, ast.Path | ast.Filter)]
     inner = {id(each.start if isinstance(each, ast.Path) else each.base) for each in paths}
     for path in paths:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain, count
 from typing import Literal, TypeAlias
 
 from anabranch.predicate import EVERYTHING, And, Difference, Or, Predicate, Term, and_, hull, or_, terms
@@ -113,13 +114,14 @@ def is_bounded(forest: PropertyForest) -> bool:
 
 def labels(trees: Iterable[PropertyTree]) -> tuple[str, ...]:
     """A unique name for each input: its stream's name, made a valid element name, and numbered where it is taken."""
+    names = (re.sub(r"[^\w.\-]", "_", tree.stream) for tree in trees)
+    return tuple(numbered(name if re.match(r"[^\W\d]", name) else f"_{name}" for name in names))
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Names that are unique: each that is taken already gets a number, as in `a`, `a_2`."""
     found: list[str] = []
-    for tree in trees:
-        name = re.sub(r"[^\w.\-]", "_", tree.stream)
-        name = name if re.match(r"[^\W\d]", name) else f"_{name}"
-        label, number = name, 1
-        while label in found:
-            number += 1
-            label = f"{name}_{number}"
-        found.append(label)
-    return tuple(found)
+    for name in names:
+        free = chain((name,), (f"{name}_{number}" for number in count(2)))
+        found.append(next(each for each in free if each not in found))
+    return found

@@ -8,14 +8,13 @@ preselections are left out, and so are conditions that hold for every tuple.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from anabranch.language import ast
-from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.rewrite import bindings_in, parts, rebuild, with_part
 from anabranch.predicate import And, Or, Predicate, and_
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.rules.conditions import (
@@ -46,7 +45,7 @@ class Loop:
 
     def replaced(self, new: ast.Flwor) -> ast.Query:
         """The query with another loop in the place of this one."""
-        return with_loop(self.query, self.flwor, new)
+        return with_part(self.query, self.flwor, new)
 
 
 def loop_of(query: ast.Query) -> Loop | None:
@@ -61,15 +60,6 @@ def loop_of(query: ast.Query) -> Loop | None:
                 known = plain is not None and plain.complete and not plain.tails and tail
                 return Loop(query, part, first, source) if known else None
     return None
-
-
-def with_loop(query: ast.Query, old: ast.Flwor, new: ast.Flwor) -> ast.Query:
-    """The query with one loop in the place of another."""
-
-    def visit(node: Any) -> Any:
-        return new if node is old else rebuild(node, visit)
-
-    return replace(query, body=visit(query.body))
 
 
 def child(name: str) -> ast.Step:
@@ -148,7 +138,7 @@ def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Qu
     join = next(each for each in flwors if any(map(input_path, each.clauses)))
     asked = [each for each in conjuncts_of(join.where) if not _is_settled(each, join, forest)]
     rest = loops_over_tuples(replace(join, where=conjunction(asked)), forest, stream)
-    return with_loop(query, join, _with_paths(rest))
+    return with_part(query, join, _with_paths(rest))
 
 
 def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyForest) -> bool:
@@ -182,8 +172,7 @@ def _asks(guard: Predicate, known: Predicate) -> bool:
 def _with_paths(loop: ast.Flwor) -> ast.Flwor:
     """A loop over tuples in which each inner loop over the one item of a tuple is replaced by a path."""
     first, *others = loop.clauses
-    bound = Counter(each.variable for each in parts(loop) if isinstance(each, ast.For | ast.Let))
-    bound.update(name for each in parts(loop) if isinstance(each, ast.Quantified) for name, _ in each.bindings)
+    bound = bindings_in(loop)
     paths: dict[str, ast.Path] = {}
     for clause in others:
         match clause:

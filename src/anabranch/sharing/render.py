@@ -22,11 +22,12 @@ A condition stands where it is first needed: an element is under those condition
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import chain, count
 
+from anabranch.language import ast
+from anabranch.language.printer import print_expression
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, equivalent
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.forest import PropertyForest, interval, labels
+from anabranch.sharing.forest import PropertyForest, interval, labels, numbered
 from anabranch.sharing.tree import (
     ITEM,
     AggregateAnnotation,
@@ -83,7 +84,7 @@ class _Template:
         for path in tree.paths:
             if path in self.guards:
                 self.children.setdefault(path[:-1], []).append(path)
-        self.source = f'stream("{_quoted(tree.stream)}")'
+        self.source = print_expression(ast.Source("stream", tree.stream))
         self.names: Mapping[str, str] = {
             each.term.input: f"$a{number}" for number, each in enumerate(tree.aggregates, 1)
         }
@@ -188,12 +189,7 @@ class _Template:
 
 def generic_names(aggregates: tuple[AggregateAnnotation, ...]) -> list[str]:
     """The names of the elements that carry the aggregates: function and element, numbered where that is taken."""
-    names: list[str] = []
-    for each in aggregates:
-        name = f"{each.function}_{each.path[-1]}"
-        numbered = chain((name,), (f"{name}_{number}" for number in count(2)))
-        names.append(next(free for free in numbered if free not in names))
-    return names
+    return numbered(f"{each.function}_{each.path[-1]}" for each in aggregates)
 
 
 def window_name(path: Steps) -> str:
@@ -218,10 +214,6 @@ def _path(aggregate: AggregateAnnotation, start: int) -> list[str]:
         test = f"[{condition_text(conditions[depth], aggregate.path[:depth])}]" if depth in conditions else ""
         found.append(step + test)
     return found
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', '""')
 
 
 def _element(name: str, content: list[str]) -> list[str]:

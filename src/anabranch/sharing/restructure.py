@@ -25,7 +25,7 @@ from typing import Any
 
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.language import ast
-from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.rewrite import bindings_in, children, rebuild
 from anabranch.predicate import Predicate, and_, equivalent, implies, terms
 from anabranch.sharing.loops import Loop, child, conjunction, loop_of, names_of, split, with_predicates
 from anabranch.sharing.normalize import tidy, unwindowed
@@ -150,9 +150,9 @@ class _WindowReader:
                 branches = (self.prints(each, returned=returned) for each in (then, otherwise))
                 return self.prints(condition, returned=False) and all(branches)
             case ast.ElementConstructor() | ast.AttributeConstructor() | ast.Enclosed() | ast.Sequence() | tuple():
-                return all(self.prints(each, returned=returned) for each in _fields(node))
+                return all(self.prints(each, returned=returned) for each in children(node))
             case _:
-                return all(self.prints(each, returned=False) for each in _fields(node))
+                return all(self.prints(each, returned=False) for each in children(node))
 
     def is_count(self, node: ast.Expression) -> bool:
         """Whether an expression of the restructuring query is a count."""
@@ -168,25 +168,10 @@ class _WindowReader:
 
 def _has_names_once(query: ast.Query) -> bool:
     """Whether no variable is bound twice."""
-    bound = [part.variable for part in parts(query) if isinstance(part, ast.For | ast.Let)]
-    for part in parts(query):
-        bound += [name for name, _ in part.bindings] if isinstance(part, ast.Quantified) else []
-    return len(set(bound)) == len(bound)
+    return all(times == 1 for times in bindings_in(query).values())
 
 
 _TEXT = ast.Step("child", ast.KindTest("text"))
-
-
-def _fields(node: Any) -> tuple[Any, ...]:
-    """The parts that a node consists of."""
-    found: list[Any] = []
-
-    def visit(part: Any) -> Any:
-        found.append(part)
-        return part
-
-    rebuild(node, visit)
-    return tuple(found)
 
 
 def _same(first: tuple[tuple[int, Predicate], ...], second: tuple[tuple[int, Predicate], ...] | None) -> bool:

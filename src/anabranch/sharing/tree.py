@@ -30,12 +30,12 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Extent
+from anabranch.logic import fold, mapped
 from anabranch.predicate import (
     EVERYTHING,
     NOTHING,
     And,
     Compare,
-    Difference,
     Not,
     Or,
     Predicate,
@@ -46,6 +46,7 @@ from anabranch.predicate import (
     relax,
 )
 from anabranch.predicate import terms as terms_of
+from anabranch.predicate.formula import Atom
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
@@ -194,13 +195,7 @@ def is_positive(condition: Predicate) -> bool:
 
     Arithmetic raises for several values and not for none; but a query for which it raises is sent all that it looks at.
     """
-    match condition:
-        case Not():
-            return False
-        case And(parts) | Or(parts):
-            return all(map(is_positive, parts))
-        case _:
-            return True
+    return fold(condition, lambda _: True, all, all, lambda _: False)
 
 
 def looked_at(condition: Predicate) -> Iterable[tuple[Term, Predicate]]:
@@ -269,14 +264,10 @@ def joined_text(
 
 def renamed(condition: Predicate, rename: Callable[[Term], Term]) -> Predicate:
     """The condition with each term replaced."""
-    match condition:
-        case Compare(term):
-            return replace(condition, term=rename(term))
-        case Difference(left, _, right):
-            return replace(condition, left=rename(left), right=rename(right))
-        case And(parts):
-            return And(tuple(renamed(each, rename) for each in parts))
-        case Or(parts):
-            return Or(tuple(renamed(each, rename) for each in parts))
-        case Not(part):
-            return Not(renamed(part, rename))
+
+    def visit(atom: Atom) -> Atom:
+        if isinstance(atom, Compare):
+            return replace(atom, term=rename(atom.term))
+        return replace(atom, left=rename(atom.left), right=rename(atom.right))
+
+    return mapped(condition, visit)

@@ -84,14 +84,14 @@ class Schema:
         return Schema(_root(models, root), declarations)
 
     @staticmethod
-    def read_dtd(file: str | FilePath, root: str | None = None) -> Schema:
+    def read_dtd(file: str | FilePath) -> Schema:
         """Read a DTD from a file, in UTF-8."""
         try:
             text = FilePath(file).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise StreamError(f"cannot read the DTD '{file}': {reason}") from None
-        return Schema.from_dtd(text, root)
+        return Schema.from_dtd(text)
 
     @property
     def items(self) -> tuple[str, ...]:

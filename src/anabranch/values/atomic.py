@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
+from anabranch.logic import COMPARES
 from anabranch.stream.affine import Affine
 from anabranch.stream.tree import Measure
 from anabranch.values.numbers import exact_number as exact_number
@@ -199,19 +200,7 @@ def _needed(text: Untyped) -> Fraction | Decimal:
 def _holds(operator: ComparisonOperator, a: Atomic | Fraction, b: Atomic | Fraction) -> bool:
     if any(isinstance(each, Decimal) and each.is_nan() for each in (a, b)):
         return operator == "!="
-    match operator:
-        case "=":
-            return a == b
-        case "!=":
-            return a != b
-        case "<":
-            return a < b  # type: ignore[operator]  # both are strings, booleans or numbers
-        case "<=":
-            return a <= b  # type: ignore[operator]
-        case ">":
-            return a > b  # type: ignore[operator]
-        case ">=":
-            return a >= b  # type: ignore[operator]
+    return COMPARES[operator](a, b)  # both are strings, booleans or numbers
 
 
 def _boolean(text: Untyped) -> bool:

@@ -47,11 +47,12 @@ from anabranch.algebra.accents.sets import (
     rewritten,
 )
 from anabranch.errors import StreamError
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_, terms
+from anabranch.predicate import EVERYTHING, NOTHING, Finite, Predicate, and_, not_, or_, terms
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, Drop
 from anabranch.stream.path import Path
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 
 MOST_SHOWN = 60
@@ -114,6 +115,12 @@ class Evolution:
         self._number = 0
 
     # --- of an item -------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def of(source: Source) -> Evolution:
+        """The evolution of a partition of a stream at its beginning."""
+        domains = {path: Finite(frozenset(texts)) for path, texts in source.domains}
+        return Evolution(None if source.schema is None else source.schema.declares, domains)
 
     def state(self, path: Path, tree: Element) -> State:
         """The state of a path for an item of this place."""

@@ -104,7 +104,7 @@ def rewritten(items: Predicate, path: Path, where: Predicate, by: Affine) -> Pre
         return items
     mapped = items
     for each in concerned:
-        found = image(mapped, each, by, target=each)
+        found = image(mapped, each, by, each)
         if found is None:
             return None
         mapped = found

@@ -173,14 +173,12 @@ class Display:
         *,
         inside: str | None = None,
         before: str | None = None,
-        after: str | None = None,
     ) -> None:
-        """A new region: directly before or after another one, or at the end of an element, a region, or of all."""
-        anchor = before if after is None else after
-        body = self._inside(inside) if anchor is None else self.names[anchor].around
+        """A new region: directly before another one, or at the end of an element, a region, or of all."""
+        anchor = None if before is None else self.names[before]
+        body = self._inside(inside) if anchor is None else anchor.around
         assert body is not None, "a region stands in something"
-        place = (None if each is None else self.names[each] for each in (before, after))
-        region = self.add_region(body, *place)
+        region = self.add_region(body, anchor)
         self.name(id, region)
         self._fill(region, pieces)
 

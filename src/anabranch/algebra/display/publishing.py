@@ -1,9 +1,9 @@
 """A display that is also told on the wire: the answer as an update stream of our own (LAWS 5.7).
 
 `wire` gives what brings a reader of the stream from the answer it knew to the one on display: new regions as insertions
-beside those it knows, changed ones as replacements, removed ones as empty replacements.
+before those it knows, changed ones as replacements, removed ones as empty replacements.
 A reader knows the regions at the top and in elements; a region in a region is part of its content.
-So that there is always something to insert beside, each element ends with an empty region, as the whole answer does.
+So that there is always something to insert before, each element ends with an empty region, as the whole answer does.
 A region that is empty for now, but not removed, takes its id again, so that a reader does not forget it (LAWS 5.8).
 
 An answer that fails as a whole is *hidden*: a reader is told that nothing is there, and later everything anew.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from anabranch.algebra.display.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
 from anabranch.stream.serialize import escape_attribute
@@ -28,9 +28,8 @@ _END = "end"
 
 @dataclass(frozen=True, slots=True)
 class _Inserted:
-    """A new region or element, beside a region that is known."""
+    """A new region or element, before a region that is known."""
 
-    kind: Literal["before", "after"]
     target: str
     id: str
     part: DisplayRegion | DisplayElement
@@ -44,8 +43,7 @@ class _Deleted:
 _News: TypeAlias = _Inserted | _Deleted
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderState:
+class ReaderState(NamedTuple):
     """What a reader of the wire knows: how often it was told everything, and whether it knows what is there now."""
 
     times: int = 0
@@ -91,9 +89,9 @@ class Published(Display):
             news, dirty = list(self._everything(self.root, None)), {}
         for each in news:
             match each:
-                case _Inserted(kind, target, id, part):
+                case _Inserted(target, id, part):
                     dirty.pop(part.handle, None)
-                    found.append(_control(kind, f"{_named(target, id)}{when}", *self._content(part)))
+                    found.append(_control("before", f"{_named(target, id)}{when}", *self._content(part)))
                 case _Deleted(id):
                     found.append(_control("replace", f"{_named(id)}{when}", ""))
         for region in dirty.values():
@@ -105,7 +103,7 @@ class Published(Display):
     def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
         """All that stands in a body, as if it were new."""
         for id, part in self._parts_in(body):
-            yield _Inserted("before", self._end(inside), id, part)
+            yield _Inserted(self._end(inside), id, part)
             if isinstance(part, DisplayElement):
                 yield from self._everything(part, part.id)
 
@@ -140,7 +138,7 @@ class Published(Display):
         super().element(id, start, close, inside, namespaces)
         element = self._elements[id]
         if _is_known(element):
-            self._news.append(_Inserted("before", self._end(inside), _itself(id), element))
+            self._news.append(_Inserted(self._end(inside), _itself(id), element))
 
     def write(self, pieces: Iterable[Piece], inside: str | None = None) -> None:
         self._texts += 1
@@ -153,13 +151,11 @@ class Published(Display):
         *,
         inside: str | None = None,
         before: str | None = None,
-        after: str | None = None,
     ) -> None:
-        super().region(id, pieces, inside=inside, before=before, after=after)
+        super().region(id, pieces, inside=inside, before=before)
         region = self.names[id]
         if _is_known(region):
-            kind: Literal["before", "after"] = "before" if after is None else "after"
-            self._news.append(_Inserted(kind, before or after or self._end(inside), id, region))
+            self._news.append(_Inserted(before or self._end(inside), id, region))
 
     def delete(self, id: str) -> None:
         is_known = _is_known(self.names[id])

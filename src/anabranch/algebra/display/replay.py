@@ -20,7 +20,7 @@ from anabranch.stream.elements import DeadLetter, Item, Punctuation, Region, Str
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.split import DocumentSplitter
-from anabranch.stream.serialize import NOTHING, Scope, escape_text, start_tag
+from anabranch.stream.serialize import NOTHING, Scope, serialize, start_tag
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Comment, Element, Instruction, Text, namespaces_in_scope
 
 OPENING, CLOSING = "<answer>\n", "</answer>\n"
@@ -101,12 +101,8 @@ class Replay:
         display = self.display
         for child in children:
             match child:
-                case Text():
-                    display.append(body, Piece(escape_text(child.value)))
-                case Comment():
-                    display.append(body, Piece(f"<!--{child.value}-->"))
-                case Instruction(target=target, value=value):
-                    display.append(body, Piece(f"<?{target} {value}?>" if value else f"<?{target}?>"))
+                case Text() | Comment() | Instruction():
+                    display.append(body, Piece(serialize(child)))
                 case Element() if child.name.uri == STREAM_NAMESPACE:
                     self._apply(child.name.local, child.get("target"), child.get("id"), child.children, body)
                 case Element():

@@ -2,14 +2,14 @@
 
 Law: an item comes out for each item, with the fields in their order.
 A *copy* has all nodes at a path, and what lies in them, under another name; a *constant* is a text.
-A *linear* field is a sum of multiples of values and a number, a *computed* one any function of values; both are exact,
-in canonical values, and are left out where one of the values is missing (LAWS 2: an empty operand gives nothing).
+A *linear* field is a sum of multiples of values and a number; it is exact, in canonical values, and is left out where
+one of the values is missing (LAWS 2: an empty operand gives nothing).
 A value that is no number, and several where one is meant, give nothing for the item, and a failure (LAWS 2.4); of an
 attribute that is given several values the first is taken.
 
 Signature: nothing is foundation, for what is only returned is not (LAWS 4.6).
 All paths but those that are copied are accumulators; those that are neither copied nor the one path of a linear field
-are absent: computed fields absorb (LAWS 4.7).
+are absent: a sum of several paths absorbs (LAWS 4.7).
 Items: built anew.
 Accents: come out by the names of the output, once for every place where a path stands; a linear field of one path
 follows its alters by the map that it makes of them (`algebra/reactions/signature.py`).
@@ -19,7 +19,7 @@ What the signature does not cover: the names, which the renaming has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -27,7 +27,7 @@ from typing import TypeAlias
 from anabranch.algebra.accents.items import nodes, number
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.operators.operator import Passing, Work
-from anabranch.algebra.reactions.readings import Reading
+from anabranch.algebra.reactions.readings import Reading, led_to
 from anabranch.algebra.reactions.signature import AccentSignature, Paths, Renaming, Stands
 from anabranch.errors import DynamicError
 from anabranch.predicate.writing import number_text
@@ -76,22 +76,7 @@ class Linear:
         return " + ".join([*terms, number_text(self.constant)])
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A function of values."""
-
-    name: str
-    paths: tuple[Path, ...]
-    function: Callable[[Sequence[Fraction | float]], Fraction | float]
-
-    def __call__(self, values: Sequence[Fraction | float]) -> Fraction | float:
-        return self.function(values)
-
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.paths))})"
-
-
-Value: TypeAlias = Copy | Constant | Linear | Computed
+Value: TypeAlias = Copy | Constant | Linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +102,7 @@ class Construct:
         return AccentSignature(
             accumulator=copied.others(),
             absent=shown.others(),
-            computes=Paths.of(path for _, value in self.fields for path in _read(value)),
+            computes=Paths.of(path for _, value in self.fields if isinstance(value, Linear) for _, path in value.terms),
             renaming=self.renaming,
         )
 
@@ -137,7 +122,7 @@ class Construct:
                         _place(tree, at, node)
                 case Constant(text):
                     _place(tree, at, text)
-                case _:
+                case Linear():
                     try:
                         found = _computed(value, reading)
                     except DynamicError as error:
@@ -164,21 +149,10 @@ def _stands(at: Path, value: Value) -> Stands | None:
             return None
 
 
-def _read(value: Value) -> tuple[Path, ...]:
-    """The paths whose values have to be known."""
-    match value:
-        case Linear(terms):
-            return tuple(path for _, path in terms)
-        case Computed(paths=paths):
-            return paths
-        case _:
-            return ()
-
-
-def _computed(value: Linear | Computed, reading: Reading) -> Fraction | float | None:
+def _computed(value: Linear, reading: Reading) -> Fraction | float | None:
     """The exact value of a field, None where a value is missing; a double where one of them is INF or NaN."""
     found: list[Fraction | float] = []
-    for path in _read(value):
+    for _, path in value.terms:
         texts = reading.texts(path)
         if len(texts) > 1:
             raise DynamicError(f"arithmetic takes one value at '{path}', not {len(texts)}", code="XPTY0004")
@@ -187,23 +161,13 @@ def _computed(value: Linear | Computed, reading: Reading) -> Fraction | float | 
             if exact is None:
                 raise no_number(text)
             found.append(exact if isinstance(exact, Fraction) else float(exact))
-    if len(found) < len(_read(value)):
-        return None
-    try:
-        return value(found)
-    except ZeroDivisionError:
-        raise DynamicError("division by zero", code="FOAR0001") from None
+    return value(found) if len(found) == len(value.terms) else None
 
 
 def _place(tree: Element, at: Path, what: Element | Attribute | str) -> None:
     """Put a value at a path: a copy of a node under its name there, or a text."""
     *above, last = at.steps
-    for step in above:
-        inner = next((each for each in tree.children if isinstance(each, Element) and str(each.name) == step), None)
-        if inner is None:
-            inner = Element(Name(step))
-            tree.append(inner)
-        tree = inner
+    tree = led_to(tree, map(Name, above))
     if last.startswith("@"):
         if tree.get(last[1:]) is None:
             tree.set(Name(last[1:]), what if isinstance(what, str) else string_value(what))

@@ -29,12 +29,8 @@ from anabranch.aggregates.written import partial_from_json, partial_to_json
 from anabranch.algebra.accents.items import leaves, nodes, number
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.operators.operator import Ended, Work
-from anabranch.algebra.operators.state import (
-    name_to_json,
-    reading_from_json,
-    reading_to_json,
-)
-from anabranch.algebra.reactions.readings import Node, Reading, holds, rebuilt
+from anabranch.algebra.operators.state import name_to_json, reading_from_json, reading_to_json
+from anabranch.algebra.reactions.readings import Node, Reading, holds, led_to, rebuilt
 from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
@@ -206,13 +202,7 @@ def _names(node: Node) -> tuple[Name, ...]:
 def _place(tree: Element, names: Sequence[Name], is_attribute: bool, text: str) -> None:
     """Put a value into a tree, in the elements on the way that are there, or in new ones."""
     *above, last = names
-    at = tree
-    for name in above:
-        inner = next((each for each in at.children if isinstance(each, Element) and each.name == name), None)
-        if inner is None:
-            inner = Element(name)
-            at.append(inner)
-        at = inner
+    at = led_to(tree, above)
     if is_attribute:
         at.set(last, text)
     else:

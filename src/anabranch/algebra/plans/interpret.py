@@ -100,22 +100,17 @@ class RunningPlan:
     """A plan at work; only `take`, `close` and `end` change it."""
 
     def __init__(
-        self,
-        plan: Plan,
-        *,
-        policy: Policy = "accumulate",
-        domains: Domains = UNDECLARED,
-        promises: Mapping[str, Domains] | None = None,
+        self, plan: Plan, *, policy: Policy = "accumulate", promises: Mapping[str, Domains] | None = None
     ) -> None:
-        """`domains` are promised of the items of all sources, `promises` of those of single ones instead."""
+        """`promises` are made of the items of sources, by name."""
         self._promises = promises or {}
         self.changes = 0
         """How many accents there have been, of sources and of operators."""
         self._operations: dict[tuple[int, ...], Operation] = {}
         self._ways: dict[str, list[tuple[int, ...]]] = {}
-        self._lay(plan, (), policy, domains)
+        self._lay(plan, (), policy)
 
-    def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy, domains: Domains) -> Domains:
+    def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy) -> Domains:
         """Start the operators, and give what is promised of the output.
 
         `way` leads to a plan by the inputs to take from the root down.
@@ -123,9 +118,9 @@ class RunningPlan:
         match plan:
             case StreamSource(name):
                 self._ways.setdefault(name, []).append(way)
-                return self._promises.get(name, domains)
+                return self._promises.get(name, UNDECLARED)
             case Apply(operator, inputs):
-                given = [self._lay(each, (*way, index), policy, domains) for index, each in enumerate(inputs)]
+                given = [self._lay(each, (*way, index), policy) for index, each in enumerate(inputs)]
                 promised = operator.signature.promised(given)
                 self._operations[way] = Operation(operator, policy=policy, domains=promised)
                 return operator.signature.promises(promised)

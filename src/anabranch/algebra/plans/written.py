@@ -6,7 +6,6 @@ does (`is_plan`).
 Reading goes through the builder's own methods, so what it would refuse cannot be read either, and nothing is run.
 For people a plan prints otherwise, over several lines (`interpret.plan_text`).
 
-What cannot be written is a field that a Python function computes: the builder has none.
 Caps bound what a text may cost: a plan is a tree, in which a stream that is used twice stands twice.
 """
 
@@ -148,8 +147,6 @@ def _value(value: Value) -> Any:
             return {"constant": text}
         case Linear(terms, constant):
             return {"linear": [[str(factor), str(path)] for factor, path in terms], "plus": str(constant)}
-        case _:
-            raise UsageError(f"'{value}' cannot be written down", hint="use what 'linear' computes")
 
 
 def _names(paths: tuple[Path, ...] | list[Path]) -> list[str]:

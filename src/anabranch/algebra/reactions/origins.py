@@ -35,7 +35,9 @@ from anabranch.algebra.accents.sets import Domains, redeclared, stands
 from anabranch.algebra.reactions.course import Alters, Course, Evolution
 from anabranch.algebra.reactions.signature import NO_PATHS, AccentSignature, PathSet, unlinked
 from anabranch.algebra.reactions.tiling import Tiling
-from anabranch.predicate import EVERYTHING, NOTHING, And, Compare, Finite, Not, Or, Predicate, Term, and_, or_, terms
+from anabranch.logic import decided
+from anabranch.predicate import EVERYTHING, NOTHING, Compare, Finite, Predicate, and_, or_, terms
+from anabranch.predicate.formula import Atom
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Add
 from anabranch.stream.path import Path
@@ -99,24 +101,17 @@ class Untouched:
 
     def _holds(self, items: Predicate, known: Mapping[Path, str]) -> bool | None:
         """Whether a set has items with these hidden values; None where it depends on other values."""
-        match items:
-            case And(parts):
-                found = {self._holds(each, known) for each in parts}
-                return False if False in found else None if None in found else True
-            case Or(parts):
-                found = {self._holds(each, known) for each in parts}
-                return True if True in found else None if None in found else False
-            case Not(part):
-                inner = self._holds(part, known)
-                return None if inner is None else not inner
-            case Compare(term, op, constant):
-                return stands(known[term.path], op, constant) if term.path in known else self._of_missing(term)
-            case _:
-                return None
 
-    def _of_missing(self, term: Term) -> bool | None:
-        """A hidden path that nothing is promised of may be missing, and then no comparison holds."""
-        return False if term.path in self._hidden and term.path not in self._domains else None
+        def compared(atom: Atom) -> bool | None:
+            if not isinstance(atom, Compare):
+                return None
+            path = atom.term.path
+            if path in known:
+                return stands(known[path], atom.op, atom.constant)
+            # a hidden path that nothing is promised of may be missing, and then no comparison holds
+            return False if path in self._hidden and path not in self._domains else None
+
+        return decided(items, compared)
 
 
 def _pinned(items: Predicate, path: Path | None) -> object | None:

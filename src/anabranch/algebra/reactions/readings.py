@@ -13,7 +13,7 @@ says so itself, all the way, so who does not look at the path never hears of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +24,7 @@ from anabranch.algebra.accents.sets import has
 from anabranch.predicate import Predicate
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Attribute, Element, Text, copy, string_value
+from anabranch.stream.tree import Attribute, Element, Name, Text, copy, string_value
 from anabranch.values.numbers import nearest_double, spell_double
 
 Node: TypeAlias = Element | Attribute
@@ -121,6 +121,17 @@ def _begun(source: Element, visit: Visit, steps: tuple[str, ...]) -> Element:
         if decided is not False:
             fresh.set(attribute.name, decided if isinstance(decided, str) else attribute.value)
     return fresh
+
+
+def led_to(tree: Element, names: Iterable[Name]) -> Element:
+    """The element that a row of names leads to, from a tree down; what is not there is made."""
+    for name in names:
+        inner = next((each for each in tree.children if isinstance(each, Element) and each.name == name), None)
+        if inner is None:
+            inner = Element(name)
+            tree.append(inner)
+        tree = inner
+    return tree
 
 
 def without(tree: Element, path: Path) -> Element:

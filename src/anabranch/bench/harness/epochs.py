@@ -17,8 +17,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from anabranch.bench.workloads.photons import Rows, Spark
+from anabranch.engine.reading import read_stream
+from anabranch.language import check, parse
+from anabranch.law import evaluate
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.spark.session import local_session
+from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
@@ -42,7 +46,7 @@ def of_trunk(
 ) -> tuple[list[float], Outcome]:
     """The seconds of each trigger but the first of a trunk with these queries, and what it answered.
 
-    Streams that are read together have as many files each.
+    Streams that are read together have as many files each, and so have the partitions of a stream.
     """
     ends: list[float] = []
     outcome = run_queries(
@@ -53,8 +57,19 @@ def of_trunk(
         Settings(accents=accents, epoch_bytes=_NO_LIMIT, epoch_files=1),
         on_progress=lambda _: ends.append(perf_counter()),
     )
-    assert all(len(ends) == len(source.files) for source in sources), "an epoch is a file of each stream"
+    partitions = [source.files_of(each) for source in sources for each in source.partitions]
+    assert all(len(ends) == len(files) for files in partitions), "an epoch is a file of each partition"
     return [end - begin for begin, end in pairwise(ends)], outcome
+
+
+def check_with_law(spark: Spark, sources: Sequence[Source], query: str, folder: Path) -> str:
+    """What a trunk answers over streams that are small; an error where the law answers anything else."""
+    _, outcome = of_trunk(spark, sources, {"checked": query}, folder)
+    found = "".join(outcome.answers["checked"])
+    given = {source.name: read_stream(source, Limits()).input for source in sources}
+    expected = evaluate(check(parse(query), query).query, given).text
+    assert found == expected, f"answered is {found[:200]}..., and the law says {expected[:200]}..."
+    return found
 
 
 def of_spark(rows: Rows, folder: Path, files: int) -> float:

@@ -91,10 +91,11 @@ class LiveTrunk:
         """
         if small is not None:
             for _ in range(WARM_UP):
-                self._seconds(small, until)
-        return self._seconds(self._file, until)
+                self.feed(small, until)
+        return self.feed(self._file, until)
 
-    def _seconds(self, file: Path, until: float) -> float:
+    def feed(self, file: Path, until: float = inf) -> float:
+        """The seconds of any file; the answers of the file before it are dropped."""
         for folder in self._trunk.checkpoint.segments.iterdir():
             rmtree(folder)
         known, last = len(self.epochs), self._trunk.last

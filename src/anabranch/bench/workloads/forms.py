@@ -5,6 +5,8 @@ With its first constants it selects about a fifth of the readings.
 A thousand others with different constants share the same fifth out: the interval is cut into a thousand, and in the
 place of `gold-` comes `gold-000` to `gold-999`; so they give as many answers together as the one.
 The words of `text_equality` are a fifth of another kind, `gold` alone for the one.
+A mixture has as many of each form; a word is a five-thousandth of the readings, and the intervals share out the rest of
+the answers, each form at a place of its own.
 
 In the texts `%(t)s` stands for the place of a leaf, which depends on how readings are written, and `%(low)s`,
 `%(high)s`, `%(word)s` and `%(length)s` for constants.
@@ -12,7 +14,7 @@ In the texts `%(t)s` stands for the place of a leaf, which depends on how readin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -204,3 +206,38 @@ FORMS = (
         unnested=True,
     ),
 )
+
+
+_FORM_SHARE, _WORD_SHARE = 0.2, 0.0002
+"""Of the readings: what the first constants select, and a word with its digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormShare:
+    """What a mixture has of a form: so many with different constants."""
+
+    form: QueryForm
+    count: int
+    share: float
+    place: float
+
+    def queries(self, wire: WireFormat) -> dict[str, str]:
+        """All of them, by name."""
+        return self.form.many(wire, self.count, self.share, self.place)
+
+    def summary(self, wire: WireFormat, codes: Collection[str]) -> list[str]:
+        """A few queries that select what all of them do, of readings that have these codes."""
+        if isinstance(self.form.constants, CodeWord):
+            return [each for each in self.queries(wire).values() if any(f'"{code}"' in each for code in codes)]
+        return list(self.form.many(wire, 1, self.share, self.place).values())
+
+
+def mixture(count: int, answers: float) -> list[FormShare]:
+    """So many subscriptions of all forms, which together give about so many answers for a reading."""
+    of_each, more = divmod(count, len(FORMS))
+    words = sum(isinstance(form.constants, CodeWord) for form in FORMS)
+    share = (answers - words * of_each * _WORD_SHARE) / (_FORM_SHARE * (len(FORMS) - words))
+    return [
+        FormShare(form, of_each + (number < more), share, number / (len(FORMS) - 1))
+        for number, form in enumerate(FORMS)
+    ]

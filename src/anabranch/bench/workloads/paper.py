@@ -128,7 +128,7 @@ class _Sizes:
         if tree not in self._known:
             text = render(tree)
             given = {tree.stream: text_input(self.document, name=tree.stream)}
-            self._known[tree] = len(evaluate(check(parse(text), text).query, given, name="sizes", text=text).text)
+            self._known[tree] = len(evaluate(check(parse(text), text).query, given, name="sizes").text)
         return self._known[tree]
 
 

@@ -30,7 +30,8 @@ from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed, Merged
-from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.members import BranchMember
+from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast
@@ -55,13 +56,9 @@ class DisplayQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class DisplayMember:
-    """A query that a branch serves."""
+class DisplayMember(BranchMember[DisplayQuery]):
+    """A query that a branch serves, all of it or one of its strands."""
 
-    key: str
-    name: str
-    query: DisplayQuery
-    out: Output
     strand: tuple[int, int] = (0, 1)
     """Which of its strands is served, and of how many."""
 
@@ -110,7 +107,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
         self._machine.call(given.functions)
         self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
-        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
+        self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
         if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
             self._abort(reason)
         self._open(None if state is None else state.meta)

@@ -86,7 +86,7 @@ class Machine(ABC, Generic[N]):
         try:
             self._build(query)
         except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
-            self.part = WholePart(query.body, tuple(self.needs.streams), "a part of it that fails")
+            self.part = WholePart(query.body, tuple(self.needs.streams))
             self._build(query)
         self._failed, self._length = False, 0
         self._is_new = True  # there was no moment yet

@@ -13,12 +13,12 @@ An entry whose keys cannot be found, because looking for them fails, meets all o
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from anabranch.language import ast
-from anabranch.language.rewrite import parts
+from anabranch.language.rewrite import bindings_in, conjuncts, parts
 from anabranch.law.paths import base_of
 
 
@@ -50,37 +50,15 @@ def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
     return None
 
 
-def bindings_in(node: object) -> Counter[str]:
-    """How often names are bound in a part of a query."""
-    found: Counter[str] = Counter()
-    for part in parts(node):
-        match part:
-            case ast.For(name) | ast.Let(name):
-                found[name] += 1
-            case ast.Quantified(_, bindings):
-                found.update(name for name, _ in bindings)
-    return found
-
-
 def _meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...]]]:
     """The variables that run over something behind the first `for`, and the conditions that must all hold for them."""
     for clause in flwor.clauses[place + 1 :]:
         if isinstance(clause, ast.For):
-            yield clause.variable, clause.source, _all_of(flwor.where)
+            yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
     for part in parts(flwor):
         if isinstance(part, ast.Quantified) and part.kind == "some":
             for name, source in part.bindings:
-                yield name, source, _all_of(part.condition)
-
-
-def _all_of(condition: ast.Expression | None) -> tuple[ast.Expression, ...]:
-    match condition:
-        case None:
-            return ()
-        case ast.And(operands):
-            return tuple(each for operand in operands for each in _all_of(operand))
-        case _:
-            return (condition,)
+                yield name, source, tuple(conjuncts(part.condition))
 
 
 def _is_path_from(expression: ast.Expression, variable: str) -> bool:

@@ -74,9 +74,8 @@ class DisplayPublisher:
 
     def save(self, resumed: Resumed[Any], held: int) -> dict[str, Any]:
         """What must be remembered, that of the machine included."""
-        told = [self._display.told.times, self._display.told.known]
         layers = resumed.save(held, self._edits, lambda: self._machine.text)
-        return {"operator": "display", "layers": layers, "told": told, "buried": list(self._buried)}
+        return {"operator": "display", "layers": layers, "told": [*self._display.told], "buried": list(self._buried)}
 
 
 def shown_in(state: BranchState, read: Callable[[str], bytes]) -> str | None:

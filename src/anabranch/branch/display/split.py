@@ -12,7 +12,7 @@ The parts are:
 * `ComputedPart`: an expression whose streams are all inside aggregates; they are few and small, the rest is evaluated
   anew;
 * `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
-* `WholePart`: what does not split, with the reason; it is evaluated anew as a whole, exact and slow.
+* `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
 
 A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
 evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
@@ -24,15 +24,15 @@ Whether a query looks at more than its entries is read off the tree of its needs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
 from anabranch.branch.display.folds import FOLDS
-from anabranch.branch.display.join_keys import JoinKey, bindings_in, key_between
+from anabranch.branch.display.join_keys import JoinKey, key_between
 from anabranch.language import ast
-from anabranch.language.checks.unbounded import flows, readers
-from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.checks.unbounded import flows, readers, readings
+from anabranch.language.rewrite import bindings_in, children, parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
 from anabranch.sharing.retention import beyond_entries, needs_of
@@ -87,11 +87,10 @@ class ComputedPart:
 
 @dataclass(frozen=True, slots=True)
 class WholePart:
-    """What does not split, and why."""
+    """What does not split."""
 
     expression: ast.Expression
     streams: tuple[str, ...]
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +143,18 @@ class _Splitter:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return FixedPart(expression)
-        if isinstance(found := self._each(expression), EachPart):
+        if (found := self._each(expression)) is not None:
             return found
-        reason = found
         match expression:
             case ast.Sequence(items):
                 return SequencePart(tuple(self.part(each) for each in items))
             case ast.ElementConstructor(_, attributes, _, content) if not self._reads(attributes):
                 if not any(self._gives_attributes(each) for each in content):
                     return ElementPart(expression, tuple(self._content(each) for each in content))
-                reason = "a result that may be an attribute"
             case ast.Flwor((ast.Let(), *_)) if (inner := self._inlined(expression)) is not None:
                 if splits(found_inside := self.part(inner)):
                     return found_inside
-        return self._computed(expression) or WholePart(expression, self._streams(expression), reason)
+        return self._computed(expression) or WholePart(expression, self._streams(expression))
 
     def _inlined(self, flwor: ast.Flwor) -> ast.Expression | None:
         """`let $a := stream("s")//i return (count($a), avg($a/v))` with the path in the place of `$a`.
@@ -201,20 +198,16 @@ class _Splitter:
             case _:
                 return content
 
-    def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | str:
-        """The expression as what distributes over one stream's entries; else why it does not."""
+    def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | None:
+        """The expression as what distributes over one stream's entries; None where it does not."""
         source = self._first(expression)
-        if source is None:
-            return "a stream inside this expression"
+        if source is None or self._readings(expression, source.name) != 1:
+            return None
         stream = source.name
-        if self._readings(expression, stream) != 1:
-            return f'"{stream}" is read in several places'
-        if not self._distributes(expression, stream):
-            return "this expression over a whole stream"
-        if is_shown and self._gives_attributes(expression):
-            return "a result that may be an attribute"
+        if not self._distributes(expression, stream) or (is_shown and self._gives_attributes(expression)):
+            return None
         if self._looks_beyond(expression, stream):
-            return f'a look at the root element of "{stream}"'
+            return None
         beside = self._beside(expression, stream)
         return EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
 
@@ -314,7 +307,7 @@ class _Splitter:
         if name not in FOLDS or name in self._functions:
             return None
         each = self._each(node.arguments[0], is_shown=False)
-        return Folded(name, each) if isinstance(each, EachPart) else None
+        return None if each is None else Folded(name, each)
 
     def _beside(self, expression: ast.Expression, stream: str) -> tuple[str, ...]:
         return tuple(name for name in self._streams(expression) if name != stream)
@@ -322,11 +315,7 @@ class _Splitter:
     # --- what is read -------------------------------------------------------------------------------------
 
     def _reads(self, node: Any) -> bool:
-        return any(
-            (isinstance(part, ast.Source) and part.kind == "stream")
-            or (isinstance(part, ast.Call) and part.name in self._readers)
-            for part in parts(node)
-        )
+        return bool(readings(node, self._readers))
 
     def _streams(self, node: Any) -> tuple[str, ...]:
         """The streams that a part of the query reads, by itself or through functions."""
@@ -334,11 +323,8 @@ class _Splitter:
 
     def _readings(self, node: Any, stream: str) -> int:
         """In how many places a stream is read; a function that reads anything counts as two."""
-        found = 0
-        for part in parts(node):
-            found += isinstance(part, ast.Source) and part == ast.Source("stream", stream)
-            found += 2 * (isinstance(part, ast.Call) and part.name in self._readers)
-        return found
+        found = readings(node, self._readers)
+        return sum(2 if isinstance(each, ast.Call) else each.name == stream for each in found)
 
 
 class _Stays(Exception):  # a signal between two functions, not an error
@@ -362,26 +348,16 @@ def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
                     return True
                 bound |= {name}
             return _free(condition, bound)
-        case tuple():
-            return any(_free(each, bound) for each in node)
-        case _ if is_dataclass(node):
-            return any(_free(getattr(node, each.name), bound) for each in fields(node))
         case _:
+            return any(_free(each, bound) for each in children(node))
+
+
+def _uses_context(node: Any) -> bool:
+    """Whether the context item around a part of a query counts in it; inside its predicates it has others."""
+    match node:
+        case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
+            return True
+        case ast.Predicate():
             return False
-
-
-def _uses_context(expression: ast.Expression) -> bool:
-    """Whether the context item around an expression counts in it; inside its predicates it has others."""
-    pending: list[Any] = [expression]
-    while pending:
-        node = pending.pop()
-        match node:
-            case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
-                return True
-            case ast.Predicate():
-                continue
-            case tuple():
-                pending.extend(node)
-            case _ if is_dataclass(node):
-                pending.extend(getattr(node, each.name) for each in fields(node))
-    return False
+        case _:
+            return any(map(_uses_context, children(node)))

@@ -49,7 +49,7 @@ class Keeper(Merged):
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
         kept = None if state is None else _layers(state, stream)
-        ground = stream.name, serialize(stream.root), stream.retain, limits
+        ground = stream.name, serialize(stream.root), stream.source.retain, limits
         self._resumed = Resumed(lambda: _WholeStream(stream, limits), ground, kept, spill)
         self._kept = self._resumed.machine
 
@@ -110,8 +110,8 @@ def good_time(
 ) -> Fraction | None:
     """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
     reached = admission.reached(partition)
-    at = time_of(element, stream.time, reached if arrived is None else arrived)
-    if not stream.updates:  # items may come out of order: time does not run back with them
+    at = time_of(element, stream.source.time, reached if arrived is None else arrived)
+    if not stream.source.updates:  # items may come out of order: time does not run back with them
         at = max(at, reached)
     return at if admission.judge(element, at, partition) is not None else None
 
@@ -123,8 +123,8 @@ class _WholeStream(KeptDocument):
         super().__init__(stream.root, stream.name, _needs(stream.name), limits)
         self._opens = False
         self._stream = stream.name
-        if stream.retain is not None:
-            self._seconds = (stream.retain,)
+        if stream.source.retain is not None:
+            self._seconds = (stream.source.retain,)
 
     def _touch(self, number: int, at: Fraction) -> None:
         self.by_number[number].marks.clear()  # only the latest change counts

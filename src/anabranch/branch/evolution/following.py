@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
-from anabranch.branch.members import Asker
-from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.members import Asker, BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.ports import InputStream, Start
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
@@ -60,7 +61,7 @@ class Absorbing:
     follower: Follower | None = None
 
     @staticmethod
-    def of(member: RecalledMember, functions: Mapping[str, PythonFunction]) -> Absorbing:
+    def of(member: BranchMember[RecalledQuery], functions: Mapping[str, PythonFunction]) -> Absorbing:
         asked = member.query
         return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
 
@@ -152,10 +153,11 @@ class Following:
         """Something changes for the first time: from now on there are followers."""
         if self._followers:
             return
+        sources = {name: each.source for name, each in self._streams.items()}
         for asker in self._askers:
             lineage, policy, sends = kind = asker.lineage(self._streams), asker.policy, asker.sends
             if kind not in self._followers:
-                self._followers[kind] = Follower(lineage, policy, self._streams, sends=sends)
+                self._followers[kind] = Follower(lineage, policy, sources, sends=sends)
             asker.follower = self._followers[kind]
         for entry in self._log.entries:
             assert isinstance(entry, Announced), "only plans are told what windows have reached"
@@ -165,7 +167,7 @@ class Following:
     def _look(self, stream: str, path: Path) -> None:
         """An event is about a path; the times of items decide the order for all."""
         self._open()
-        time, lineages = self._streams[stream].time, (each.lineage for each in self._followers.values())
+        time, lineages = self._streams[stream].source.time, (each.lineage for each in self._followers.values())
         is_time = time is not None and leads(time, path)
         self.quiet = self.quiet and not is_time and not any(each.looks_at(stream, path) for each in lineages)
 
@@ -212,6 +214,6 @@ class Following:
 
     def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that the followers and vantages follow from."""
-        promises = {key: source.stream.evolution().domains for key, source in self._merge.sources.items()}
+        promises = {key: Evolution.of(source.stream.source).domains for key, source in self._merge.sources.items()}
         asked = [(each.key, each.standing.text, each.policy, each.registered) for each in self._askers]
         return asked, promises, starts_of(self._streams.values()), meta

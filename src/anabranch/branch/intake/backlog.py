@@ -83,7 +83,7 @@ class Backlog:
             origin, table = unpack(feed)
             if done < table.num_rows:
                 found.append((origin, table.slice(done)))
-                size += len(feed)
+                size += len(feed) * (table.num_rows - done) // table.num_rows
             done = max(0, done - table.num_rows)
             if size >= most:
                 break

@@ -16,6 +16,7 @@ from anabranch.branch.held_items import HeldNode
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.lookahead import EntryTimes, NextEntries, own_time
 from anabranch.branch.ports import InputStream
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.match.condition import UNCLEAR, YES, judge
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, shred_entries
@@ -89,7 +90,7 @@ class BatchReader(EntryReader):
         around = ((each.kept.entry.cut.root, each.kept.entry.cut.encoding) for each in held)
         shredded.fits[:before] &= np.fromiter((is_plain_around(*each) for each in around), np.bool_, before)
         shredded.fits[before:] &= entries.good
-        shredded = compiled.taken_apart(shredded)
+        shredded = with_computed(shredded)
         verdicts = judge(compiled.condition, shredded)
         unclear = ~shredded.fits | (verdicts == UNCLEAR)
         reached = np.full(len(unclear), compiled.is_reached)
@@ -102,7 +103,8 @@ class BatchReader(EntryReader):
         status = np.where(verdicts == YES, np.uint8(SELECTED), np.where(reached, np.uint8(SHOWN), np.uint8(VOID)))
         timed = np.full(len(status), compiled.time is not None)
         values = {
-            number: held[number].value + self._stream.origin for number in np.flatnonzero(unclear[:before]).tolist()
+            number: held[number].value + self._stream.source.origin
+            for number in np.flatnonzero(unclear[:before]).tolist()
         }
         times: dict[int, Fraction] = {}
         errors: dict[int, DynamicError] = {}
@@ -150,15 +152,15 @@ class BatchReader(EntryReader):
         if not isinstance(element, Item):
             return None
         try:
-            found = self._units.candidates(self._clause, self._stream.root, element, self._stream.origin)
+            found = self._units.candidates(self._clause, self._stream.root, element, self._stream.source.origin)
         except StreamError:  # the operator raises it when the entry's turn has come
             return None
         if len(found.nodes) > 1:
             return None
-        own = own_time(element, self._stream.time)
+        own = own_time(element, self._stream.source.time)
         for node in found.nodes:
             if node.error is None:
-                value = None if node.value is None else node.value + self._stream.origin
+                value = None if node.value is None else node.value + self._stream.source.origin
                 return _JudgedEntry(SELECTED if node.selected else SHOWN, value, own, found.error)
             return _JudgedEntry(VOID, None, own, found.error or (node.error if node.selected else None))
         return _JudgedEntry(VOID, None, own, found.error)

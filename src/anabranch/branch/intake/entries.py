@@ -172,7 +172,7 @@ class EntryReader:
         return element
 
     def _place(self, tree: Element) -> None:
-        if not self._stream.updates:  # an edited document takes each item with what its own root declares
+        if not self._stream.source.updates:  # an edited document takes each item with what its own root declares
             tree.parent = self._stream.root
 
     def _doubts(self, entry: RawEntry) -> tuple[Doubt, ...]:

@@ -115,11 +115,12 @@ class ReadAhead:
         self.most = max(LEAST, AHEAD // inputs)
 
     def after(self, taken: int, seen: int) -> None:
-        """Of so many entries that were seen, so many were taken."""
-        if taken == seen:
-            self.most = min(self._farthest, 2 * self.most)
-        elif 2 * taken < seen:
-            self.most = max(LEAST, self.most // 4)
+        """Of so many entries that were seen, so many were taken: next time twice as many are looked at.
+
+        Inputs that go on at the same pace so come to look equally far; one that has to wait for others looks less far.
+        """
+        if seen:
+            self.most = min(self._farthest, max(LEAST, self.most // 4, 2 * self.most * taken // seen))
 
 
 class Pause:

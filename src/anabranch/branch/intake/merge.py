@@ -28,6 +28,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import EntryReader, RawEntry, unpack
 from anabranch.branch.ports import InputStream, Spill
@@ -120,7 +121,7 @@ class MergeInput:
         self.stream = stream
         self.key: Key = (stream.name, partition)
         self.backlog = backlog
-        self.vantage = Vantage(stream.evolution())
+        self.vantage = Vantage(Evolution.of(stream.source))
         self.now = Fraction(0)
         self.ended = False
         self.dated = False
@@ -161,7 +162,7 @@ class MergeInput:
             if isinstance(element, DeadLetter):
                 time = self.now if self._judge is None else self._judge.reached(self.key)
             else:
-                time = element_time(element, self.stream.time, before)
+                time = element_time(element, self.stream.source.time, before)
             self._head = _Head(time, entry, element, units, given)
         return self._head
 
@@ -174,7 +175,7 @@ class MergeInput:
         self.now = head.time
         self.backlog.take()
         if self._judge is not None and not isinstance(head.element, DeadLetter):
-            self.dated |= self.stream.updates and head.element.at is not None
+            self.dated |= self.stream.source.updates and head.element.at is not None
             return Came(self.stream.name, self._partition, head.element, head.time, head.entry)
         match head.element:
             case Item() as item:
@@ -207,7 +208,7 @@ class Merge:
         self.sources = {
             (stream.name, partition): MergeInput(stream, partition, Backlog(spill), judge)
             for stream in streams
-            for partition in range(stream.partitions)
+            for partition in range(len(stream.source.partitions))
         }
         self._passed: Fraction | None = None
         self._ended: set[Key] = set()
@@ -250,7 +251,7 @@ class Merge:
         if key in self._ended:
             return math.inf
         source = self.sources[key]
-        return self._passed if source.stream.time is None and not source.dated else None
+        return self._passed if source.stream.source.time is None and not source.dated else None
 
     def released(self) -> Iterator[Released | StreamSignal | Changed | Came]:
         """The elements whose turn has come, in order."""
@@ -329,9 +330,13 @@ class Merged(ABC):
         """Have the pieces of some outputs told with their moments."""
         self._merge.tell(timed)
 
-    def feed(self, data: bytes) -> None:
-        """Take in a packed feed; those of one partition come in stream order."""
-        self._merge.feed(data)
+    def feed(self, *feeds: bytes) -> None:
+        """Take in packed feeds; those of one partition come in stream order.
+
+        The more at a time, the better for columns, which take many elements of all inputs at once.
+        """
+        for each in feeds:
+            self._merge.feed(each)
         self._run()
 
     def passed(self, time: Fraction) -> None:

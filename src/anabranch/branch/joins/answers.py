@@ -1,11 +1,11 @@
-"""What queries make of the pairs of a join, in columns.
+"""What queries make of the tuples of a join, in columns.
 
 All queries of a branch read the same items, once.
-Those of one pairing see the same pairs: a condition that is weaker than all of theirs leaves out most of what none of
+Those of one pairing see the same tuples: a condition that is weaker than all of theirs leaves out most of what none of
 them wants, then each has its own condition and result (full join result sharing: sharing paper, 5.3.2).
-A query that is not made for columns gets its pairs one by one.
+A query that is not made for columns gets its tuples one by one.
 
-A narrower pairing has those of the pairs of a wider one that stand in its windows (SELECTJOINRESULT, selective join
+A narrower pairing has those of the tuples of a wider one that stand in its windows (SELECTJOINRESULT, selective join
 result sharing).
 The paper takes the first units of the wider windows; under step semantics the items that enter are the last of them, so
 it is the *last* D units that a narrower window holds.
@@ -16,7 +16,7 @@ From then on a narrower window is the wider one with what is below its start lef
 until then, and where the streams end and windows close in the order of what still waits, each moves on its own.
 
 Windows that nobody has asked for are not made: where neither of two joins is the wider one on both sides, a third that
-is would have more pairs than it saves.
+is would have more tuples than it saves.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
 from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.items.query import CompiledFor
+from anabranch.columnar.joins.answering import TupleAnswers, TupleColumns
+from anabranch.columnar.joins.compiling import CompiledJoin, compile_join, read_together
 from anabranch.columnar.joins.condition import relaxed
-from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
-from anabranch.columnar.joins.step_join import PairAnswers, PairColumns
+from anabranch.columnar.joins.kernels import Guards
+from anabranch.columnar.joins.step_join import Picks
 from anabranch.columnar.match.condition import NO, UNCLEAR, Settled
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
@@ -143,23 +145,21 @@ def _has_settled(side: JoinWindow, other: JoinWindow, judge: WindowSelection, sh
 
 @dataclass(frozen=True, slots=True)
 class CompiledJoins:
-    """The joins of a branch for items of two looks."""
+    """The joins of a branch for items of some looks, one for each side."""
 
-    sides: tuple[CompiledFor, CompiledFor]
+    sides: tuple[CompiledFor, ...]
     """What all of them take and read."""
     joins: Mapping[str, CompiledJoin]
     """By the key of the query, for those that are made for columns."""
 
     @staticmethod
-    def of(
-        askers: Sequence[Asker], streams: tuple[InputStream, InputStream], looks: tuple[Look, Look]
-    ) -> CompiledJoins | None:
+    def of(askers: Sequence[Asker], streams: Sequence[InputStream], looks: Sequence[Look]) -> CompiledJoins | None:
         """Compile what can be; None where that is nothing."""
-        roots = streams[0].root.name.local, streams[1].root.name.local
-        times = streams[0].time, streams[1].time
+        roots = [each.root.name.local for each in streams]
+        times = [each.source.time for each in streams]
         found: dict[str, CompiledJoin] = {}
         for asker in askers:
-            flwor = asker.standing.plain_hole
+            flwor = asker.standing.plain_hole if asker.standing.separate else None
             join = compile_join(flwor, roots, looks, times) if isinstance(flwor, ast.Flwor) else None
             if join is not None:
                 found[asker.key] = join
@@ -169,7 +169,7 @@ class CompiledJoins:
         return CompiledJoins(next(iter(joins.values())).sides, joins)
 
 
-_Answer: TypeAlias = Callable[[Indices, Indices], None]
+_Answer: TypeAlias = Callable[[Picks], None]
 
 
 class Items(Protocol):
@@ -187,68 +187,75 @@ class InWindow:
 
 
 class PairingAnswers:
-    """Answers the pairs of a pairing, for its queries and those of narrower ones."""
+    """Answers the tuples of a pairing, for its queries and those of narrower ones."""
 
     def __init__(
-        self, led: Led, joins: CompiledJoins, columns: PairColumns, items: Sequence[Items], lanes: Sequence[InWindow]
+        self, led: Led, joins: CompiledJoins, columns: TupleColumns, items: Sequence[Items], lanes: Sequence[InWindow]
     ) -> None:
         self._items = items
         self._lanes = lanes
+        self._columns = columns
         askers = [*led.pairing.askers, *(asker for each in led.narrower for asker in each.pairing.askers)]
         found = {asker.key: joins.joins.get(asker.key) for asker in askers}
-        self._answers = [self._answer_of(asker, found[asker.key], columns) for asker in led.pairing.askers]
+        self._answers = [self._answer_of(asker, found[asker.key]) for asker in led.pairing.askers]
         self._narrower = [
-            (each.shifts, [self._answer_of(asker, found[asker.key], columns) for asker in each.pairing.askers])
+            (each.shifts, [self._answer_of(asker, found[asker.key]) for asker in each.pairing.askers])
             for each in led.narrower
         ]
-        weakest = relaxed([Settled(UNCLEAR) if join is None else join.condition for join in found.values()])
-        is_worth_it = len(askers) > 1 and not isinstance(weakest, Settled)
-        self._weakest = columns.judge(weakest) if is_worth_it else None
+        self._wanted = relaxed([Settled(UNCLEAR) if join is None else join.condition for join in found.values()])
+        is_worth_it = len(askers) > 1 and not isinstance(self._wanted, Settled)
+        self._weakest = columns.judge(self._wanted) if is_worth_it else None
 
-    def answer(self, x: Indices, y: Indices, places: NDArray[np.int64]) -> None:
-        """Answer some pairs, in order; the positions of both windows are needed where there are narrower ones."""
+    def guards(self, lanes: Sequence[Indices]) -> Guards:
+        """What tuples must not fail; `lanes` are the items of each by their numbers on the side."""
+        return self._columns.guards(self._wanted, lanes)
+
+    def answer(self, picks: Picks, places: NDArray[np.int64]) -> None:
+        """Answer some tuples, in order; the positions of all windows are needed where there are narrower ones."""
         if self._weakest is not None:
-            possible = np.flatnonzero(self._weakest.verdicts(x, y) != NO)
-            x, y = x.take(possible), y.take(possible)
+            possible = np.flatnonzero(self._weakest.verdicts(picks) != NO)
+            picks = picks.take(possible, axis=1)
             places = places.take(possible, axis=1) if self._narrower else places
         for each in self._answers:
-            each(x, y)
+            each(picks)
         for shifts, answers in self._narrower:
-            inside = np.flatnonzero(self._are_inside((x, y), places, shifts))
-            a, b = x.take(inside), y.take(inside)
+            inside = picks.take(np.flatnonzero(self._are_inside(picks, places, shifts)), axis=1)
             for each in answers:
-                each(a, b)
+                each(inside)
 
-    def _are_inside(self, pair: tuple[Indices, Indices], places: NDArray[np.int64], shifts: Sequence[int]) -> Flags:
-        """Which pairs a narrower pairing has: those of which both items stand behind the start of its windows."""
-        found = np.ones(len(pair[0]), np.bool_)
-        for items, lane, at, shift in zip(pair, self._lanes, places, shifts, strict=True):
+    def _are_inside(self, picks: Picks, places: NDArray[np.int64], shifts: Sequence[int]) -> Flags:
+        """Which tuples a narrower pairing has: those of which all items stand behind the start of its windows."""
+        found = np.ones(picks.shape[1], np.bool_)
+        for items, lane, at, shift in zip(picks, self._lanes, places, shifts, strict=True):
             if shift:
                 found &= lane.values.take(items) >= (at + shift) * lane.step
         return found
 
-    def _answer_of(self, asker: Asker, join: CompiledJoin | None, columns: PairColumns) -> _Answer:
-        return partial(self._one_by_one, asker) if join is None else self._in_columns(asker, join, columns)
+    def _answer_of(self, asker: Asker, join: CompiledJoin | None) -> _Answer:
+        return partial(self._one_by_one, asker) if join is None else self._in_columns(asker, join)
 
-    def _in_columns(self, asker: Asker, join: CompiledJoin, columns: PairColumns) -> _Answer:
-        answers = PairAnswers(join, columns, partial(self._piece, asker))
+    def _in_columns(self, asker: Asker, join: CompiledJoin) -> _Answer:
+        answers = TupleAnswers(join, self._columns, partial(self._piece, asker))
 
-        def answer(x: Indices, y: Indices) -> None:
-            for laid in answers.answer(x, y):
+        def answer(picks: Picks) -> None:
+            for laid in answers.answer(picks):
                 asker.answers.extend(laid.data, laid.entries, laid.first)
 
         return answer
 
-    def _piece(self, asker: Asker, x: int, y: int) -> bytes:
-        """The piece of one pair, by the law."""
-        pair = self._items[0].held(x), self._items[1].held(y)
+    def _held(self, picks: Sequence[int]) -> list[HeldNode]:
+        return [items.held(number) for items, number in zip(self._items, picks, strict=True)]
+
+    def _piece(self, asker: Asker, picks: Sequence[int]) -> bytes:
+        """The piece of one tuple, by the law."""
+        found = self._held(picks)
         try:
-            return asker.tuple(pair, [each.node for each in pair]).text.encode()
+            return asker.tuple(found, [each.node for each in found]).text.encode()
         except DynamicError as error:
-            asker.answers.bury(pair[0].kept, error, pair)
+            asker.answers.bury(found[0].kept, error, found)
             return b""
 
-    def _one_by_one(self, asker: Asker, x: Indices, y: Indices) -> None:
-        for first, second in zip(x.tolist(), y.tolist(), strict=True):
-            pair = self._items[0].held(first), self._items[1].held(second)
-            asker.answers.give(pair[0].kept, pair, partial(asker.tuple, pair, [each.node for each in pair]))
+    def _one_by_one(self, asker: Asker, picks: Picks) -> None:
+        for each in picks.T.tolist():
+            found = self._held(each)
+            asker.answers.give(found[0].kept, found, partial(asker.tuple, found, [held.node for held in found]))

@@ -1,18 +1,19 @@
-"""Step joins of two streams in columns: what `step_join.py` does item by item, a few thousand items at a time.
+"""Step joins in columns: what `step_join.py` does item by item, a few thousand items at a time.
 
 It stands before the operator and works on its state.
 Whenever something was fed, it takes all it can of what may be taken, and leaves the rest to the operator: punctuations,
 items that columns cannot show, everything where no query or its streams are made for it.
 So which way an item takes never shows in an answer, nor who had the state before.
 
-The entries of each stream are taken apart once for all queries of the operator; each pairing then moves its own windows
-over them, unless a wider one has all its pairs, and each query makes its own of the pairs
-(`answers.py`).
+The entries of each stream are taken apart once for all queries of the operator, for each `for` that reads it; each
+pairing then moves its own windows over them, unless a wider one has all its tuples, and each query makes its own of the
+tuples (`answers.py`).
 
-Made for it are joins that `columnar.pairs` compiles, of streams of one partition.
+Made for it are joins that `columnar/joins/compiling.py` compiles, of streams of one partition.
 
-All values, sizes and steps of both sides are integers of one unit; what is too large for that raises OverflowError, and
-is left to the operator.
+All values, sizes and steps of all time windows are integers of one unit; what is too large for that raises
+OverflowError, and is left to the operator.
+Count windows have the numbers of what was selected for values, and move as far as there are such.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ import numpy as np
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
-from anabranch.branch.intake.merge import Merge, MergeInput
+from anabranch.branch.intake.merge import Merge
 from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
 from anabranch.branch.joins.step_join import JoinWindow, StepJoin
+from anabranch.branch.ports import InputStream
 from anabranch.branch.windows.selection import WindowSelection
-from anabranch.columnar.joins.step_join import Lane, PairColumns, StepJoinLanes
-from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
+from anabranch.columnar.joins.answering import TupleColumns
+from anabranch.columnar.joins.step_join import Lane, StepJoinLanes
+from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Bytes, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import is_plain_root
@@ -41,7 +44,9 @@ from anabranch.columnar.scan.template import is_plain_root
 class JoinSide:
     """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
 
-    source: MergeInput
+    input: int
+    """The number of its input in the merge."""
+    stream: InputStream
     judge: WindowSelection
     windows: Sequence[JoinWindow]
     """One for each pairing."""
@@ -52,51 +57,77 @@ class JoinSide:
 class SidePositions:
     """A side in units: the values of its items, and what those that arrive show of the stream."""
 
-    slack: int
+    unit: int
     extents: Sequence[tuple[int, int]]
     """The sizes and steps of its windows."""
     values: Indices
+    reached: Indices
+    """How far windows may move when each item has arrived."""
     status: Bytes
     late: Indices
     """The numbers of items that are late."""
-    first: Fraction | None
-    largest: Fraction | None
+    first: Fraction | None = None
+    largest: Fraction | None = None
     """The first and the largest value that arrive."""
+    selected: int = 0
+    """How many are selected, where they are counted."""
 
 
 def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
-    """The unit for all values and sizes."""
+    """The unit for all values and sizes of time windows."""
     exact: list[Fraction] = []
-    for side in sides:
+    timed = [(side, batch) for side, batch in zip(sides, batches, strict=True) if side.judge.timed]
+    for side, _ in timed:
         exact += [each for window in side.windows for each in (window.extent.size, window.extent.step)]
-        exact += [side.source.stream.slack, side.source.stream.origin]
+        exact += [side.stream.source.slack, side.stream.source.origin]
         largest = side.judge.progress.largest(0)
         if isinstance(largest, float):
             raise OverflowError  # infinity: a punctuation said that nothing follows at all
         exact += [] if largest is None else [largest]
-    return common_unit([each.values for each in batches], exact)
+    return common_unit([batch.values for _, batch in timed], exact)
 
 
-def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> SidePositions:
+def shown(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int, unit: int) -> SidePositions:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
-    stream = side.source.stream
-    slack = in_unit(stream.slack, unit)
-    extents = [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
-    for window in side.windows:
-        in_unit(window.extent.start(window.next), unit)  # no position may be too large either
-    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(stream.origin, unit)
+    if not side.judge.timed:
+        return _counted(side, batch, held, taken)
+    slack = in_unit(side.stream.source.slack, unit)
+    extents = _extents(side, unit)
+    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(side.stream.source.origin, unit)
     status = batch.status[: len(values)].copy()
+    reached = np.full(len(values), NOWHERE)
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
-        return SidePositions(slack, extents, values, status, numbers, None, None)
+        return SidePositions(unit, extents, values, reached, status, numbers)
     new = values[numbers]
     largest = side.judge.progress.largest(0)
     start = new[0] if largest is None else in_unit(Fraction(largest), unit)
     running = np.maximum.accumulate(np.concatenate([[start], new]))
     late = numbers[new < running[:-1] - slack]
     status[late] = VOID
+    reached[numbers] = running[1:] - slack
     first, last = Fraction(int(new[0]), unit), Fraction(int(running[-1]), unit)
-    return SidePositions(slack, extents, values, status, late, first, last)
+    return SidePositions(unit, extents, values, reached, status, late, first, last)
+
+
+def _counted(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int) -> SidePositions:
+    """The same for count windows, in which nothing is late."""
+    arrived = side.judge.reached
+    assert arrived is not None, "what is counted is known"
+    status = batch.status[: batch.before + taken].copy()
+    status[status == SHOWN] = VOID
+    new = status[batch.before :] == SELECTED
+    before = np.fromiter((int(each.value) for each in held), np.int64, len(held))
+    values = np.concatenate([before, int(arrived) + np.cumsum(new) - 1])
+    nothing = np.empty(0, np.int64)
+    selected = int(np.count_nonzero(new))
+    return SidePositions(1, _extents(side, 1), values, values + 1, status, nothing, selected=selected)
+
+
+def _extents(side: JoinSide, unit: int) -> list[tuple[int, int]]:
+    for window in side.windows:
+        in_unit(window.extent.start(window.next), unit)  # no position may be too large either
+    return [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
 
 
 # --- columns ---------------------------------------------------------------------------------------------------
@@ -111,21 +142,18 @@ class JoinColumns:
         self._everyone = operator.everyone
         self._leaders = Leaders(operator)
         self._numbers = {pairing.name: number for number, pairing in enumerate(operator.pairings)}
+        self._inputs = list(merge.sources.values())
+        places = {source.stream.name: place for place, source in enumerate(self._inputs)}
         self._sides = [
-            JoinSide(merge.sources[judge.stream, 0], judge, windows, BatchReader(stream, number, shelf.units))
+            JoinSide(places[judge.stream], stream, judge, windows, BatchReader(stream, number, shelf.units))
             for number, judge in enumerate(operator.judges)
             for windows in [[pairing.sides[number] for pairing in operator.pairings]]
             for stream in [shelf.inputs[judge.stream]]
         ]
-        streams = [side.source.stream for side in self._sides]
-        self._able = (
-            len(streams) == 2
-            and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
-            and all(each.partitions == 1 and is_plain_root(each.root) for each in streams)
-        )
+        self._able = all(not each.stream.source.more and is_plain_root(each.stream.root) for each in self._inputs)
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
-        self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._sides]
+        self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._inputs]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
@@ -138,8 +166,8 @@ class JoinColumns:
 
     def _take(self, *, ended: bool) -> bool:
         """Take some of it; False where there is nothing, or nothing for columns."""
-        seen = zip(self._sides, self._sights, strict=True)
-        entries = [NextEntries.ahead(side.source.backlog, sight.most) for side, sight in seen]
+        seen = zip(self._inputs, self._sights, strict=True)
+        entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
         held = [_distinct(side.windows) for side in self._sides]
@@ -147,49 +175,63 @@ class JoinColumns:
         if joins is None:
             return False
         batches = [
-            side.reader.batch(compiled, mine, given)
-            for side, compiled, mine, given in zip(self._sides, joins.sides, held, entries, strict=True)
+            side.reader.batch(compiled, mine, entries[side.input])
+            for side, compiled, mine in zip(self._sides, joins.sides, held, strict=True)
         ]
         if self._are_stale(batches, entries):
             return self._able
         try:
-            order = self._order(batches, entries)
+            shortest = self._shortest(batches)
+            order = self._order(shortest, entries)
             unit = unit_of(self._sides, batches)
             taken = [len(each) for each in order.places]
-            found = [shown(*each, unit) for each in zip(self._sides, batches, taken, strict=True)]
+            found = [
+                shown(side, batch, mine, taken[side.input], unit)
+                for side, batch, mine in zip(self._sides, batches, held, strict=True)
+            ]
         except OverflowError:
             return False
         for sight, count, given in zip(self._sights, taken, entries, strict=True):
             sight.after(count, len(given))
         if not (ended or len(order.inputs)):
             return False
-        arriving = order.spread([each.items for each in batches])
+        arriving = order.spread([each.items for each in shortest])
         numbers: Indices = self._shelf.taken + np.cumsum(arriving) - 1
+        inputs = [
+            _ArrivedItems(self._shelf, given, numbers[mine]) for given, mine in zip(entries, order.places, strict=True)
+        ]
         items = [
-            _Items(self._shelf, number, unit, mine, given, each.values, numbers[order.places[number]])
-            for number, (mine, given, each) in enumerate(zip(held, entries, found, strict=True))
+            _Items(number, each.unit, mine, inputs[side.input], each.values)
+            for number, (side, mine, each) in enumerate(zip(self._sides, held, found, strict=True))
         ]
         self._shelf.taken += int(np.count_nonzero(arriving))
-        for side, batch, each, mine in zip(self._sides, batches, found, items, strict=True):
-            self._arrive(side, batch, each, mine)
-        columns = PairColumns((batches[0].shredded, batches[1].shredded))
+        self._arrive(batches, found, items)
+        columns = TupleColumns([each.shredded for each in batches])
         for leader in self._leaders.apart() if ended else self._leaders.led():
             number = self._numbers[leader.pairing.name]
             lanes = [_Lane.of(*given, number) for given in zip(self._sides, batches, found, items, strict=True)]
             windows = [InWindow(side.values, side.extents[number][1]) for side in found]
             _pair(leader, lanes, PairingAnswers(leader, joins, columns, items, windows), order.inputs, ended=ended)
-        for side, count, now in zip(self._sides, taken, order.now, strict=True):
-            side.source.skip(count, now)
+        for source, count, now in zip(self._inputs, taken, order.now, strict=True):
+            source.skip(count, now)
         return True
+
+    def _shortest(self, batches: Sequence[EntryBatch]) -> list[EntryBatch]:
+        """By input: the batch of the side that can show the fewest of its entries."""
+        sides = list(zip(self._sides, batches, strict=True))
+        return [
+            min((batch for side, batch in sides if side.input == number), key=lambda each: len(each) - each.before)
+            for number in range(len(self._inputs))
+        ]
 
     def _order(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> ArrivalOrder:
         moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
-        return order_of(self._merge, [side.source for side in self._sides], moments)
+        return order_of(self._merge, self._inputs, moments)
 
     def _may_go_on(self, entries: Sequence[NextEntries]) -> bool:
         """Whether there is something, and no input that has nothing holds it back."""
-        silent = [side.source for side, given in zip(self._sides, entries, strict=True) if not given]
-        return len(silent) < 2 and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
+        silent = [source for source, given in zip(self._inputs, entries, strict=True) if not given]
+        return len(silent) < len(entries) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
     # --- the look of items --------------------------------------------------------------------------------
 
@@ -197,31 +239,32 @@ class JoinColumns:
         """The joins for items of the usual look; None where they have none, or no join is made for columns."""
         if self._joins is not None:
             return self._joins
-        for side, given, mine in zip(self._sides, entries, held, strict=True):
+        for side, mine in zip(self._sides, held, strict=True):
             if side.reader.look is None:
-                side.reader.learn(given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]], lambda look: True)
-        first, second = (side.reader.look for side in self._sides)
-        if first is None or second is None:
+                sample = entries[side.input].first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]]
+                side.reader.learn(sample, lambda look: True)
+        looks = [side.reader.look for side in self._sides]
+        if None in looks:
             return None
-        self._able = self._use((first, second))
+        self._able = self._use(looks)
         return self._joins
 
-    def _use(self, looks: tuple[Look, Look]) -> bool:
-        """Compile for the looks of both sides; whether that is made for columns."""
-        a, b = (side.source.stream for side in self._sides)
-        joins = CompiledJoins.of(self._everyone.askers, (a, b), looks)
+    def _use(self, looks: Sequence[Look | None]) -> bool:
+        """Compile for the looks of all sides; whether that is made for columns."""
+        known = [each for each in looks if each is not None]
+        streams = [side.stream for side in self._sides]
+        joins = CompiledJoins.of(self._everyone.askers, streams, known) if len(known) == len(streams) else None
         self._joins = joins or self._joins
         return joins is not None
 
     def _are_stale(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> bool:
         """Whether many entries of a side do not fit, and more was learned of them; or most, and nothing was."""
-        one, other = self._sides
-        for side, batch, given in zip(self._sides, batches, entries, strict=True):
+        for side, batch in zip(self._sides, batches, strict=True):
             fits = batch.shredded.fits[batch.before :]
+            given = entries[side.input]
 
             def use(look: Look, mine: JoinSide = side) -> bool:
-                looks = (look, other.reader.look) if mine is one else (one.reader.look, look)
-                return looks[0] is not None and looks[1] is not None and self._use((looks[0], looks[1]))
+                return self._use([look if side is mine else side.reader.look for side in self._sides])
 
             if side.reader.grow(given.some, fits, use):
                 return True
@@ -232,16 +275,20 @@ class JoinColumns:
 
     # --- at work ------------------------------------------------------------------------------------------
 
-    def _arrive(self, side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items) -> None:
-        """Let the items of a side arrive: from here on there is no way back."""
-        for number, error in batch.errors.items():
-            if number < len(found.values):
-                self._everyone.bury(items.held(number).kept, error)
-        for each in items.all(found.late.tolist()):
-            self._everyone.late(each.kept)
-        for value in (found.first, found.largest):  # what all of them show is what these two do
-            if value is not None:
-                side.judge.progress.is_late(0, value)
+    def _arrive(self, batches: Sequence[EntryBatch], found: Sequence[SidePositions], items: Sequence[_Items]) -> None:
+        """Let the items of all sides arrive: from here on there is no way back."""
+        late: dict[int, HeldItem] = {}
+        for side, batch, positions, mine in zip(self._sides, batches, found, items, strict=True):
+            for number, error in batch.errors.items():
+                if number < len(positions.values):
+                    self._everyone.bury(mine.held(number).kept, error)
+            late |= {each.kept.number: each.kept for each in mine.all(positions.late.tolist())}
+            for value in (positions.first, positions.largest):  # what all of them show is what these two do
+                if value is not None:
+                    side.judge.progress.is_late(0, value)
+            side.judge.count(positions.selected)
+        for _, kept in sorted(late.items()):
+            self._everyone.late(kept)
 
 
 def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
@@ -250,11 +297,11 @@ def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
 
 
 def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
-    """Move the windows, answer the pairs, and leave to the operator what its sides then hold."""
-    first, second = lanes
-    moving = StepJoinLanes(first.lane, second.lane)
-    for x, y, places in moving.pairs(arrivals, ended=ended, placed=bool(leader.narrower)):
-        answers.answer(first.numbered(x), second.numbered(y), places)
+    """Move the windows, answer the tuples, and leave to the operator what its sides then hold."""
+    moving = StepJoinLanes([each.lane for each in lanes])
+    guards = answers.guards([each.numbered(np.arange(len(each.lane.values))) for each in lanes])
+    for found, places in moving.tuples(arrivals, ended=ended, placed=bool(leader.narrower), guards=guards):
+        answers.answer(np.stack([lane.numbered(mine) for lane, mine in zip(lanes, found, strict=True)]), places)
     for number, lane in enumerate(lanes):
         lane.leave(moving.next(number), moving.held(number), moving.waiting(number))
         for each in leader.narrower:
@@ -275,13 +322,14 @@ class _Lane:
     def of(side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items, pairing: int) -> _Lane:
         window, (size, step) = side.windows[pairing], found.extents[pairing]
         before = window.all()
-        numbers, values, status = None, found.values, found.status
+        numbers, values, reached, status = None, found.values, found.reached, found.status
         if len(side.windows) > 1:
             numbers = np.concatenate([items.numbers_of(before), np.arange(batch.before, len(found.values))])
-            values, status = values[numbers], status[numbers]
+            values, reached, status = values[numbers], reached[numbers], status[numbers]
         start = max(window.next, side.judge.first_window(window.extent))
         held = len(window.held)
-        lane = Lane(size, step, found.slack, start, held, len(before) - held, values, status)
+        waiting = len(before) - held
+        lane = Lane(side.input, size, step, start, held, waiting, values, reached, status, timed=side.judge.timed)
         return _Lane(window, lane, numbers, items)
 
     def numbered(self, items: Indices) -> Indices:
@@ -308,28 +356,37 @@ class _Lane:
                 window.waiting[position + shift] = kept
 
 
+class _ArrivedItems:
+    """The items of an input that arrive, made when they are asked for: the same for all sides that read it."""
+
+    def __init__(self, shelf: Shelf, entries: NextEntries, numbers: Indices) -> None:
+        """`numbers` are those of the items among all that the branch took."""
+        self._shelf = shelf
+        self._entries = entries
+        self._numbers = numbers
+        self._made: dict[int, HeldItem] = {}
+
+    def all(self, arrivals: Sequence[int]) -> list[HeldItem]:
+        """Those of some entries."""
+        new = sorted(arrival for arrival in set(arrivals) if arrival not in self._made)
+        for arrival, entry in zip(new, self._entries.some(new), strict=True):
+            self._made[arrival] = HeldItem(self._shelf, int(self._numbers[arrival]), entry)
+        return [self._made[arrival] for arrival in arrivals]
+
+
 class _Items:
     """The items of a side as the operator has them, made when they are asked for."""
 
     def __init__(
-        self,
-        shelf: Shelf,
-        clause: int,
-        unit: int,
-        held: Sequence[HeldNode],
-        entries: NextEntries,
-        values: Indices,
-        numbers: Indices,
+        self, clause: int, unit: int, held: Sequence[HeldNode], arrived: _ArrivedItems, values: Indices
     ) -> None:
-        self._shelf = shelf
         self._clause = clause
         self._unit = unit
         self._held = dict(enumerate(held))
         self._places = {each.key: number for number, each in self._held.items()}
         self._before = len(held)
-        self._entries = entries
+        self._arrived = arrived
         self._values = values
-        self._numbers = numbers
 
     def numbers_of(self, held: Sequence[HeldNode]) -> Indices:
         """The numbers of items that were held before."""
@@ -341,9 +398,7 @@ class _Items:
 
     def all(self, numbers: Sequence[int]) -> list[HeldNode]:
         """The same for some items."""
-        new = sorted(number for number in numbers if number not in self._held)
-        arrivals = [number - self._before for number in new]
-        for number, arrival, entry in zip(new, arrivals, self._entries.some(arrivals), strict=True):
-            kept = HeldItem(self._shelf, int(self._numbers[arrival]), entry)
+        new = [number for number in numbers if number not in self._held]
+        for number, kept in zip(new, self._arrived.all([number - self._before for number in new]), strict=True):
             self._held[number] = HeldNode(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
         return [self._held[number] for number in numbers]

@@ -114,7 +114,7 @@ class IntervalJoin:
         self._progress = [WindowProgress(stream) for stream in self._streams]
         self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
         self._crowded = 64  # when to look again for what can be forgotten
-        times = {stream.name: stream.time for stream in self._streams}
+        times = {stream.name: stream.source.time for stream in self._streams}
         self._asked = [_Asked(asker, times) for asker in askers]
 
     def item(self, kept: HeldItem) -> None:
@@ -130,7 +130,7 @@ class IntervalJoin:
         if found.error is not None:
             self._everyone.bury(kept, found.error)
         selected = [index for index, each in enumerate(found.nodes) if each.selected]
-        path = self._streams[number].time
+        path = self._streams[number].source.time
         assert path is not None
         try:
             time = declared_time(kept.item.tree, path)
@@ -149,7 +149,7 @@ class IntervalJoin:
             if stream.name == signal.stream.name:
                 value: Reach | None = math.inf
                 if signal.punctuation is not None:
-                    value = passed(signal.punctuation, stream.time, stream.time)
+                    value = passed(signal.punctuation, stream.source.time, stream.source.time)
                 if value is not None:
                     progress.passed(signal.partition, value)
         self._advance()

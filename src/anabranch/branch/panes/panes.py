@@ -114,14 +114,14 @@ class PaneWindows:
         Gives how many places in the stream, and how many nodes that were selected, are before the range.
         """
         before, reached = self.largest(partition), counted.reached
-        if before is not None and reached.low is not None and reached.low < before - self._stream.slack:
+        if before is not None and reached.low is not None and reached.low < before - self._stream.source.slack:
             return None
         for offset in reached.late:
             self._out.late(Place(self._stream.name, counted.file, offset))
-        if reached.first is not None:
+        if reached.first is not None and self._progress.first is None:
             self._progress.is_late(partition, reached.first)
         if reached.largest is not None:
-            self._progress.passed(partition, reached.largest - self._stream.slack)
+            self._progress.passed(partition, reached.largest - self._stream.source.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
         for number, pane in odd:
             self._add(number // finer, pane.moved(self.order))

@@ -25,7 +25,8 @@ from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.past.queries import RecalledMember, RecalledQuery
+from anabranch.branch.members import BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
@@ -159,16 +160,16 @@ class MixedPastBranch(PastBranch):
 
     def __init__(
         self,
-        member: RecalledMember,
+        member: BranchMember[RecalledQuery],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
         super().__init__(member, inputs, state, given, spill, self)
-        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
+        self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
         for name, stream in inputs.items() if state is None else ():
-            if not stream.updates and beyond_entries(self._depends.needs.streams[name], stream.root.name.local):
+            if not stream.source.updates and beyond_entries(self._depends.needs.streams[name], stream.root.name.local):
                 self._abort(REACHES_ROOT)
         if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
             self._abort(reason)
@@ -198,7 +199,7 @@ class MixedPastBranch(PastBranch):
             return good_time(self._mixture.edited[name].admission, self._inputs[name], partition, element, arrived)
         assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
         now = self._merge.sources[key].now  # time does not run back with items that come out of order
-        return max(now, element_time(element, self._inputs[name].time, now if arrived is None else arrived))
+        return max(now, element_time(element, self._inputs[name].source.time, now if arrived is None else arrived))
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""

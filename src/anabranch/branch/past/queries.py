@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch.ports import Output
 from anabranch.errors import Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
@@ -108,15 +106,3 @@ def _turned(node: Any, kind: str, other: str, names: Collection[str]) -> Any:
         return rebuild(part, visit)
 
     return visit(node)
-
-
-@dataclass(frozen=True, slots=True)
-class RecalledMember:
-    """A query that a branch serves."""
-
-    key: str
-    name: str
-    query: RecalledQuery
-    out: Output
-    policy: Policy = "accumulate"
-    """What it does with accents that it cannot let out, which are all (LAWS 4.7)."""

@@ -27,10 +27,11 @@ from anabranch.algebra.display.publishing import Published, ReaderState, heartbe
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN, wire_time
 from anabranch.branch.evolution.following import Absorbing, Following
-from anabranch.branch.held_items import number_nodes
-from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
+from anabranch.branch.held_items import ENTRY, entry_of, entry_row, number_nodes
+from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
-from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.members import AnswerWriter, BranchMember
+from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
@@ -43,11 +44,10 @@ from anabranch.law.inputs import Signal as Passed
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.units import NOTHING, joined, piece_of
+from anabranch.runtime.units import piece_of
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
-from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
 from anabranch.values.sequences import Values
 
@@ -68,7 +68,7 @@ class Memory(Protocol):
 class StandingAnswer:
     """Results that stand: each item adds a piece."""
 
-    def __init__(self, member: RecalledMember) -> None:
+    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
         standing = member.query.standing
         assert standing is not None
         assert standing.hole is not None
@@ -76,32 +76,27 @@ class StandingAnswer:
         source = base_of(standing.fors[0].source if isinstance(self._hole, ast.Flwor) else self._hole)
         assert isinstance(source, ast.Source)
         self._stream = source.name
-        self._after_value = False
+        self._answers = AnswerWriter(member.name, member.out)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
         """Something has come, from a place: an item, or what only moves time or edits a document."""
         if item is None or item.place.stream != self._stream:
             return
-        piece = piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope)
-        text = "".join(joined((piece,), self._after_value))
-        if piece != NOTHING:
-            self._after_value = piece.ends
-        if text:
-            self._out.piece(text)
+        self._answers.write(piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope))
         for letter in memory.drained():
             self._out.bury(letter)
 
     def save(self) -> tuple[Any, list[str]]:
-        return self._after_value, []
+        return self._answers.save()["ended"], []
 
     def restore(self, data: Any, shown: list[str]) -> None:
-        self._after_value = data
+        self._answers.restore({"ended": data})
 
 
 class DisplayAnswer:
     """An answer that is corrected with every element: one region, which is replaced."""
 
-    def __init__(self, member: RecalledMember) -> None:
+    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
         self._query, self._name, self._out = member.query.query, member.name, member.out
         self._display = Published()
         self._display.region(_REGION)
@@ -134,8 +129,7 @@ class DisplayAnswer:
             [each.place.stream, each.place.partition, each.place.offset, each.reason, each.raw, each.code]
             for each in self._failing
         ]
-        told = [self._display.told.times, self._display.told.known]
-        return [told, json.dumps(letters)], [] if self._text is None else [self._text]
+        return [[*self._display.told], json.dumps(letters)], [] if self._text is None else [self._text]
 
     def restore(self, data: Any, shown: list[str]) -> None:
         told, letters = data
@@ -149,22 +143,9 @@ class DisplayAnswer:
 
 
 REACHES_ROOT = "a path of the query reaches the root of a stream"
-"""Why a query ends: there is no root around what is remembered."""
+"""Why a query ends: only items are remembered, and not the root element around them."""
 _ROWS = pa.schema(
-    [
-        ("stream", pa.string()),
-        ("partition", pa.int32()),
-        ("file", pa.string()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("raw", pa.binary()),
-        ("root", pa.binary()),
-        ("encoding", pa.string()),
-        ("time", pa.string()),
-        ("number", pa.int64()),
-        ("units", pa.string()),
-        ("paths", pa.list_(pa.int32())),
-    ]
+    [*ENTRY, ("time", pa.string()), ("number", pa.int64()), ("units", pa.string()), ("paths", pa.list_(pa.int32()))]
 )
 
 
@@ -173,7 +154,7 @@ class PastBranch(Merged):
 
     def __init__(
         self,
-        member: RecalledMember,
+        member: BranchMember[RecalledQuery],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         given: BranchContext,
@@ -183,7 +164,7 @@ class PastBranch(Merged):
         self._member = member
         self._inputs = inputs
         super().__init__(inputs.values(), spill, judge)
-        self._roots = {name: _root(stream) for name, stream in inputs.items()}
+        self._roots = {name: copy(stream.root) for name, stream in inputs.items()}
         self._remembering(given)
         self._answer: StandingAnswer | DisplayAnswer = (
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
@@ -203,11 +184,9 @@ class PastBranch(Merged):
     def _remembering(self, given: BranchContext) -> None:
         """Have a memory."""
         streams = self._inputs.items()
-        empty = {name: Input(_document(self._roots[name]), time=stream.time) for name, stream in streams}
+        empty = {name: Input(_document(self._roots[name]), time=stream.source.time) for name, stream in streams}
         asked, name = self._member.query, self._member.name
-        self._recollection = Recollection(
-            asked.query, asked.asked, {**given.documents, **empty}, given.functions, name, asked.text
-        )
+        self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
 
     # --- what comes in ------------------------------------------------------------------------------------
 
@@ -277,11 +256,8 @@ class PastBranch(Merged):
         rows = []
         for arrival, paths in self._recollection.remembered():
             entry, number, units = self._entries[arrival]
-            origin, cut = entry.origin, entry.cut
-            place = {"stream": origin.stream, "partition": origin.partition, "file": origin.file}
-            bytes_ = {"start": cut.start, "end": cut.end, "raw": cut.raw, "root": cut.root, "encoding": cut.encoding}
             known = {"time": str(arrival.time), "number": number, "units": _units_text(units), "paths": paths}
-            rows.append({**place, **bytes_, **known})
+            rows.append({**entry_row(entry), **known})
         answer, shown = self._answer.save()
         meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
@@ -302,8 +278,7 @@ class PastBranch(Merged):
         readers = {name: EntryReader(stream) for name, stream in self._inputs.items()}
         found: list[tuple[Arrival, list[int]]] = []
         for row in state.tables["items"].to_pylist():
-            cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
-            entry = RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
+            entry = entry_of(row)
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")
@@ -327,11 +302,6 @@ def _units_text(units: Mapping[Path, Affine]) -> str:
 def _units_of(text: str) -> dict[Path, Affine]:
     rows = json.loads(text) if text else ()
     return {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, a, b in rows}
-
-
-def _root(stream: InputStream) -> Element:
-    root = copy(stream.root)
-    return root
 
 
 def _document(root: Element) -> Document:

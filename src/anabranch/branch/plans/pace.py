@@ -65,7 +65,7 @@ class Pace:
         for watch in self._of(stream):
             values = (each for each in item.numbers(watch.path) if isinstance(each, Fraction))
             for value in values:
-                late |= watch.progress.is_late(partition, value - watch.stream.origin)
+                late |= watch.progress.is_late(partition, value - watch.stream.source.origin)
         return late
 
     def signal(self, stream: str, partition: int, punctuation: Punctuation | None) -> None:
@@ -73,9 +73,9 @@ class Pace:
         for watch in self._of(stream):
             value: Reach | None = math.inf
             if punctuation is not None:
-                value = passed(punctuation, watch.path, watch.stream.time)
+                value = passed(punctuation, watch.path, watch.stream.source.time)
             if value is not None:
-                watch.progress.passed(partition, value - watch.stream.origin)
+                watch.progress.passed(partition, value - watch.stream.source.origin)
 
     def reached(self, stream: str) -> Iterator[WindowsReached]:
         """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
@@ -85,7 +85,7 @@ class Pace:
                 last = max(_end(extent, reached) for _, extent in watch.windows)
                 if last > watch.told:
                     watch.told = last
-                    yield WindowsReached(stream, watch.path, last + watch.stream.origin)
+                    yield WindowsReached(stream, watch.path, last + watch.stream.source.origin)
 
     def first_windows(self) -> dict[Way, int]:
         """The first window of each operator that the subscription sees whole, where it is not the first of all."""
@@ -125,7 +125,7 @@ def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
     operator, below = plan.operator, tuple(with_origins(each, inputs) for each in plan.inputs)
     if isinstance(operator, Window):
         streams = (inputs[name] for name, _ in _leads(plan.inputs[0], operator.path))
-        operator = replace(operator, origin=next((each.origin for each in streams), Fraction(0)))
+        operator = replace(operator, origin=next((each.source.origin for each in streams), Fraction(0)))
     return Apply(operator, below)
 
 

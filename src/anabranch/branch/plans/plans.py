@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -33,13 +32,13 @@ from anabranch.algebra.operators.union import Union
 from anabranch.algebra.plans.interpret import Apply, Plan, RunningPlan, StreamSource
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Changelog, Entry, WindowsReached, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
+from anabranch.branch.members import BranchMember
 from anabranch.branch.plans.pace import Pace, with_origins
-from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import Aborted, StateError, StreamError
 from anabranch.law.evolution.vantage import Vantage
@@ -54,29 +53,16 @@ from anabranch.stream.tree import Element, copy
 _ROWS = pa.schema([("operator", pa.string()), ("row", pa.string())])
 
 
-@dataclass(frozen=True, slots=True)
-class PlanMember:
-    """A plan that a branch serves."""
-
-    key: str
-    """What tells it from others, in every epoch."""
-    name: str
-    """A subscription that has asked it."""
-    plan: Plan
-    out: Output
-    policy: Policy = "accumulate"
-
-
 class Planned(Merged):
     """A branch that has a plan."""
 
     def __init__(
-        self, member: PlanMember, inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
+        self, member: BranchMember[Plan], inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
     ) -> None:
         self._member = member
         self._inputs = inputs
         super().__init__(inputs.values(), spill)
-        self._pace = Pace(member.plan, inputs)
+        self._pace = Pace(member.query, inputs)
         self._log = Changelog()
         self._mistrusted: dict[Key, dict[Path, str]] = {key: {} for key in self._merge.sources}
         """By input, the paths that have been unknown for some items, with the last reason."""
@@ -101,8 +87,8 @@ class Planned(Merged):
 
     def _fresh(self) -> RunningPlan:
         """The plan at its very beginning, over the partitions of its streams."""
-        partitions = {name: each.partitions for name, each in self._inputs.items()}
-        plan = partitioned(with_origins(self._member.plan, self._inputs), partitions)
+        partitions = {name: len(each.source.partitions) for name, each in self._inputs.items()}
+        plan = partitioned(with_origins(self._member.query, self._inputs), partitions)
         return RunningPlan(plan, policy=self._member.policy, promises=self._promises)
 
     # --- what comes in ----------------------------------------------------------------------------------------
@@ -177,7 +163,7 @@ class Planned(Merged):
     def _consequences(self, told: Entry) -> Iterator[Flowing]:
         match told:
             case WindowsReached(stream, path, value):
-                for number in range(self._inputs[stream].partitions):
+                for number in range(len(self._inputs[stream].source.partitions)):
                     yield from self._query.close(source_of(stream, number), compare(term(path), "<", value))
             case Announced(stream, partition, Accent(where, evolution)):
                 yield from self._query.take(source_of(stream, partition), Change(items_of(where), evolution))
@@ -260,7 +246,7 @@ class Planned(Merged):
 
     def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that the operators' knowledge of evolution follows from."""
-        return self._member.plan, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
+        return self._member.query, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
 
 
 def source_of(stream: str, partition: int) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,9 +22,10 @@ import numpy as np
 from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import EntryReader, RawEntry, cuts, unpack
+from anabranch.branch.members import BranchMember
 from anabranch.branch.panes.panes import PaneWindows, pack
 from anabranch.branch.panes.panes import unpack as unpack_states
-from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.ports import InputStream
 from anabranch.branch.remote.lines import (
     DOUBT,
     UNTOLD,
@@ -46,23 +47,12 @@ from anabranch.law.inputs import Input
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
 
 
-@dataclass(frozen=True, slots=True)
-class SentMember:
-    """A subscription that a branch serves."""
-
-    key: str
-    """What tells it from others, in every epoch."""
-    name: str
-    query: SentQuery
-    out: Output
-
-
 class Gathered:
     """A branch over windows, for one epoch."""
 
     def __init__(
         self,
-        member: SentMember,
+        member: BranchMember[SentQuery],
         stream: InputStream,
         state: BranchState | None,
         functions: Mapping[str, PythonFunction],
@@ -81,7 +71,7 @@ class Gathered:
         plan = member.query.plan
         made = PaneWindows if plan.sending is None else SentWindows
         # the numbers of windows are what is reached here, and the first of them is told
-        counted = replace(stream, slack=Fraction(0), origin=Fraction(0), late=True)
+        counted = replace(stream, source=replace(stream.source, slack=Fraction(0), origin=Fraction(0)), late=True)
         before = None if state is None else unpack_states(state, member.name)[0]
         if before is not None:
             before.rows.orders[before.rows.firsts < 0] = UNTOLD
@@ -89,10 +79,13 @@ class Gathered:
 
     # --- what comes in ------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
-        """Take in a packed feed; they come in stream order."""
-        if self.aborted:
-            return
+    def feed(self, *feeds: bytes) -> None:
+        """Take in packed feeds; they come in stream order."""
+        for each in feeds:
+            if not self.aborted:
+                self._feed(each)
+
+    def _feed(self, data: bytes) -> None:
         origin, table = unpack(data)
         raws: list[bytes] = table.column("raw").to_pylist()
         plain = self._lines.plain(raws)

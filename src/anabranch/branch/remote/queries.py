@@ -1,12 +1,24 @@
-"""What subscriptions make of windows that were made elsewhere: larger windows, or the answer of a query.
+"""What subscriptions make of windows and tuples that were made elsewhere, and which queries can be answered so.
+
+A subscription makes larger windows of windows, or the answer of a query.
 
 By SELECTWINDOWS, window `k` has as its parts the windows `k * step + i * every` for `i < count`, those that there are.
 Where these lie one behind the other, or all windows take from the same of them, they are panes, and each is counted
 once however many windows hold it; else each window has panes of its own.
+
+A tuple is one element (figure 15 of the sharing paper): in it one for each of its items, with all that anybody behind
+needs of it.
+It is made by the abstract query of the join, a join like any other, and read by the subscriber's own query, whose loops
+run over the items inside; so the order of LAWS 1.2, windows, what is late, and who begins late are the business of the
+peer that makes the tuples, and `where` and `return` that of the one that answers.
+Tuples have no times and tell no progress, so their reader needs no state.
+That is exact where the query answers tuple by tuple, and so does what is left of it over tuples; and where the abstract
+query joins as early: one that compares times is not to wait for the end of its streams.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,16 +26,21 @@ from functools import lru_cache
 import numpy as np
 
 from anabranch.algebra.window import Panes
+from anabranch.branch.joins.interval import bounds_of
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.remote.lines import Layout
 from anabranch.branch.remote.making import sent_plan
 from anabranch.columnar.scan.kernels import Indices
-from anabranch.errors import Unsupported, UsageError
-from anabranch.language import check, parse
-from anabranch.runtime.standing import standing
+from anabranch.errors import AnabranchError, Unsupported, UsageError
+from anabranch.language import ast, check, parse
+from anabranch.runtime.standing import Standing, standing
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.match_joins import SelectWindows, select_windows
 from anabranch.sharing.remote import PutTogether, ReadWindows, named_aggregates, window_of
+from anabranch.sharing.render import render_join
 from anabranch.sharing.tree import PropertyTree
+from anabranch.stream.path import Path
 
 
 @dataclass(frozen=True)
@@ -132,3 +149,34 @@ class WindowTiling:
     def first(self, number: int) -> int:
         """The first window that has no part before a number."""
         return -(-number // self.selection.step)
+
+
+# --- tuples ----------------------------------------------------------------------------------------------------
+
+_JOINS = ("step join", "interval join")
+
+
+def why_not_sent(query: ast.Query, forest: PropertyForest) -> str | None:
+    """Why the tuples of a checked join cannot be sent in the form of a forest; None where they can."""
+    try:
+        asked, made = standing(query), _abstract(forest)
+        left = standing(over_tuples(query, forest, "tuples"))
+    except AnabranchError as error:
+        return f"its tuples cannot be written down ({error.message})"
+    if asked.kind not in _JOINS:
+        return "it has to wait for the end of its streams"
+    if made.kind != asked.kind or left.kind != "items":
+        return "its tuples cannot be written down"
+    return None
+
+
+def waits(query: ast.Query, forest: PropertyForest, times: Mapping[str, Path | None]) -> bool:
+    """Whether a join has to wait for the end of streams whose items have these times."""
+    joins = (standing(query), _abstract(forest))
+    return any(each.kind == "interval join" and not bounds_of(each, times, endless=True) for each in joins)
+
+
+@lru_cache(maxsize=1 << 10)
+def _abstract(forest: PropertyForest) -> Standing:
+    text = render_join(forest)
+    return standing(check(parse(text), text).query, None, text)

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from anabranch.algebra.window import Extent
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Everyone
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, reach, written
+from anabranch.columnar.scan.kernels import Indices
 from anabranch.language import ast
 from anabranch.law.paths import base_of
 from anabranch.law.rounds import windows
@@ -34,7 +37,7 @@ class WindowProgress(windows.Progress):
     """The law's own judgement, which can be remembered; values are those from the stream's origin on."""
 
     def __init__(self, stream: InputStream) -> None:
-        super().__init__(stream.slack, stream.partitions)
+        super().__init__(stream.source.slack, len(stream.source.partitions))
         self._late = stream.late
 
     def largest(self, partition: int) -> Reach | None:
@@ -97,8 +100,16 @@ class WindowSelection:
 
     def next_number(self) -> Fraction:
         """Where the next selected node stands in count windows; it has then arrived."""
-        self._arrived += 1
-        return Fraction(self._arrived - 1)
+        return Fraction(int(self.next_numbers(1)[0]))
+
+    def next_numbers(self, count: int) -> Indices:
+        """The same for several nodes."""
+        self._arrived += count
+        return np.arange(self._arrived - count, self._arrived)
+
+    def count(self, nodes: int) -> None:
+        """So many selected nodes have arrived, which were taken elsewhere."""
+        self._arrived += nodes
 
     def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
@@ -109,8 +120,8 @@ class WindowSelection:
 
     def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
         """What a punctuation covers all values below of."""
-        value = passed(punctuation, self._path, stream.time)
-        return None if value is None else value - stream.origin
+        value = passed(punctuation, self._path, stream.source.time)
+        return None if value is None else value - stream.source.origin
 
     @property
     def reached(self) -> Reach | None:

@@ -41,7 +41,7 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
-    RowExtreme,
+    RowAggregate,
     RowLoop,
     RowQuantifier,
     Taken,
@@ -101,7 +101,8 @@ class LookScope(ValueScope):
             if spot.is_single:
                 tests.append(PresenceTest(spot.presence))
             else:
-                tests.append(NumberTest(RowQuantifier(self.inner_frame(spot), True, Presence(spot.presence)), "=", 1.0))
+                there = Presence(spot.presence, spot.side)
+                tests.append(NumberTest(RowQuantifier(self.inner_frame(spot), True, there, spot.side), "=", 1.0))
         return _any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
@@ -116,9 +117,10 @@ class LookScope(ValueScope):
             frame, text = self.inner_frame(spot), PartText(spot.text, spot.side)
             if isinstance(right, ast.String) or operator in ("=", "!="):
                 found = ColumnComparison(operator, text, literal_of(right))
-                tests.append(NumberTest(RowQuantifier(frame, True, found), "=", 1.0))
+                tests.append(NumberTest(RowQuantifier(frame, True, found, spot.side), "=", 1.0))
             else:
-                extreme = RowExtreme(frame, operator in (">", ">="), text)
+                function = "max" if operator in (">", ">=") else "min"
+                extreme = RowAggregate(frame, function, None, text, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
         return _any_of(tests)
 
@@ -154,7 +156,7 @@ class LookScope(ValueScope):
                     raise NotColumnar("several values side by side", "elements around them")
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor(clauses, where, (), inside):
-                return self._looped(clauses, where, inside)
+                return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
             case ast.Path() | ast.Variable() if self.is_path(expression):
@@ -192,18 +194,19 @@ class LookScope(ValueScope):
             return []
         if len(spots) > 1:
             columns = tuple(each.column for each in map(fragment, spots))
-            if not all(each.is_single and each.bound == self.frame and not each.side for each in spots):
+            if not all(each.is_single and each.bound == self.frame for each in spots):
                 raise NotColumnar("a path to repeated parts of different names")
-            return [Made(PartsInOrder(columns))]
+            return [Made(PartsInOrder(columns, spots[0].side))]
         (spot,) = spots
         if spot.is_single:
             return [fragment(spot)]
         frame = self.inner_frame(spot)
-        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),))))]
+        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),)), spot.side))]
 
-    def _looped(
+    def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
     ) -> list[Fragment]:
+        """What the rounds of a loop give, one behind the other; without clauses there is one."""
         if not clauses:
             content = self.result(inside)
             if where is None:
@@ -213,7 +216,7 @@ class LookScope(ValueScope):
         match first:
             case ast.Let(name, value):
                 scope, clear = self.let(name, value)
-                found = scope._looped(others, where, inside)
+                found = scope.rounds(others, where, inside)
                 if clear is None:
                     return found
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
@@ -236,15 +239,15 @@ class LookScope(ValueScope):
         inside: ast.Expression,
     ) -> list[Fragment]:
         if spot.is_single:
-            content = ContentOf(tuple(self.bind(name, spot)._looped(others, where, inside)))
-            return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
+            content = ContentOf(tuple(self.bind(name, spot).rounds(others, where, inside)))
+            return [Made(Choice(Presence(spot.presence, spot.side), content, ContentOf(())))]
         frame = self.inner_frame(spot)
         scope = self.bind_row(name, spot, frame)
-        condition: Expression | None = None if spot.part == frame else Presence(spot.presence)
+        condition: Expression | None = None if spot.part == frame else Presence(spot.presence, spot.side)
         if where is not None and not others:
             holds, where = scope.truth(where), None
             condition = holds if condition is None else Junction(True, (condition, holds))
-        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope._looped(others, where, inside)))))]
+        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope.rounds(others, where, inside))), spot.side))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -279,6 +282,9 @@ class LookScope(ValueScope):
 
     def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
         """Whether an expression leads to an attribute, copied to an element that has none of that name."""
+        match expression:
+            case ast.Path(_, (*_, ast.Step(test=ast.KindTest()))):  # those are no attributes
+                return False
         spots = self.spots(expression) if self.is_path(expression) else []
         return len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in names[1:]
 
@@ -298,7 +304,7 @@ class LookScope(ValueScope):
 
 def _copied_attribute(spot: Spot) -> list[Fragment]:
     written = ContentOf((f' {spot.name}="'.encode(), Taken(spot.text, spot.side), b'"'))
-    return [Made(Choice(Presence(spot.presence), written, ContentOf(())))]
+    return [Made(Choice(Presence(spot.presence, spot.side), written, ContentOf(())))]
 
 
 def _is_element(fragment: Fragment) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
+from anabranch.columnar.expressions.aggregating import ROW_AGGREGATES
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, blaming, literal_of, simple_literal
 from anabranch.columnar.expressions.tree import (
@@ -21,6 +22,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     PartText,
     Presence,
+    RowAggregate,
     RowCount,
     RowQuantifier,
     Truth,
@@ -128,7 +130,9 @@ class ValueScope(PathScope):
                 found = self._exists(self.spots(operand))
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "empty" else found
             case "count", (operand,) if self.is_path(operand):
-                return self._count(self.spots(operand))
+                return self._count(self._repeated(self.spots(operand), name))
+            case aggregate, (operand,) if aggregate in ROW_AGGREGATES:
+                return self._aggregate(aggregate, operand)
             case "data", (operand,):
                 return self.value(operand)
         if name not in FUNCTIONS:
@@ -141,16 +145,39 @@ class ValueScope(PathScope):
             raise NotColumnar(f"the function {name}() of such values")
         return FunctionCall(name, values, kind)
 
-    def _count(self, spots: Sequence[Spot]) -> Expression:
+    def _count(self, spot: Spot) -> Expression:
+        return RowCount(self.inner_frame(spot), Presence(spot.presence, spot.side), spot.side)
+
+    def _aggregate(self, function: str, operand: ast.Expression) -> Expression:
+        """An aggregate of what a path leads to in the rows of a repeated part, or of what a loop over these gives."""
+        match operand:
+            case ast.Flwor((ast.For(name, source, None),), where, (), result) if self.is_path(source):
+                spot = self._repeated(self.spots(source), function)
+                frame = self.inner_frame(spot)
+                inside = self.bind_row(name, spot, frame)
+                tests: list[Expression] = [] if spot.part == frame else [Presence(spot.presence, spot.side)]
+                if where is not None:
+                    tests.append(inside.truth(where))
+                found = inside.value(result)
+                if found.kind not in (Kind.UNTYPED, Kind.DOUBLE) or isinstance(found, ConstantValue):
+                    raise NotColumnar(f"{function}() of what is no number")
+                condition = Junction(True, tuple(tests)) if tests else None
+                return RowAggregate(frame, function, condition, found, spot.side)
+            case _:
+                spot = self._repeated(self.spots(operand), function)
+                text = PartText(spot.text, spot.side)
+                return RowAggregate(self.inner_frame(spot), function, None, text, spot.side)
+
+    def _repeated(self, spots: Sequence[Spot], function: str) -> Spot:
         if len(spots) != 1 or spots[0].is_single:
-            raise NotColumnar("count() of what is not repeated")
-        return RowCount(self.inner_frame(spots[0]), Presence(spots[0].presence))
+            raise NotColumnar(f"{function}() of what is not repeated")
+        return spots[0]
 
     def _exists(self, spots: Sequence[Spot]) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            there = Presence(spot.presence)
-            found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there))
+            there = Presence(spot.presence, spot.side)
+            found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there, spot.side))
         return _either(found)
 
     @blaming
@@ -178,18 +205,18 @@ class ValueScope(PathScope):
             inside = self.bind(name, spot) if spot.is_single else self.bind_row(name, spot, frame)
             holds = inside.truth(condition)
             if spot.part != frame:  # else each row is one
-                there: Expression = Presence(spot.presence)
+                there: Expression = Presence(spot.presence, spot.side)
                 if not is_some:
                     there = FunctionCall("not", (there,), Kind.BOOLEAN)
                 holds = Junction(is_some, (there, holds))
-            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds))
+            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds, spot.side))
         return _either(found) if is_some else Junction(True, tuple(found)) if found else TRUE
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """Some value of one side against some of the other."""
         sides = self._alternatives(left), self._alternatives(right)
-        if not all(sides):
-            raise NotColumnar("a comparison with a path that leads nowhere")
+        if not all(sides) and not (self.is_path(left) and self.is_path(right)):
+            raise NotColumnar("something computed that is compared with a path that leads nowhere")  # it may still fail
         found: list[Expression] = []
         for (first, frame), (second, other) in product(*sides):
             if frame is not None and other is not None:
@@ -197,8 +224,13 @@ class ValueScope(PathScope):
             _check_comparable(first, second)
             self.work.spend()
             test: Expression = ColumnComparison(operator, first, second)
-            at = other if frame is None else frame
-            found.append(test if at is None else RowQuantifier(at, True, test))
+            if frame is None and other is None:
+                found.append(test)
+                continue
+            at, many = (other, second) if frame is None else (frame, first)
+            assert at is not None
+            assert isinstance(many, PartText), "only parts are repeated"
+            found.append(RowQuantifier(at, True, test, many.side))
         return _either(found)
 
     def _alternatives(self, expression: ast.Expression) -> list[tuple[Expression, int | None]]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.aggregating import OwnedNumbers, aggregate
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
@@ -38,8 +39,8 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
+    RowAggregate,
     RowCount,
-    RowExtreme,
     RowLoop,
     RowQuantifier,
     Taken,
@@ -154,8 +155,8 @@ class FrameEvaluation:
                 return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
             case RowCount(frame, condition):
                 return self._counted(self.inside(frame), condition)
-            case RowExtreme(frame, is_greatest, operand):
-                return self._extreme(self.inside(frame), is_greatest, operand)
+            case RowAggregate(frame, function, condition, operand):
+                return self._aggregated(self.inside(frame), function, condition, operand)
             case RowLoop(frame, condition, content):
                 return self._looped(self.inside(frame), condition, content)
             case PartsInOrder(columns):
@@ -187,7 +188,7 @@ class FrameEvaluation:
         match expression:
             case PartText(column) | Presence(column) | PartsInOrder((column, *_)):
                 return self._stands_around(column)
-            case RowQuantifier(frame) | RowCount(frame) | RowExtreme(frame) | RowLoop(frame):
+            case RowQuantifier(frame) | RowCount(frame) | RowAggregate(frame) | RowLoop(frame):
                 assert self._shredded.wanted is not None
                 look = self._shredded.wanted.look
                 parent = look.parts[frame].parent
@@ -370,19 +371,21 @@ class FrameEvaluation:
         unclear = self._by_owner(inside, np.where(verdicts == UNCLEAR_VERDICT, YES, NO).astype(np.uint8), greatest=True)
         return ColumnValue(Kind.INTEGER, state_of(unclear == YES, UNCLEAR), counts)
 
-    def _extreme(self, inside: FrameEvaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
-        numbers, state = inside._exact(inside.value(operand))
-        there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
-        edge = -np.inf if is_greatest else np.inf
-        by = np.maximum if is_greatest else np.minimum
-        found, filled = np.full(self.count, edge), np.zeros(self.count, np.bool_)
-        assert inside._owners is not None
-        by.at(found, inside._owners[there], numbers[there])
-        filled[inside._owners[there]] = True
-        states = np.where(filled, np.uint8(CLEAR), np.uint8(ABSENT))
-        if state is not None:
-            states[inside._owners[state == UNCLEAR]] = UNCLEAR
-        return ColumnValue(Kind.DOUBLE, states, found)
+    def _aggregated(
+        self, inside: FrameEvaluation, function: str, condition: Expression | None, operand: Expression
+    ) -> ColumnValue:
+        unclear = np.zeros(self.count, np.bool_)
+        if condition is not None:
+            verdicts = inside.truth(condition)
+            unclear[inside.owners[verdicts == UNCLEAR_VERDICT]] = True
+            inside = inside._some(verdicts == YES)
+        value = inside.value(operand)
+        numbers, state = inside._exact(value) if value.kind is Kind.UNTYPED else (value.numbers, value.state)
+        assert numbers is not None, "what is aggregated is a number"
+        is_computed = value.kind is not Kind.UNTYPED
+        numbers = np.broadcast_to(numbers, inside.count)
+        given = OwnedNumbers.of(numbers, state, inside.owners, self.count, is_computed=is_computed)
+        return aggregate(function, given).unclear_where(unclear)
 
     def _looped(self, inside: FrameEvaluation, condition: Expression | None, content: Expression) -> ColumnValue:
         unclear = np.zeros(self.count, np.bool_)

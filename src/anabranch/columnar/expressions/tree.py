@@ -38,6 +38,7 @@ class PartText:
 
     column: PartColumn
     side: int = 0
+    """Which of the items of a tuple it is looked for in, in a join."""
     kind = Kind.UNTYPED
 
 
@@ -141,6 +142,7 @@ class Presence:
     """Whether there is such a part."""
 
     column: PartColumn
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -160,6 +162,7 @@ class RowQuantifier:
     """The repeated part."""
     is_some: bool
     condition: Expression
+    side: int = 0
     kind = Kind.BOOLEAN
 
 
@@ -169,16 +172,19 @@ class RowCount:
 
     frame: int
     condition: Expression | None
+    side: int = 0
     kind = Kind.INTEGER
 
 
 @dataclass(frozen=True, slots=True)
-class RowExtreme:
-    """The greatest number among the rows of a repeated part, or else the least."""
+class RowAggregate:
+    """An aggregate function of the numbers in the rows of a repeated part; of those for which a condition holds."""
 
     frame: int
-    is_greatest: bool
+    function: str
+    condition: Expression | None
     operand: Expression
+    side: int = 0
     kind = Kind.DOUBLE
 
 
@@ -189,6 +195,7 @@ class RowLoop:
     frame: int
     condition: Expression | None
     content: Expression
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -197,6 +204,7 @@ class PartsInOrder:
     """Several parts, in the order in which they stand in the item."""
 
     columns: tuple[PartColumn, ...]
+    side: int = 0
     kind = Kind.CONTENT
 
 
@@ -217,7 +225,7 @@ class Taken:
 
     column: PartColumn
     side: int = 0
-    """Which of the items of a pair it is, in a join."""
+    """Which of the items of a tuple it is, in a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +257,7 @@ Expression: TypeAlias = (
     | Clear
     | RowQuantifier
     | RowCount
-    | RowExtreme
+    | RowAggregate
     | RowLoop
     | PartsInOrder
     | ContentOf
@@ -274,11 +282,9 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (operand,)
         case RowQuantifier(_, _, condition):
             return (condition,)
-        case RowExtreme(_, _, operand):
-            return (operand,)
         case RowCount(_, condition):
             return () if condition is None else (condition,)
-        case RowLoop(_, condition, content):
+        case RowLoop(_, condition, content) | RowAggregate(_, _, condition, content):
             return (content,) if condition is None else (condition, content)
         case ContentOf(parts) | Wrapped(parts):
             return parts
@@ -292,6 +298,13 @@ def walk(node: _Node) -> Iterator[_Node]:
     for each in inner(node):
         yield from walk(each)
 
+
+def sides_of(node: _Node) -> frozenset[int]:
+    """Which of the items of a tuple a node looks at."""
+    return frozenset(each.side for each in walk(node) if isinstance(each, _SIDED))
+
+
+_SIDED = PartText | Presence | Taken | RowQuantifier | RowCount | RowAggregate | RowLoop | PartsInOrder
 
 Constant: TypeAlias = float | bytes
 """A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
@@ -328,12 +341,15 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, arguments=tuple(with_constants(each, values) for each in arguments))
         case Choice(condition, then, otherwise):
             return Choice(*(with_constants(each, values) for each in (condition, then, otherwise)))
-        case Truth(operand) | Clear(operand) | RowExtreme(_, _, operand):
+        case Truth(operand) | Clear(operand):
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
-        case RowCount(frame, condition):
-            return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowCount(_, condition):
+            return replace(expression, condition=None if condition is None else with_constants(condition, values))
+        case RowAggregate(_, _, condition, operand):
+            inside = None if condition is None else with_constants(condition, values)
+            return replace(expression, condition=inside, operand=with_constants(operand, values))
         case RowLoop(_, condition, content):
             inside = None if condition is None else with_constants(condition, values)
             return replace(expression, condition=inside, content=with_constants(content, values))

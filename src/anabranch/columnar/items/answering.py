@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.items import untemplated
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.evolution import (
     NO_UNITS,
@@ -42,7 +43,7 @@ from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scrat
 from anabranch.columnar.items.learned_program import LearnedProgram, PieceSample
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
 from anabranch.columnar.match.index import NO_MATCHES, Matches
-from anabranch.columnar.scan import untemplated
+from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.errors import DynamicError
@@ -364,7 +365,7 @@ class StreamAnswers:
             halves = stretch.part(0, middle), stretch.part(middle, len(known))
             return sum((self._answer_stretch(each, read, out, takers, course) for each in halves), ReadCounts())
         matches, taken = found
-        matches, made = self._computed(program, shredded, matches)
+        matches, made = self._computed(program, shredded, _without_marked(program, shredded, matches))
         open_entries, asked = self._asked(program, matches, known, follows, units)
         unread = ~known
         unread[open_entries] = True
@@ -456,8 +457,18 @@ class StreamAnswers:
     def _judged(
         self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
     ) -> list[Flags]:
-        """Which entries each taker must be shown."""
+        """Which entries each taker must be shown; what is marked does not fit for takers."""
+        if shredded.marks.any():
+            shredded = shredded.unfit(shredded.marks != CANONICAL)
         if program is None:
             return [taker.judge(None, shredded, known, NO_MATCHES) for taker in takers]
         taken = zip(takers, program.taken, program.shares, strict=True)
         return [taker.judge(compiled, shredded, known, matches.part(*share)) for taker, compiled, share in taken]
+
+
+def _without_marked(program: Program | None, shredded: Shredded, matches: Matches) -> Matches:
+    """Matches of which those are left to the law whose answers cannot be copied out of their items."""
+    if program is None or not shredded.marks.any():
+        return matches
+    unclear = is_left_to_law(shredded.marks[matches.pairs], program.copied[program.sets[matches.conditions]])
+    return matches.opened(unclear) if unclear.any() else matches

@@ -16,12 +16,13 @@ from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import Column, Constant, Made, fragment_with, has_constant
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
-from anabranch.columnar.items.query import CompiledQuery, compile_query, made_in
+from anabranch.columnar.items.query import CompiledQuery, compile_query, copied_by, made_in
 from anabranch.columnar.match.arranging import Alike, gathered
 from anabranch.columnar.match.condition import Condition, columns_of, numbers_of
 from anabranch.columnar.match.forms import AFTER, formed, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.match.indexable import indexable
+from anabranch.columnar.scan.decoded import COPIES_NOTHING
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -102,6 +103,8 @@ class Program:
     """By set: what is computed in it."""
     constants: tuple[SetConstants | None, ...]
     """By set: what its queries have in the place of marks, where that is needed to compute."""
+    copied: Indices
+    """By set: what it is made of (`scan/decoded.py`)."""
     gives: Flags
     """By set: whether there is anything in it."""
     taken: tuple[Compiled | None, ...]
@@ -174,6 +177,7 @@ def program_of(
         fragments_of([*fragments, ()], wanted),
         tuple(tuple(made_in(each)) for each in (*fragments, ())),
         (*constants, None),
+        np.array([*map(copied_by, fragments), COPIES_NOTHING]),
         np.array([*map(bool, fragments), False]),
         taken,
         tuple(shares),

@@ -16,7 +16,6 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from anabranch.columnar.expressions.compiling import LookScope
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot
 from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
@@ -30,8 +29,8 @@ from anabranch.columnar.match.condition import (
     columns_of,
     numbers_of,
 )
+from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAKES_TEXTS
 from anabranch.columnar.scan.look import Look, PartColumn
-from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
 from anabranch.logic import Tree
@@ -149,6 +148,20 @@ def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
     return tuple(found)
 
 
+def copied_by(fragments: Sequence[Fragment]) -> int:
+    """What answers are made of, of which some items leave to the law (`scan/decoded.py`)."""
+    found = COPIES_NOTHING
+    for each in fragments:
+        match each:
+            case Wrapped(content):
+                found = max(found, copied_by(content))
+            case Taken(column):
+                found = max(found, TAKES_TEXTS if column >= 0 else COPIES_ELEMENTS)
+            case Made():
+                found = TAKES_TEXTS
+    return found
+
+
 def made_in(fragments: Sequence[Fragment]) -> list[Made]:
     """What is computed in fragments, in their order."""
     found: list[Made] = []
@@ -178,15 +191,6 @@ class CompiledFor:
     time: PartColumn | None
     """That of an item's time, where it has one."""
     wanted: WantedColumns
-    needed: tuple[PartColumn, ...] = ()
-    """Columns without which, or with an empty text there, an item is left to the law."""
-
-    def taken_apart(self, shredded: Shredded) -> Shredded:
-        """A batch with all that is computed, in which only those entries fit that have what is needed."""
-        for column in self.needed:
-            row = shredded.row(column)
-            shredded.fits[:] &= shredded.ends[row] > shredded.starts[row]
-        return with_computed(shredded)
 
 
 def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> CompiledFor | None:

@@ -1,9 +1,10 @@
-"""The compiled loops of joins: merging inputs by time, moving windows, pairing, laying the answers of pairs out.
+"""The compiled loops of joins: merging inputs by time, moving windows, pairing, laying the answers of tuples out.
 
-The two sides are numbered 0 and 1, and their items one behind the other: first all of side 0, then all of side 1.
+The sides are numbered from 0 on, and their items one behind the other: first all of side 0, then all of side 1.
+Several sides may read one input: an item that arrives comes to each of them in turn (LAWS 3.5).
 Values, sizes and steps are integers of one unit.
 What a side holds is a span of its *log*, in which items stand in the order in which they entered; what has left the
-window is taken out when the other side next looks, which costs no more than what that side then does.
+window is taken out when another side next looks, which costs no more than what that side then does.
 """
 
 from __future__ import annotations
@@ -17,22 +18,25 @@ from numpy.typing import NDArray
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.items.kernels import ReadyPieces
 from anabranch.columnar.scan.entries import SELECTED, VOID
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, compiled
+from anabranch.columnar.scan.kernels import Bytes, Indices, Numbers, compiled, compiled_inline, compiled_lean
 
 NEVER = np.iinfo(np.int64).max
 """No position: that of a side on which nothing waits."""
-SIZE, STEP, SLACK, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(10)
-"""The fields of a side: its window; the position it moves to next, and the first at which a waiting item enters; how
-many wait; its span of the log; the number of the next item to arrive."""
-MOVED, ENTER, ENTERED, HELD, HOLDS, MOVED_TO, OTHER_AT, MEETING = range(8)
-"""The fields of a meeting: which side moved, the span of its log that entered, and the span that the other held; and
-the positions of their windows."""
+INPUT, SIZE, STEP, TIMED, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(11)
+"""The fields of a side: the input that it reads; its window, and whether it closes at the end; the position it moves to
+next, and the first at which a waiting item enters; how many wait; its span of the log; the number of the next item to
+arrive."""
+MOVED = 0
+"""The first field of a meeting: which side moved.
+The others are, for each side, where the span begins of its log that meets, where it ends, and where its window is."""
 
 
 class LaneState(NamedTuple):
-    """Both sides of a join: their items by number, and by side its fields, the items that wait, and its log."""
+    """The sides of a join: their items by number, and by side its fields, the items that wait, and its log."""
 
     values: Indices
+    reached: Indices
+    """How far the window may move when each item has arrived."""
     status: Bytes
     positions: Indices
     """Where each item that waits will enter."""
@@ -42,41 +46,45 @@ class LaneState(NamedTuple):
 
 
 @compiled
-def move(
-    arrivals: Indices, at: int, ended: bool, lanes: LaneState, meetings: NDArray[np.int64]
-) -> tuple[int, int, bool]:
-    """Let items arrive from arrival `at` on; gives how many meetings there were, the arrival it came to, and whether
-    it is done: if not, there was no room for more meetings or in a log.
+def move(arrivals: Indices, done: Indices, ended: bool, lanes: LaneState, meetings: NDArray[np.int64]) -> int:
+    """Let items arrive, each from the input that is given; gives how many meetings there were.
 
-    With `ended` the windows that still hold waiting items are closed behind the last arrival.
+    `done` says how far it came: arrivals, the sides to which the next of them has come, and whether that is all; if
+    not, there was no room for more meetings or in a log.
+    With `ended` the windows of time that still hold waiting items are closed behind the last arrival.
     """
-    values, status, positions, sides, waiting, _ = lanes
+    values, reached, status, positions, sides, waiting, _ = lanes
     count = 0
-    while at < len(arrivals):
-        side = arrivals[at]
-        window = sides[side]
-        if not _has_room(lanes, side, meetings, count):
-            return count, at, False
-        item = window[ARRIVING]
-        window[ARRIVING] += 1
-        at += 1
-        if status[item] == VOID:
-            continue
-        value = values[item]
-        reached = value - window[SLACK]
-        if window[NEXT] * window[STEP] + window[SIZE] <= reached:
-            count = _advance(lanes, side, reached, meetings, count)
-        if status[item] == SELECTED:
-            wait(window, item, value, positions, waiting[side])
+    while done[0] < len(arrivals):
+        for side in range(done[1], len(sides)):
+            window = sides[side]
+            if window[INPUT] != arrivals[done[0]]:
+                continue
+            if not _has_room(lanes, side, meetings, count):
+                done[1] = side
+                return count
+            item = window[ARRIVING]
+            window[ARRIVING] += 1
+            if status[item] == VOID:
+                continue
+            if status[item] == SELECTED:
+                wait(window, item, values[item], positions, waiting[side])
+            if window[NEXT] * window[STEP] + window[SIZE] <= reached[item]:
+                count = _advance(lanes, side, reached[item], meetings, count)
+        done[0] += 1
+        done[1] = 0
     while ended:
-        first, second = _closing(sides[0]), _closing(sides[1])
-        if first == NEVER and second == NEVER:
+        first = -1
+        for side in range(len(sides)):
+            if sides[side, TIMED] and (first < 0 or _closing(sides[side]) < _closing(sides[first])):
+                first = side
+        if first < 0 or _closing(sides[first]) == NEVER:
             break
-        side = 0 if first <= second else 1
-        if not _has_room(lanes, side, meetings, count):
-            return count, at, False
-        count = _advance(lanes, side, min(first, second), meetings, count)
-    return count, at, True
+        if not _has_room(lanes, first, meetings, count):
+            return count
+        count = _advance(lanes, first, _closing(sides[first]), meetings, count)
+    done[2] = 1
+    return count
 
 
 @compiled
@@ -106,21 +114,28 @@ def _closing(window: Indices) -> int:
 
 @compiled
 def _has_room(lanes: LaneState, side: int, meetings: NDArray[np.int64], count: int) -> bool:
-    """Whether there is room for all that one arrival may bring about."""
-    logs, window, other = lanes.logs, lanes.sides[side], lanes.sides[1 - side]
-    entering = window[HIGH] + window[WAITING] <= logs.shape[1]
-    copied = 2 * other[HIGH] - other[LOW] <= logs.shape[1]
-    return bool(entering and copied and count + window[WAITING] <= len(meetings))
+    """Whether there is room for all that one arrival may bring about at a side."""
+    logs, sides = lanes.logs, lanes.sides
+    for each in range(len(sides)):
+        window = sides[each]
+        more = window[WAITING] + 1 if each == side else window[HIGH] - window[LOW]  # what enters, or is copied
+        if window[HIGH] + more > logs.shape[1]:
+            return False
+    return bool(count + sides[side, WAITING] + 1 <= len(meetings))
 
 
 @compiled
 def _advance(lanes: LaneState, side: int, reached: int, meetings: NDArray[np.int64], count: int) -> int:
     """Move a window as far as `reached` brings it, from one position at which an item enters to the next."""
-    values, _, positions, sides, waiting, logs = lanes
-    window, other = sides[side], sides[1 - side]
+    values, _, _, positions, sides, waiting, logs = lanes
+    window = sides[side]
     last = max(window[NEXT], _first(window, reached))
+    meets = True
     if window[SOONEST] < last:
-        trim(other, values, logs[1 - side])
+        for other in range(len(sides)):
+            if other != side:
+                trim(sides[other], values, logs[other])
+                meets = meets and sides[other, LOW] < sides[other, HIGH]
     while window[SOONEST] < last:
         position = window[SOONEST]
         window[SOONEST] = NEVER
@@ -136,11 +151,17 @@ def _advance(lanes: LaneState, side: int, reached: int, meetings: NDArray[np.int
                 kept += 1
                 window[SOONEST] = min(window[SOONEST], positions[item])
         window[WAITING] = kept
-        if other[LOW] < other[HIGH]:
+        if meets:
             meeting = meetings[count]
-            meeting[MOVED], meeting[ENTER], meeting[ENTERED] = side, enter, window[HIGH]
-            meeting[HELD], meeting[HOLDS] = other[LOW], other[HIGH]
-            meeting[MOVED_TO], meeting[OTHER_AT] = position, other[NEXT] - 1
+            meeting[MOVED] = side
+            for each in range(len(sides)):
+                at = 1 + 3 * each
+                meeting[at], meeting[at + 1], meeting[at + 2] = (
+                    sides[each, LOW],
+                    sides[each, HIGH],
+                    sides[each, NEXT] - 1,
+                )
+            meeting[1 + 3 * side], meeting[3 + 3 * side] = enter, position
             count += 1
     window[NEXT] = last
     return count
@@ -164,136 +185,258 @@ def trim(window: Indices, values: Indices, log: Indices) -> None:
         window[LOW] = high
 
 
+AT_LEAST, MORE, SAME = range(3)
+"""What guards ask of two numbers."""
+
+
+class Guards(NamedTuple):
+    """Comparisons that a tuple must not fail: one that does is nobody's, and is never made.
+
+    Where a number is NaN, nothing is known.
+    """
+
+    tests: NDArray[np.int64]
+    """By guard: what it asks, and of which two sides."""
+    numbers: NDArray[np.float64]
+    """By guard, two rows: the numbers of both sides by item, each from 0 on."""
+
+
 @compiled
-def pair(
+def _holds(test: int, left: float, right: float) -> bool:
+    """Whether a comparison may hold."""
+    if test == AT_LEAST:
+        return not left < right
+    if test == MORE:
+        return not left <= right
+    return left == right or left != left or right != right
+
+
+@compiled
+def tuples(
     meetings: NDArray[np.int64],
     logs: NDArray[np.int64],
-    second: int,
+    bases: Indices,
+    guards: Guards,
     done: Indices,
-    x: Indices,
-    y: Indices,
+    picks: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> int:
-    """The next pairs of some meetings, as many as there is room for; outer side first, each in the order of its log.
+    """The next tuples of some meetings, as many as there is room for; outer side first, each in the order of its log.
 
-    `places` gets the positions of both windows at each pair, if it has room.
-
-    `done` says how far it came: meetings, and in the next of them items of side 0, and with that one items of side 1.
-    `second` is the number of the first item of side 1, which is 0 in `y`.
+    Tuples that fail a guard are left out; `picks` get the items of the others, by side, each numbered from its side's
+    base on, and `places` the positions of all windows, if it has room.
+    `done` says how far it came: meetings, and in the next of them items of each side.
     """
-    count = 0
+    count, sides = 0, len(bases)
+    last = sides - 1
     while done[0] < len(meetings):
-        moved, enter, entered, held, holds, moved_to, other_at = meetings[done[0]]
-        if moved == 0:
-            outer, behind_outer, inner, behind_inner = enter, entered, held, holds
-        else:
-            outer, behind_outer, inner, behind_inner = held, holds, enter, entered
-        while outer + done[1] < behind_outer:
-            item = logs[0, outer + done[1]]
-            first = inner + done[2]
-            size = min(behind_inner - first, len(x) - count)
-            for place in range(size):
-                x[count + place] = item
-                y[count + place] = logs[1, first + place] - second
+        meeting = meetings[done[0]]
+        while True:
+            start, end = meeting[1 + 3 * last] + done[1 + last], meeting[2 + 3 * last]
+            inner = -1
+            for guard in range(len(guards.tests)):
+                test, left, right = guards.tests[guard]
+                if left == last or right == last:
+                    inner = guard if inner < 0 else inner
+                    continue
+                x = logs[left, meeting[1 + 3 * left] + done[1 + left]] - bases[left]
+                y = logs[right, meeting[1 + 3 * right] + done[1 + right]] - bases[right]
+                if not _holds(test, guards.numbers[2 * guard, x], guards.numbers[2 * guard + 1, y]):
+                    start = end
+            size = min(end - start, picks.shape[1] - count)
+            before = count
+            if inner < 0:
+                for place in range(start, start + size):
+                    picks[last, count] = logs[last, place] - bases[last]
+                    count += 1
+            else:
+                count = _guarded(guards, inner, meeting, logs, bases, done, start, start + size, picks, count)
+            for side in range(last):
+                picks[side, before:count] = logs[side, meeting[1 + 3 * side] + done[1 + side]] - bases[side]
             if places.shape[1]:
-                places[moved, count : count + size] = moved_to
-                places[1 - moved, count : count + size] = other_at
-            count += size
-            done[2] += size
-            if first + size < behind_inner:
-                return int(count)
-            done[1] += 1
-            done[2] = 0
+                for side in range(sides):
+                    places[side, before:count] = meeting[3 + 3 * side]
+            if start + size < end:
+                done[1 + last] += size
+                if count == picks.shape[1]:
+                    return int(count)
+                continue
+            done[1 + last] = 0
+            side = last - 1
+            while side >= 0:
+                done[1 + side] += 1
+                if meeting[1 + 3 * side] + done[1 + side] < meeting[2 + 3 * side]:
+                    break
+                done[1 + side] = 0
+                side -= 1
+            if side < 0:
+                break
         done[0] += 1
-        done[1] = 0
     return int(count)
 
 
-# --- pairs -----------------------------------------------------------------------------------------------------
-
-
-STRIDE = 16
+@compiled
+def _guarded(
+    guards: Guards,
+    guard: int,
+    meeting: Indices,
+    logs: NDArray[np.int64],
+    bases: Indices,
+    done: Indices,
+    start: int,
+    end: int,
+    picks: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Items of the last side that do not fail a guard with the one of another; how many tuples there are then."""
+    last = len(bases) - 1
+    test, left, right = guards.tests[guard]
+    other, mine, theirs = (right, 2 * guard, 2 * guard + 1) if left == last else (left, 2 * guard + 1, 2 * guard)
+    numbers = guards.numbers[mine]
+    base = bases[last]
+    it = guards.numbers[theirs, logs[other, meeting[1 + 3 * other] + done[1 + other]] - bases[other]]
+    if test == SAME:
+        for place in range(start, end):
+            item = logs[last, place] - base
+            picks[last, count] = item
+            count += numbers[item] == it or numbers[item] != numbers[item] or it != it
+    elif left == last:
+        for place in range(start, end):
+            item = logs[last, place] - base
+            picks[last, count] = item
+            count += not (numbers[item] < it or (test == MORE and numbers[item] == it))
+    else:
+        for place in range(start, end):
+            item = logs[last, place] - base
+            picks[last, count] = item
+            count += not (it < numbers[item] or (test == MORE and numbers[item] == it))
+    return count
 
 
 @compiled
-def same_text(left: TextColumn, picks: Indices, right: TextColumn, other_picks: Indices, found: Flags) -> None:
-    """Whether texts of one side are those of another, pair by pair."""
-    for number in range(len(found)):
-        one, other = picks[number], other_picks[number]
-        start, length = left.starts[one], left.ends[one] - left.starts[one]
-        other_start = right.starts[other]
-        same = right.ends[other] - other_start == length
-        place = 0
-        while same and place < length:
-            same = left.data[start + place] == right.data[other_start + place]
-            place += 1
-        found[number] = same
+def text_numbers(texts: TextColumn, found: Numbers) -> None:
+    """A number for each text, the same for equal ones and hardly ever for others (FNV-1a, the bits of a double)."""
+    for row in range(len(found)):
+        number = np.uint64(0xCBF29CE484222325)
+        for place in range(texts.starts[row], texts.ends[row]):
+            number = (number ^ np.uint64(texts.data[place])) * np.uint64(0x100000001B3)
+        found[row] = np.float64(number >> np.uint64(11))
+
+
+# --- answers ---------------------------------------------------------------------------------------------------
+
+
+STRIDE = 16
+MADE, WRAP = -1, -2
+"""Kinds of runs beside those of a side."""
+_CLOSE, _SLASH = b">/"
 
 
 class RunTexts(NamedTuple):
-    """What the runs of a result give for all items of both sides.
+    """What the runs of a result give for all items of all sides, and for the tuples that are answered.
 
     A run is (side, place): the bytes it takes of an item stand in the store between two `edges`, of which item 0's are
     at `place`.
+    One that is `MADE` has a row of spans by tuple, in the bytes that were made; one that is `WRAP` stands before so
+    many runs, behind which an end tag follows: `/>` stands for both where they come to nothing.
     """
 
     runs: NDArray[np.int64]
     edges: Indices
     store: Bytes
+    made: Bytes
+    spans: Indices
+    """By row of what is made and by tuple: where it starts and ends."""
 
 
-class ItemPairs(NamedTuple):
-    """Pairs of items by their numbers."""
+@compiled_inline
+def _run_edges(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> tuple[int, int]:
+    """Where the bytes of a run start and end for a tuple."""
+    side, place = texts.runs[run, 0], texts.runs[run, 1]
+    if side == MADE:
+        return texts.spans[2 * place, number], texts.spans[2 * place + 1, number]
+    edge = place + picks[side, number]
+    return texts.edges[edge], texts.edges[edge + 1]
 
-    x: Indices
-    y: Indices
+
+@compiled_lean
+def _is_empty(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> bool:
+    """Whether the runs that one wraps come to nothing."""
+    for inside in range(run + 1, run + 1 + texts.runs[run, 1]):
+        start, end = _run_edges(texts, inside, picks, number)
+        if start < end:
+            return False
+    return True
 
 
-@compiled
-def measure_pairs(texts: RunTexts, pairs: ItemPairs, picks: Indices, ready: ReadyPieces, offsets: Indices) -> None:
-    """Where each piece of an answer ends that `lay_out_pairs` is going to write; `offsets[0]` is 0.
+@compiled_lean
+def measure_tuples(
+    texts: RunTexts, picks: NDArray[np.int64], order: Indices, ready: ReadyPieces, offsets: Indices
+) -> None:
+    """Where each piece of an answer ends that `lay_out_tuples` is going to write; `offsets[0]` is 0.
 
-    A pick is the number of a pair, or, below 0, the complement of the number of a piece that is ready.
+    `order` are the numbers of tuples, or, below 0, the complements of the numbers of pieces that are ready.
     """
-    runs, edges, _ = texts
-    for number in range(len(picks)):
-        pick = picks[number]
+    for number in range(len(order)):
+        pick = order[number]
         size = 0
         if pick < 0:
             size = ready.bounds[-pick] - ready.bounds[-pick - 1]
         else:
-            for run in range(len(runs)):
-                edge = runs[run, 1] + (pairs.y[pick] if runs[run, 0] else pairs.x[pick])
-                size += edges[edge + 1] - edges[edge]
+            run = 0
+            while run < len(texts.runs):
+                if texts.runs[run, 0] == WRAP:
+                    size += 1
+                    if _is_empty(texts, run, picks, pick):
+                        size += 1
+                        run += texts.runs[run, 1] + 1
+                else:
+                    start, end = _run_edges(texts, run, picks, pick)
+                    size += end - start
+                run += 1
         offsets[number + 1] = offsets[number] + size
 
 
-@compiled
-def lay_out_pairs(texts: RunTexts, pairs: ItemPairs, picks: Indices, ready: ReadyPieces, out: Bytes) -> None:
-    """Write the pieces of an answer one behind the other; what the arguments are says `measure_pairs`.
+@compiled_lean
+def lay_out_tuples(texts: RunTexts, picks: NDArray[np.int64], order: Indices, ready: ReadyPieces, out: Bytes) -> None:
+    """Write the pieces of an answer one behind the other; what the arguments are says `measure_tuples`.
 
-    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so `store` and `out`
-    have that much room behind their ends.
+    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so the store, what is
+    made and `out` have that much room behind their ends.
     """
-    runs, edges, store = texts
     at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
-    for number in range(len(picks)):
-        pick = picks[number]
+    for number in range(len(order)):
+        pick = order[number]
         if pick < 0:
             for place in range(ready.bounds[-pick - 1], ready.bounds[-pick]):
                 out[at] = ready.data[place]
                 at += np.uint64(1)
             continue
-        for run in range(len(runs)):
-            edge = runs[run, 1] + (pairs.y[pick] if runs[run, 0] else pairs.x[pick])
-            start = np.uint64(edges[edge])
-            size = np.uint64(edges[edge + 1]) - start
-            done = np.uint64(0)
-            while done < size:
-                for place in range(STRIDE):
-                    out[at + done + np.uint64(place)] = store[start + done + np.uint64(place)]
-                done += np.uint64(STRIDE)
-            at += size
+        run = 0
+        while run < len(texts.runs):
+            if texts.runs[run, 0] == WRAP:
+                if _is_empty(texts, run, picks, pick):
+                    out[at] = _SLASH
+                    at += np.uint64(1)
+                    run += texts.runs[run, 1] + 1
+                out[at] = _CLOSE
+                at += np.uint64(1)
+            else:
+                start, end = _run_edges(texts, run, picks, pick)
+                size = np.uint64(end - start)
+                _stride(texts.made if texts.runs[run, 0] == MADE else texts.store, np.uint64(start), size, out, at)
+                at += size
+            run += 1
+
+
+@compiled_inline
+def _stride(source: Bytes, start: np.uint64, size: np.uint64, out: Bytes, at: np.uint64) -> None:
+    """Copy so many bytes, and some more."""
+    done = np.uint64(0)
+    while done < size:
+        for place in range(STRIDE):
+            out[at + done + np.uint64(place)] = source[start + done + np.uint64(place)]
+        done += np.uint64(STRIDE)
 
 
 # --- the merge of inputs ---------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class PaneCounter:
         if self._room.shape[1] < count:
             self._room = np.empty((4, count), np.int64)
         hit_rows, row_conditions, row_panes, row_entries = self._room[:, :count]
-        whose, *placed = placing(batch, members, states, self._queries, self._axis_of)
+        whose, *placed = placing(batch, frozenset(members), states, self._queries, self._axis_of)
         given = (*placed, hit_rows, row_conditions, row_panes, row_entries)
         found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
         conditions, heads = row_conditions[: len(found)], row_entries[: len(found)]

@@ -63,16 +63,16 @@ class PaneQuery:
     axis: Hashable = None
     """Queries of equal axis, but for None, find the same reference values in every item."""
 
-    @property
+    @cached_property
     def is_timed(self) -> bool:
         return isinstance(self.clause.window, ast.TimeWindow)
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
         """Which paths are asked for more than the number of nodes they lead to."""
         return [any(AGGREGATES[each].takes_numbers for each in asked) for asked in self.asked]
 
-    @property
+    @cached_property
     def ranked(self) -> list[int]:
         """Which paths are asked for their least value (1), their greatest (2), or both (3)."""
         needs = ["".join(AGGREGATES[each].needs for each in asked) for asked in self.asked]
@@ -80,10 +80,16 @@ class PaneQuery:
 
     def ratio(self, places: int) -> tuple[int, int]:
         """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""
-        width = self.panes.width
-        unit = 10**places
-        common = math.gcd(unit, width.denominator)
-        return width.denominator // common, width.numerator * (unit // common)
+        if places not in self._ratios:
+            width, unit = self.panes.width, 10**places
+            common = math.gcd(unit, width.denominator)
+            self._ratios[places] = width.denominator // common, width.numerator * (unit // common)
+        return self._ratios[places]
+
+    @cached_property
+    def _ratios(self) -> dict[int, tuple[int, int]]:
+        """By decimal places: they are asked for with each batch."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

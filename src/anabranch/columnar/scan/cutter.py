@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anabranch.columnar.scan.frames import Frames
+from anabranch.columnar.scan.decoded import CANONICAL, DecodedTexts
+from anabranch.columnar.scan.frames import Frames, LoggedFrames
 from anabranch.columnar.scan.json_record import ITEM_ROOM
 from anabranch.columnar.scan.json_scan import cut_lines, longest_line, transcode_entries
 from anabranch.columnar.scan.kernels import UNCLEAR, Bytes, Flags, Indices, ItemColumns
@@ -20,7 +21,6 @@ LONGEST_FITTING = 1 << 16
 _USUAL_SIZE = 64
 _WIDER = 3
 """So much longer is a record of JSON as an item, mostly."""
-_NO_BYTES = np.empty(0, np.uint8)
 
 
 class CutItems(NamedTuple):
@@ -31,6 +31,8 @@ class CutItems(NamedTuple):
     frames: Frames | None
     templated: int
     """How many of those that fit were recognised by the template."""
+    marks: Bytes
+    """By entry: what may be copied of it (`decoded.py`)."""
 
 
 class ItemCutter:
@@ -49,7 +51,11 @@ class ItemCutter:
         self._by_template = np.zeros(room, np.bool_)
         self._log = FrameLog.room(len(wanted.frames), 1_024 + len(raw) // 8 if wanted.frames else 1)
         self._longest = _longest(wanted, limits)
-        self._out = np.empty(_WIDER * len(raw) + ITEM_ROOM, np.uint8) if look.is_json else _NO_BYTES
+        size = _WIDER * len(raw) + ITEM_ROOM if look.is_json else 0
+        self._room = np.empty(size + len(raw), np.uint8)  # no text has more characters than there are bytes
+        self._out = self._room[:size]
+        base = size if look.is_json else len(raw)
+        self._decoded = DecodedTexts(self._room[size:], np.zeros(1, np.int64), base, np.zeros(room, np.uint8))
         self._written = 0
 
     @property
@@ -59,19 +65,20 @@ class ItemCutter:
 
     def cut(self, at: int, stop: int, *, lines: bool) -> int:
         """Cut items out, beginning at a place; gives where that stopped (`xml_scan.cut_items`)."""
-        given = self.wanted.guide, self._longest, self._columns, self._log, self.count, len(self._columns.fits)
+        given = self.wanted.guide, self._longest, self._columns, self._log, self._decoded
+        entries = self.count, len(self._columns.fits)
         if self.wanted.look.is_json:
-            self.count, at, self._written = cut_lines(self.raw, at, stop, *given, self._out, self._written)
+            self.count, at, self._written = cut_lines(self.raw, at, stop, *given, *entries, self._out, self._written)
             return at
         pattern = self.wanted.pattern if self.wanted.look.template else NO_PATTERN
-        found = cut_items(self.raw, at, stop, lines, *given, pattern, self._by_template)
+        found = cut_items(self.raw, at, stop, lines, *given, *entries, pattern, self._by_template)
         self.count, at, full = found
         self.is_full = full or self.count == len(self._columns.fits)
         return at
 
     def cut_all(self, ends: Indices) -> None:
         """Take everything apart as entries that stand one behind the other and end at `ends`."""
-        given = self.wanted.guide, self._longest, self._columns, self._log
+        given = self.wanted.guide, self._longest, self._columns, self._log, self._decoded
         if self.wanted.look.is_json:
             self._written = transcode_entries(self.raw, ends, *given, self._out)
         else:
@@ -85,17 +92,27 @@ class ItemCutter:
         self._by_template[self.count : self.count + entries] = False
         self.count += entries
 
-    def finished(self) -> CutItems:
-        """What was cut out."""
+    def finished(self, *, with_marks: bool = False) -> CutItems:
+        """What was cut out; entries with marks only fit for those who look at marks."""
         columns, by_template = self._columns.first(self.count), self._by_template[: self.count]
+        marks = self._decoded.marks[: self.count]
+        if not with_marks:
+            columns.fits[marks != CANONICAL] = False
         self._leave_unclear(columns, by_template)
         if not columns.fits.all():
             columns.clear(~columns.fits)
         templated = columns.fits & by_template
         columns = self.wanted.complete(columns, templated)
-        data = self._out[: self._written] if self.wanted.look.is_json else self.raw
-        frames = Frames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
-        return CutItems(columns, data, frames, int(np.count_nonzero(templated)))
+        data = self._data()
+        frames = LoggedFrames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
+        return CutItems(columns, data, frames, int(np.count_nonzero(templated)), marks)
+
+    def _data(self) -> Bytes:
+        """What columns point into: the bytes of items, and decoded texts behind them."""
+        decoded = int(self._decoded.size[0])
+        if self.wanted.look.is_json:
+            return self._room[: len(self._out) + decoded] if decoded else self._out[: self._written]
+        return np.concatenate([self.raw, self._decoded.data[:decoded]]) if decoded else self.raw
 
     def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:
         """An entry of which some column is unclear does not fit."""

@@ -52,13 +52,15 @@ MOST_BYTES = 1 << 31
 """What places in bytes can tell apart."""
 
 
-def shred_entries(data: bytes, ends: Indices, wanted: WantedColumns, limits: Limits) -> Shredded:
+def shred_entries(
+    data: bytes, ends: Indices, wanted: WantedColumns, limits: Limits, *, with_marks: bool = False
+) -> Shredded:
     """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
     assert len(data) < MOST_BYTES
     cutter = ItemCutter(np.frombuffer(data, np.uint8), wanted, limits, len(ends))
     cutter.cut_all(ends)
-    found = cutter.finished()
-    return Shredded(wanted, found.data, cutter.raw, 0, Carry(), *found.columns, {}, limits, found.frames)
+    found = cutter.finished(with_marks=with_marks)
+    return Shredded(wanted, found.data, cutter.raw, 0, Carry(), *found.columns, found.marks, {}, limits, found.frames)
 
 
 def shredded_again(shredded: Shredded, wanted: WantedColumns) -> tuple[Shredded, Indices]:
@@ -68,7 +70,8 @@ def shredded_again(shredded: Shredded, wanted: WantedColumns) -> tuple[Shredded,
     np.cumsum(shredded.finishes[picks] - shredded.begins[picks], out=offsets[1:])
     raw = np.empty(offsets[-1], np.uint8)
     kernels.gather(shredded.raw, shredded.begins, shredded.finishes, picks, offsets, raw)
-    return shred_entries(raw.tobytes(), offsets[1:].astype(np.int64), wanted, shredded.limits), picks
+    ends = offsets[1:].astype(np.int64)
+    return shred_entries(raw.tobytes(), ends, wanted, shredded.limits, with_marks=True), picks
 
 
 @dataclass(frozen=True, slots=True)

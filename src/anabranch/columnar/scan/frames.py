@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -35,8 +36,15 @@ class FrameRows:
         return np.repeat(self.heads[around], counts) + within, owners
 
 
+class Frames(Protocol):
+    """The frames of a batch."""
+
+    def of(self, part: int) -> FrameRows:
+        """The rows of a repeated part."""
+
+
 @dataclass(frozen=True)
-class Frames:
+class LoggedFrames:
     """The frames of a batch, as a scanner has logged them."""
 
     wanted: WantedColumns

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anabranch.columnar.scan.decoded import DecodedTexts, decode
 from anabranch.columnar.scan.json_tokens import (
     ESCAPED,
     FALSE,
@@ -104,6 +105,7 @@ def write_item(
     guide: Guide,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     entry: int,
     out: Bytes,
     out_at: int,
@@ -202,7 +204,9 @@ def write_item(
                 return REFUSED
             start = write
             if is_attribute or first != end:
-                at, start, write = _put_text(data, first, end, at, stop, is_attribute, high - low, out, write, limit)
+                at, start, write, plain = _put_text(
+                    data, first, end, at, stop, is_attribute, high - low, out, write, limit
+                )
                 if at < 0:
                     return REFUSED
                 end = write
@@ -211,10 +215,14 @@ def write_item(
                     write = _put_sign(QUOTE, out, write)
                 else:
                     write = _put_end_tag(names, low, high, out, write)
+                finish = end if is_attribute else write
+                if not plain and texts[part] >= 0:
+                    start, end = decode(out, start, end, decoded, entry)
+                    if start < 0:
+                        return REFUSED
             else:
                 end = write
-                write = _put_sign(_GREATER, out, _put_sign(_SLASH, out, write))
-            finish = end if is_attribute else write
+                write = finish = _put_sign(_GREATER, out, _put_sign(_SLASH, out, write))
         elif byte == _END_OBJECT and expected != _KEY:
             # --- the end of an object ---
             part, row, begin = parts[level], rows[level], begins[level]
@@ -238,7 +246,7 @@ def write_item(
         if frames[part] == 0:
             if text >= 0:
                 columns.starts[text, entry], columns.ends[text, entry] = start, end
-                if numeric[text] and start >= 0:
+                if numeric[text] and 0 <= start < len(out):  # decoded texts are no numbers
                     number, behind = number_at(out, start, end)
                     columns.values[text, entry] = number if behind == end else np.nan
             if whole >= 0:
@@ -345,25 +353,26 @@ def _put_text(
     out: Bytes,
     write: int,
     limit: int,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, bool]:
     """Write the text that `_scalar` gave behind a name of some size, and leave room for what has to follow it.
 
-    Gives the place behind the value in `data`, and where its text begins and ends in `out`; REFUSED where that has no
-    room or the text is not plain.
+    Gives the place behind the value in `data`, where its text begins and ends in `out`, and whether it is plain;
+    REFUSED where that has no room or XML does not allow the text.
     """
+    plain = True
     limit -= 1 if is_attribute else size + 3
     if limit - write < 2 + max(0, end - first):
-        return REFUSED, REFUSED, REFUSED
+        return REFUSED, REFUSED, REFUSED, False
     if is_attribute:
         write = _put_sign(_EQUALS, out, write)
     write = _put_sign(QUOTE if is_attribute else _GREATER, out, write)
     start = write
     if end == ESCAPED:
-        quote, write = decode_text(data, first, stop, out, write, limit)
+        quote, write, plain = decode_text(data, first, stop, is_attribute, out, write, limit)
         at = quote + 1 if quote >= 0 else REFUSED
     else:
         write = put_bytes(data, first, end, out, write)
-    return at, start, write
+    return at, start, write, plain
 
 
 @compiled_inline

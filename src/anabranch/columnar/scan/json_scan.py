@@ -4,8 +4,9 @@
     <item><id>7</id><tag>a</tag><tag>b</tag><note/></item>
 
 So whatever is behind the scanner sees XML only.
-A record is taken if it is correct JSON, all its keys are parts of the look and all its texts are plain
+A record is taken if it is correct JSON, all its keys are parts of the look and all its texts are such as XML allows
 (`json_tokens.py`); anything else is left to the law.
+Texts that are not plain are decoded, too, and such records are marked (`decoded.py`).
 How one record is written is in `json_record.py`.
 
 Guarantees: what is written is what `serialize` writes for the tree that `json_items.parse_line` makes, to the byte;
@@ -20,6 +21,7 @@ from collections import Counter
 
 import numpy as np
 
+from anabranch.columnar.scan.decoded import CANONICAL, DecodedTexts
 from anabranch.columnar.scan.json_record import (
     ITEM_ROOM,
     LONGEST_ITEM,
@@ -69,6 +71,7 @@ def cut_lines(
     longest: int,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     count: int,
     most: int,
     out: Bytes,
@@ -92,7 +95,7 @@ def cut_lines(
             # whoever cuts the line out again takes one CR away, too
             fit = end - begin <= longest and data[finish - 1] != CR
             if fit:
-                written = transcode(data, begin, finish, guide, columns, log, count, out, out_at, state)
+                written = transcode(data, begin, finish, guide, columns, log, decoded, count, out, out_at, state)
                 if written == NO_ROOM and log.counts[0] + log.counts[1] > 0:
                     break
                 fit = written >= 0
@@ -112,6 +115,7 @@ def transcode(
     guide: Guide,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     entry: int,
     out: Bytes,
     out_at: int,
@@ -125,11 +129,12 @@ def transcode(
     """
     counts, opened = log.counts, log.opened
     opened_before, logged_before = counts[0], counts[1]
+    decoded.marks[entry] = CANONICAL
     for row in range(len(guide.numeric)):
         columns.starts[row, entry] = columns.ends[row, entry] = ABSENT
         if guide.numeric[row]:
             columns.values[row, entry] = np.nan
-    end = write_item(data, at, stop, guide, columns, log, entry, out, out_at, state)
+    end = write_item(data, at, stop, guide, columns, log, decoded, entry, out, out_at, state)
     if end < 0:
         for place in range(opened_before, counts[0]):
             counts[1 + opened[place, 0]] -= 1
@@ -145,6 +150,7 @@ def transcode_entries(
     longest: int,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     out: Bytes,
 ) -> int:
     """Transcode records that stand one behind the other and end at `ends`, each an entry; gives where `out` ends.
@@ -157,7 +163,7 @@ def transcode_entries(
         end = ends[entry]
         written = -1
         if end - begin <= longest and len(out) - out_at >= ITEM_ROOM:
-            written = transcode(data, begin, end, guide, columns, log, entry, out, out_at, state)
+            written = transcode(data, begin, end, guide, columns, log, decoded, entry, out, out_at, state)
         columns.begins[entry], columns.finishes[entry], columns.fits[entry] = begin, end, written >= 0
         out_at = max(out_at, written)
         begin = end

@@ -1,9 +1,9 @@
-"""The tokens of JSON in raw bytes: white space, numbers, the three words, and strings of plain text.
+"""The tokens of JSON in raw bytes: white space, numbers, the three words, and strings.
 
 A text is *plain* where XML and JSON write it alike, in elements and in attributes: characters beyond ASCII that XML
 allows, and the bytes of `PLAIN`.
-What Python's `json` would refuse is no token here; what it would take and is not plain is none either, and is left to
-the law.
+Others are decoded and written as XML has them, in elements or in attributes.
+What Python's `json` would refuse is no token here; characters that XML does not allow, and CR, are left to the law.
 
 Guarantees: no byte outside of `data` is read, and none behind `stop` makes a difference; time is linear in bytes.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from anabranch.columnar.scan.kernels import CR, LF, SPACE, TAB, Bytes, compiled_inline, compiled_lean
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.words import WORD, plain_before, word_at
+from anabranch.stream.serialize import escape_attribute, escape_text
 
 QUOTE, BACKSLASH = b'"\\'
 _SLASH, _U, _POINT, _ZERO, _NINE, _MINUS, _PLUS = b"/u.09-+"
@@ -27,9 +28,19 @@ TRUE, FALSE, NULL = (np.frombuffer(word, np.uint8) for word in (b"true", b"false
 NONE = -1
 """In the place of a position: there is no such token."""
 ESCAPED = -2
-"""In the place of a position: there are escapes in the text, so its bytes do not mean themselves."""
+"""In the place of a position: there are escapes in the text, or signs, so its bytes do not mean themselves."""
 
+_SMALL_N, _SMALL_T = b"nt"
+_DELETE = 0x7F
 _MEANS_ITSELF = np.frombuffer(PLAIN, np.uint8) & (np.arange(256) != BACKSLASH)
+
+_WRITTEN = [
+    [escape(chr(code)).encode() if code in (TAB, LF) or code >= SPACE else b"" for code in range(_DELETE + 1)]
+    for escape in (escape_text, escape_attribute)
+]
+_SIGN_SIZES = np.array([[len(each) for each in row] for row in _WRITTEN])
+_SIGNS = np.array([[list(each.ljust(_SIGN_SIZES.max(), b"\0")) for each in row] for row in _WRITTEN], np.uint8)
+"""By whether it is in an attribute, and by character: how it is written; nothing for those that are left to the law."""
 
 
 @compiled_inline
@@ -87,7 +98,7 @@ def number_end(data: Bytes, at: int, stop: int) -> int:
 def text_end(data: Bytes, at: int, stop: int) -> int:
     """Where the text of a string ends that begins here, which is the place of its quote; ESCAPED where it has escapes.
 
-    Only what is in front of the first escape was looked at then.
+    Only what is in front of the first of them was looked at then.
     """
     while at < stop:
         count = plain_before(word_at(data, at))
@@ -98,7 +109,7 @@ def text_end(data: Bytes, at: int, stop: int) -> int:
             break
         if data[at] == QUOTE:
             return at
-        if data[at] == BACKSLASH:
+        if data[at] == BACKSLASH or SPACE < data[at] <= _DELETE:
             return ESCAPED
         size = _character_size(data, at, stop)
         if size == 0:
@@ -141,34 +152,64 @@ def _size_of(code: int) -> int:
 
 
 @compiled_lean
-def decode_text(data: Bytes, at: int, stop: int, out: Bytes, write: int, limit: int) -> tuple[int, int]:
-    """Write the text of a string with its escapes decoded into `out[write:limit]`.
+def decode_text(
+    data: Bytes, at: int, stop: int, is_attribute: bool, out: Bytes, write: int, limit: int
+) -> tuple[int, int, bool]:
+    """Write the text of a string as XML has it, its escapes decoded, into `out[write:limit]`.
 
-    Gives the place of the quote behind it and where it ends in `out`; NONE for both where that is not possible.
+    Gives the place of the quote behind it, where it ends in `out`, and whether all of it is plain; NONE for the places
+    where that is not possible.
     """
+    plain = True
     while at < stop and data[at] != QUOTE:
+        code, size = -1, 1
         if data[at] == BACKSLASH:
             at, code = _escaped(data, at + 1, stop)
-            size = 0 if at < 0 else _size_of(code)
-            if size == 0 or limit - write < size:
-                return NONE, NONE
+            if at < 0:
+                return NONE, NONE, False
+            size = _size_of(code)
+        elif SPACE < data[at] <= _DELETE and not _MEANS_ITSELF[data[at]]:
+            code, size, at = int(data[at]), 0, at + 1
+        elif not _MEANS_ITSELF[data[at]]:
+            size = _character_size(data, at, stop)
+            if size == 0:
+                return NONE, NONE, False
+        if size == 0:
+            written = _put_sign(code, is_attribute, out, write, limit)
+            if written < 0:
+                return NONE, NONE, False
+            write, plain = written, False
+            continue
+        if limit - write < size:
+            return NONE, NONE, False
+        if code >= 0:
             _encode(code, size, out, write)
         else:
-            size = 1 if _MEANS_ITSELF[data[at]] else _character_size(data, at, stop)
-            if size == 0 or limit - write < size:
-                return NONE, NONE
             for place in range(size):
                 out[write + place] = data[at + place]
             at += size
         write += size
-    return (at, write) if at < stop else (NONE, NONE)
+    return (at, write, plain) if at < stop else (NONE, NONE, False)
+
+
+@compiled_lean
+def _put_sign(code: int, is_attribute: bool, out: Bytes, write: int, limit: int) -> int:
+    """Write a character of ASCII as `serialize` does; NONE where it cannot be, or there is no room."""
+    size = _SIGN_SIZES[int(is_attribute), code] if 0 <= code <= _DELETE else 0
+    if size == 0 or limit - write < size:
+        return NONE
+    for place in range(size):
+        out[write + place] = _SIGNS[int(is_attribute), code, place]
+    return write + int(size)
 
 
 @compiled_lean
 def _escaped(data: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Where an escape ends, given the place behind its backslash, and its character; of those that may be plain."""
-    if at < stop and data[at] in (BACKSLASH, _SLASH):
+    """Where an escape ends, given the place behind its backslash, and its character; of those that XML allows."""
+    if at < stop and data[at] in (BACKSLASH, _SLASH, QUOTE):
         return at + 1, int(data[at])
+    if at < stop and data[at] in (_SMALL_N, _SMALL_T):
+        return at + 1, LF if data[at] == _SMALL_N else TAB
     code = _hexadecimal(data, at, stop)
     if code < 0:
         return NONE, NONE

@@ -90,7 +90,9 @@ class Look:
         """The same with a template, if nothing in it is repeated."""
         if template is not None:
             frames = {self.path(number): frame for number, frame in enumerate(self.frames)}
-            template = None if any(frames[path] >= 0 for path in template.paths) else template
+            paths = template.paths  # what comes twice in it may come once in most items, and be no frame
+            repeats = len(set(paths)) < len(paths) or any(frames[path] >= 0 for path in paths)
+            template = None if repeats else template
         return replace(self, template=template)
 
     def keeps(self, before: Look) -> bool:

@@ -61,6 +61,8 @@ class Shredded:
     """The spans of their columns, by row; `ABSENT` and `UNCLEAR` where there is none."""
     values: NDArray[np.float64]
     """The numbers in them; NaN where the text is no number, or none that is simple enough to be exact."""
+    marks: NDArray[np.uint8]
+    """By entry: what may be copied of it (`decoded.py`)."""
     cuts: dict[int, Cut]
     """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
     limits: Limits
@@ -86,6 +88,7 @@ class Shredded:
             starts=self.starts[:, start:stop],
             ends=self.ends[:, start:stop],
             values=self.values[:, start:stop],
+            marks=self.marks[start:stop],
             cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
             first=self.first + start,
         )
@@ -162,7 +165,9 @@ class Shredder:
             columns = ItemColumns.room(len(wanted.rows) if wanted else 0, len(cuts))
             columns.fits[:], columns.begins[:], columns.finishes[:] = False, 0, 0
             columns.clear(~columns.fits)
-            yield Shredded(wanted, _NO_BYTES, _NO_BYTES, 0, Carry(), *columns, dict(enumerate(cuts)), self._limits)
+            marks = np.zeros(len(cuts), np.uint8)
+            given = *columns, marks, dict(enumerate(cuts)), self._limits
+            yield Shredded(wanted, _NO_BYTES, _NO_BYTES, 0, Carry(), *given)
 
     # --- lines --------------------------------------------------------------------------------------------
 
@@ -253,7 +258,7 @@ class _Columns:
         self.cutter.pass_over(len(cuts))
 
     def shredded(self, limits: Limits) -> Shredded:
-        found = self.cutter.finished()
+        found = self.cutter.finished(with_marks=True)
         return Shredded(
             self.cutter.wanted,
             found.data,
@@ -261,6 +266,7 @@ class _Columns:
             self.base,
             self.around,
             *found.columns,
+            found.marks,
             self.cuts,
             limits,
             found.frames,

@@ -1,15 +1,15 @@
 """XML items read along a look: compiled, one item after the other, without a tree.
 
-An item is taken if it is *of the look*, each of its elements and attributes being a part of it, and *canonical*: its
-bytes are what `serialize` writes for the tree that `parse_item` reads out of them.
+An item is taken if it is *of the look*, each of its elements and attributes being a part of it.
+Most are *canonical*: their bytes are what `serialize` writes for the tree that `parse_item` reads out of them.
 So copying bytes is copying nodes, as with templates (`template.py`), but parts may be missing, be repeated and come in
 any order.
+Others are marked (`decoded.py`), and so are those with texts that are not plain.
 
     <p a="1"><x>5</x><y/> text <x>6</x></p>
 
-Of what is canonical, the scanner knows the plain cases: no comment, instruction, CDATA section, reference or namespace;
-in attributes and in elements without elements, plain bytes (`PLAIN`) and characters beyond ASCII; beside elements, all
-that is written as itself, line ends and tabs too.
+The scanner knows the everyday cases: no comment, instruction, CDATA section or namespace, no reference but those
+that `decoded.py` knows, and of what is not canonical `<a></a>` and `<a />`.
 It refuses whatever else there is, and the law judges that.
 It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
 inside of a repeated part or with one inside of it.
@@ -24,6 +24,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from anabranch.columnar.scan.decoded import (
+    AMPERSAND,
+    CANONICAL,
+    IS_CANONICAL,
+    NO_REFERENCE,
+    NOT_CANONICAL,
+    DecodedTexts,
+    decode,
+    reference_at,
+)
 from anabranch.columnar.scan.kernels import (
     CR,
     LF,
@@ -74,6 +84,7 @@ _TEXT = np.frombuffer(PLAIN, np.uint8).astype(np.bool_)
 _BETWEEN = _TEXT | np.isin(np.arange(256), [TAB, LF, _QUOTE, _DELETE])
 """By byte: whether it means itself beside elements."""
 _BETWEEN_IN_LINE = _BETWEEN & (np.arange(256) != LF)
+_IN_ATTRIBUTE = _TEXT | np.isin(np.arange(256), [_CLOSE, _DELETE])
 
 NO_PATTERN = Pattern(
     np.frombuffer(b"\0", np.uint8),
@@ -112,6 +123,7 @@ def scan_item(
     guide: Guide,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     entry: int,
     memory: ScanMemory,
 ) -> int:
@@ -122,8 +134,10 @@ def scan_item(
     logged of it.
     """
     texts, wholes = guide.texts, guide.wholes
+    between = _BETWEEN_IN_LINE if in_line else _BETWEEN
     parts = len(texts)
     begin_item(entry, guide, columns, memory)
+    decoded.marks[entry] = CANONICAL
     depth = 0
     guess = parts  # where the guess of the next part stands
     while True:  # a start tag
@@ -137,7 +151,7 @@ def scan_item(
         if fault < 0:
             return fault
         if at < stop and data[at] == SPACE:
-            at = _behind_attributes(data, at, stop, part, guide, columns, log, memory)
+            at = _behind_attributes(data, at, stop, part, guide, columns, log, decoded, entry, memory)
             if at < 0:
                 return at
         if at + 1 >= stop:
@@ -148,13 +162,22 @@ def scan_item(
         elif data[at] == _CLOSE:
             text = at + 1
             end, number = _behind_value(data, text, stop, texts[part], guide.numeric)
+            has_signs = guide.has_text[part] and end < stop and data[end] != _OPEN
+            if has_signs:
+                end, number = _behind_references(data, end, stop, between, False, decoded, entry), np.nan
             at = end
             if end + 1 >= stop:
                 return REFUSED
             if data[end] == _OPEN and data[end + 1] == _SLASH:
                 at = _behind_end_tag(data, end + 2, stop, part, guide)
-                if at < 0 or end == text:
+                if at < 0:
                     return REFUSED
+                if end == text:  # <a></a>
+                    decoded.marks[entry] = NOT_CANONICAL
+                if has_signs and texts[part] >= 0:
+                    text, end = decode(data, text, end, decoded, entry)
+                    if text < 0:
+                        return REFUSED
             elif guide.has_text[part]:
                 return REFUSED
             else:
@@ -172,7 +195,9 @@ def scan_item(
             memory.open_parts[depth], memory.begins[depth] = part, begin
             guess = parts + 1 + part
         while depth > 0:  # texts and end tags, until there is another start tag
-            at = _behind_text(data, at, stop, _BETWEEN_IN_LINE if in_line else _BETWEEN)
+            at = _behind_text(data, at, stop, between)
+            if at < stop and data[at] == AMPERSAND:
+                at = _behind_references(data, at, stop, between, False, decoded, entry)
             if at + 1 >= stop:
                 return REFUSED
             if data[at] != _OPEN or data[at + 1] != _SLASH:
@@ -207,12 +232,24 @@ def _open_part(part: int, parent: int, guide: Guide, columns: ItemColumns, log: 
 
 @compiled_inline
 def _behind_attributes(
-    data: Bytes, at: int, stop: int, part: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory
+    data: Bytes,
+    at: int,
+    stop: int,
+    part: int,
+    guide: Guide,
+    columns: ItemColumns,
+    log: FrameLog,
+    decoded: DecodedTexts,
+    entry: int,
+    memory: ScanMemory,
 ) -> int:
     """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
     tag = next_stamp(memory)
     guess = 2 * len(guide.texts) + 1 + part
     while at < stop and data[at] == SPACE:
+        if at + 1 < stop and (data[at + 1] == _SLASH or data[at + 1] == _CLOSE):  # <a />
+            decoded.marks[entry] = NOT_CANONICAL
+            return at + 1
         attribute, at = _part_at(data, at + 1, stop, part, True, guess, guide, memory)
         if attribute < 0 or memory.tags[attribute] == tag:
             return REFUSED
@@ -222,10 +259,14 @@ def _behind_attributes(
         text = at + 2
         row, whole = guide.texts[attribute], guide.wholes[attribute]
         at, number = _behind_value(data, text, stop, row, guide.numeric)
-        if at >= stop or data[at] != _QUOTE:
+        start, end = text, at
+        if at < stop and data[at] != _QUOTE:
+            at, number = _behind_references(data, at, stop, _IN_ATTRIBUTE, True, decoded, entry), np.nan
+            start, end = decode(data, text, at, decoded, entry) if row >= 0 else (text, at)
+        if at >= stop or data[at] != _QUOTE or start < 0:
             return REFUSED
         if not (
-            note(row, attribute, text, at, number, guide, columns, log, memory)
+            note(row, attribute, start, end, number, guide, columns, log, memory)
             and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
         ):
             return FULL
@@ -294,6 +335,23 @@ def _behind_text(data: Bytes, at: int, stop: int, itself: Flags) -> int:
 
 
 @compiled_lean
+def _behind_references(
+    data: Bytes, at: int, stop: int, itself: Flags, is_attribute: bool, decoded: DecodedTexts, entry: int
+) -> int:
+    """The place behind all characters that are written as themselves, or as references."""
+    while True:
+        at = _behind_text(data, at, stop, itself)
+        if at >= stop or data[at] != AMPERSAND:
+            return at
+        reference, behind = reference_at(data, at, stop)
+        if reference == NO_REFERENCE:
+            return at
+        if not IS_CANONICAL[int(is_attribute), reference]:
+            decoded.marks[entry] = NOT_CANONICAL
+        at = behind
+
+
+@compiled_lean
 def _character_size(data: Bytes, at: int, stop: int) -> int:
     """How many bytes a character beyond ASCII has, 0 if it is none that XML allows, or no UTF-8."""
     first = data[at]
@@ -324,6 +382,7 @@ def cut_items(
     longest: int,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     count: int,
     most: int,
     pattern: Pattern,
@@ -339,9 +398,8 @@ def cut_items(
     Items that fit the template of `pattern` are told by `by_template`; of these, only the rows of its gaps are set, and
     nothing is logged. There is none in `NO_PATTERN`.
     """
-    return _cut(
-        data, at, stop, lines, guide, longest, columns, log, count, most, pattern, by_template, scan_memory(guide)
-    )
+    memory = scan_memory(guide)
+    return _cut(data, at, stop, lines, guide, longest, columns, log, decoded, count, most, pattern, by_template, memory)
 
 
 @compiled_lean
@@ -354,6 +412,7 @@ def _cut(
     longest: int,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     count: int,
     most: int,
     pattern: Pattern,
@@ -370,7 +429,7 @@ def _cut(
         finish = behind_template(data, at, stop, pattern, columns, count) if len(pattern.bounds) > 1 else REFUSED
         by_template[count] = finish >= 0
         if finish < 0:
-            finish = scan_item(data, at, min(stop, at + longest), lines, guide, columns, log, count, memory)
+            finish = scan_item(data, at, min(stop, at + longest), lines, guide, columns, log, decoded, count, memory)
             if finish == FULL and (rows > 0 or spans > 0):
                 take_back(log, rows, spans)
                 return count, begin, True
@@ -405,6 +464,7 @@ def cut_entries(
     longest: int,
     columns: ItemColumns,
     log: FrameLog,
+    decoded: DecodedTexts,
     pattern: Pattern,
     by_template: Flags,
 ) -> None:
@@ -416,7 +476,9 @@ def cut_entries(
         finish = behind_template(data, begin, end, pattern, columns, entry) if len(pattern.bounds) > 1 else REFUSED
         by_template[entry] = finish == end
         if finish != end:
-            finish = scan_item(data, begin, min(end, begin + longest), False, guide, columns, log, entry, memory)
+            finish = scan_item(
+                data, begin, min(end, begin + longest), False, guide, columns, log, decoded, entry, memory
+            )
             if finish != end:
                 take_back(log, rows, spans)
         columns.begins[entry], columns.finishes[entry] = begin, end

@@ -21,13 +21,12 @@ from anabranch.errors import UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.log import LoggedEvent, read_log
-from anabranch.spark.intake.order import OrderLog, StreamForm
+from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, DeadLetter, Drop, Punctuation
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import Source, StreamForm
 
 EVERYTHING = "all items"
 """What stands for the description of all items."""
@@ -156,7 +155,7 @@ class StreamCourse:
         return self._evolution(partition, self._changes)
 
     def _evolution(self, partition: int, changes: Sequence[LoggedEvent]) -> Evolution:
-        evolution = StreamPlan.of(self.source, self.form).evolution()
+        evolution = Evolution.of(self.source)
         for change in changes:
             if change.partition == partition:
                 judged(change.announced.event, evolution)

@@ -27,7 +27,7 @@ from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.epoch.metrics import SHOWN
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.kinds import KINDS, alone_as
 from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind, shapes_of
@@ -163,8 +163,7 @@ def explanation(
 ) -> Explanation:
     """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
     known = {each.name: each for each in plan.subscriptions} if plan else {}
-    streams = {name: StreamPlan.of(source, None) for name, source in sources.items()}
-    given = QueryContext(streams, tuple(functions.items()))
+    given = QueryContext.of(sources.values(), functions)
     shapes = shapes_of(given.functions)
     asked: dict[_Query, list[str]] = {}
     branches: dict[int, _Members] = {}

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.interpret import RunningPlan
@@ -37,12 +38,13 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.evolution.log import Logged
 from anabranch.spark.evolution.views import known_log
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds.kind import shapes_of
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.stream.elements import Accent, Place, Punctuation
 from anabranch.stream.path import Path
+from anabranch.stream.reading.source import KnownStream
 
 Deed: TypeAlias = Literal["passes it on", "reckons with it", "ends"]
 DEEDS: tuple[Deed, ...] = ("passes it on", "reckons with it", "ends")
@@ -98,10 +100,9 @@ def reactions(
     checkpoint: Checkpoint, stream: str, newest: Manifest
 ) -> Mapping[_Place, tuple[SubscriptionReaction, ...]]:
     """By partition and place of an accent, what the subscriptions of the newest epoch did that it concerns."""
-    file = Plans(checkpoint.plans).of(newest.epoch)
-    assert file is not None, "an epoch with a manifest has a plan"
+    plan = Plans(checkpoint.plans).ran(newest.epoch)
     found: dict[_Place, dict[Deed, list[str]]] = {}
-    for group, names in _groups(file.load(), stream).items():
+    for group, names in _groups(plan, stream).items():
         listener = _listener_of(group)
         for each, is_shown in _told(checkpoint, newest.evolution, group):
             deed, _ = _deed(listener, each)
@@ -124,13 +125,13 @@ class _SubscriberGroup:
     policy: Policy
     firsts: tuple[int, ...]
     """By input: the epoch with which they began, -1 for the beginning of the stream."""
-    streams: tuple[StreamPlan, ...]
+    streams: tuple[KnownStream, ...]
     """By input."""
 
 
 def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
     """The subscriptions to a stream."""
-    streams = {each.stream: each for each in plan.streams}
+    streams = {each.name: each for each in plan.streams}
     roots = {name: each.namespaces for name, each in streams.items()}
     shapes = shapes_of(())
     found: dict[_SubscriberGroup, list[str]] = {}
@@ -144,8 +145,8 @@ def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
             names = named(query)
             if not set(names) <= streams.keys():
                 continue
-            if any(streams[name].updates for name in names):
-                asked = _dependence(each.text, tuple((name, streams[name].time) for name in names))
+            if any(streams[name].source.updates for name in names):
+                asked = _dependence(each.text, tuple((name, streams[name].source.time) for name in names))
             else:
                 asked = lineage_of(standing(query, {}, each.text), roots=roots)
                 names = asked.streams
@@ -160,9 +161,9 @@ def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
 
 
 @lru_cache(maxsize=256)
-def _dependence(text: str, times: tuple[tuple[str, str | None], ...]) -> Dependence:
+def _dependence(text: str, times: tuple[tuple[str, Path | None], ...]) -> Dependence:
     """What a query over updates depends on; equal queries have one."""
-    return Dependence.of(parse(text), {name: None if time is None else Path.parse(time) for name, time in times})
+    return Dependence.of(parse(text), dict(times))
 
 
 def _told(
@@ -171,7 +172,7 @@ def _told(
     """What a group was told, in order, and whether it was shown to it at its beginning."""
     later: list[tuple[int, Announced]] = []
     for plan, first in dict.fromkeys(zip(group.streams, group.firsts, strict=True)):
-        log = logged.get(plan.stream)
+        log = logged.get(plan.name)
         if checkpoint is None or log is None:
             continue
         known = known_log(checkpoint.evolution, plan, log)
@@ -216,7 +217,7 @@ def _depending(asked: Dependence) -> _Listener:
 
 def _following(lineage: Lineage, group: _SubscriberGroup) -> _Listener:
     """A query with an outlet."""
-    follower = Follower(lineage, group.policy, {each.stream: each for each in group.streams})
+    follower = Follower(lineage, group.policy, {each.name: each.source for each in group.streams})
 
     def listen(announced: Announced) -> Deed | None:
         accents = follower.hear(announced)
@@ -233,8 +234,12 @@ def _following(lineage: Lineage, group: _SubscriberGroup) -> _Listener:
 
 def _operating(plan: Operators, group: _SubscriberGroup) -> _Listener:
     """A plan of operators, which sees no items."""
-    partitions = {each.stream: each.partitions for each in group.streams}
-    promises = {source_of(each.stream, n): each.promises for each in group.streams for n in range(each.partitions)}
+    partitions = {each.name: len(each.source.partitions) for each in group.streams}
+    promises = {
+        source_of(each.name, number): Evolution.of(each.source).domains
+        for each in group.streams
+        for number in range(partitions[each.name])
+    }
     query = RunningPlan(partitioned(plan, partitions), policy=group.policy, promises=promises)
 
     def listen(announced: Announced) -> Deed | None:

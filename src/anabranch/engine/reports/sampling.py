@@ -14,14 +14,13 @@ from pathlib import Path as FilePath
 
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.spark.intake import storage
-from anabranch.spark.intake.order import StreamForm
 from anabranch.stream import description
 from anabranch.stream.elements import Accent, Add, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, gunzip
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Learner, Schema
 

@@ -16,8 +16,8 @@ from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inp
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.reading import Updating
 from anabranch.law.answer import ShownAnswer, reason_of
-from anabranch.law.arrivals.past import decimal
 from anabranch.law.steps import allow
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -59,7 +59,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
             aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
             continue
         law = query.checked.query
-        found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+        found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
     answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
     return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
@@ -86,4 +86,4 @@ class _Dead:
 
 def line(shown: ShownAnswer) -> str:
     """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
-    return f'{{"at": {decimal(shown.at)}, "answer": {visible_json(shown.text)}}}\n'
+    return f'{{"at": {number_text(shown.at)}, "answer": {visible_json(shown.text)}}}\n'

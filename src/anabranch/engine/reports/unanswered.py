@@ -123,6 +123,6 @@ def _over_nothing(query: Prepared, inputs: Inputs, limits: Limits) -> str:
             nothing = {name: EditedDocument(root) for name, root in roots.items()}
             return answer(law, nothing, functions=functions, inputs=documents, text=query.text).text
         empty = {name: stream_input(root, [()])[0] for name, root in roots.items()}
-        return evaluate(law, {**documents, **empty}, functions=functions, text=query.text).text
+        return evaluate(law, {**documents, **empty}, functions=functions).text
     except AnabranchError:
         return ""  # it has no answer then

@@ -145,6 +145,6 @@ _ALL = (
 REFUSALS = {refusal.name: refusal for refusal in _ALL}
 
 
-def refuse(name: str, text: str, span: Span, code: str | None = None) -> Refused:
+def refuse(name: str, text: str, span: Span) -> Refused:
     """The error for one row of the table, to be raised at a place."""
-    return Refused(f"refused: {name}", text=text, span=span, code=code, hint=REFUSALS[name].hint)
+    return Refused(f"refused: {name}", text=text, span=span, hint=REFUSALS[name].hint)

@@ -7,7 +7,8 @@ An aggregate over a stream is a single value, so it does not flow, though it has
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
@@ -45,6 +46,16 @@ def readers(functions: Mapping[str, ast.Function]) -> frozenset[str]:
     while more := {name for name, called in calls.items() if name not in reading and called & reading}:
         reading |= more
     return frozenset(reading)
+
+
+def readings(node: Any, reading: Collection[str]) -> list[ast.Source | ast.Call]:
+    """Where in a part of a query a stream is read, by itself or by one of the functions that `reading` names."""
+    return [
+        part
+        for part in parts(node)
+        if (isinstance(part, ast.Source) and part.kind == "stream")
+        or (isinstance(part, ast.Call) and part.name in reading)
+    ]
 
 
 class _Flow:

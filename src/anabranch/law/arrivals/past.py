@@ -46,7 +46,6 @@ class ElementMoment:
     """A point of the merged streams: behind an element."""
 
     now: Fraction
-    stream: str
     element: Arrival | Signal | Evolved
 
     @property
@@ -81,7 +80,7 @@ class Past:
             if isinstance(element, Arrival):
                 self._arrived[name].append(len(self.moments))
                 self.number[element] = len(self.moments)
-            self.moments.append(ElementMoment(now, name, element))
+            self.moments.append(ElementMoment(now, element))
 
     @property
     def last(self) -> int:
@@ -127,13 +126,3 @@ def named(query: ast.Query) -> tuple[str, ...]:
     """The streams that a query reads, in the order in which it names them first, which decides ties (LAWS 1.2)."""
     sources = (each for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream")
     return tuple(dict.fromkeys(each.name for each in sources))
-
-
-def decimal(time: Fraction) -> str:
-    """A time in full; times are written as decimals, so they have an end."""
-    digits = 0
-    while (time * 10**digits).denominator > 1:
-        digits += 1
-    whole, rest = divmod(int(abs(time) * 10**digits), 10**digits)
-    sign = "-" if time < 0 else ""
-    return f"{sign}{whole}.{rest:0{digits}}" if digits else f"{sign}{whole}"

@@ -59,9 +59,8 @@ class Recalling(Evaluator):
         inputs: Mapping[str, Input],
         functions: Mapping[str, PythonFunction],
         name: str | None = None,
-        text: str | None = None,
     ) -> None:
-        super().__init__(query, inputs, functions, name, text)
+        super().__init__(query, inputs, functions, name)
         self._past = past
         self._moment = BEFORE
         self._now = Fraction(0)

@@ -90,7 +90,7 @@ class HistoryEvaluator(Evaluator):
             self._lives.tops |= {view.document: stream, view.root: stream}
         shown = {stream: Input(view.document) for stream, view in self._views.items()}
         inputs = {**(around.get("inputs") or {}), **shown}
-        super().__init__(query, inputs, around.get("functions") or {}, around.get("name"), around.get("text"))
+        super().__init__(query, inputs, around.get("functions") or {}, around.get("name"))
         self._now = now
         self._pasts: dict[Fraction, HistoryEvaluator] = {}
 
@@ -260,14 +260,7 @@ class HistoryEvaluator(Evaluator):
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
-    def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
-        rows = self.rows(flwor, env)
-        for index in reversed(range(len(flwor.order))):
-            rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
-        return [value for row in rows for value in row.values]
-
     def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
-        """The results of all rounds that do not fail, in the order in which they are run."""
         rounds = RoundResults()
         self._rounds(flwor, flwor.clauses, env, (), rounds)
         return self._surviving(rounds)

@@ -9,20 +9,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import merge
 from itertools import product
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input, Signal
+from anabranch.law.paths import Walker
 from anabranch.law.rounds.joins import Entry, Moved, Side, judged_by_time, step_join, time_bounds
 from anabranch.law.rounds.windows import Progress, count_windows, extent_of, reference_value, time_windows
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
 from anabranch.stream.tree import Document
-from anabranch.values.sequences import Value, Values
+from anabranch.values.sequences import Value
 
 _Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
@@ -48,23 +49,7 @@ class Round:
         return len(self.held) or 1
 
 
-class Evaluation(Protocol):
-    """What rounds ask of the evaluator."""
-
-    def value(self, expression: ast.Expression, env: Env) -> Values: ...
-
-    def arrivals(self, expression: ast.Expression, env: Env) -> _Found: ...
-
-    def input_of(self, expression: ast.Expression) -> Input | None: ...
-
-    def input_with(self, arrivals: Sequence[Arrival | None]) -> Input | None: ...
-
-    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None: ...
-
-    def note_late(self, arrival: Arrival | None) -> None: ...
-
-
-def rounds(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None) -> Iterator[Round]:
+def rounds(fors: Sequence[ast.For], env: Env, evaluation: Walker, where: ast.Expression | None) -> Iterator[Round]:
     """The rounds that these clauses of one expression run in, in order; `where` is its condition."""
     if all(each.window is None for each in fors):
         yield from _items(fors, env, evaluation, where)
@@ -74,7 +59,7 @@ def rounds(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast
         yield from _joined(fors, env, evaluation)
 
 
-def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None) -> Iterator[Round]:
+def _items(fors: Sequence[ast.For], env: Env, evaluation: Walker, where: ast.Expression | None) -> Iterator[Round]:
     """Item by item; with several streams all combinations, as XQuery has it (the interval join)."""
     sides = [evaluation.arrivals(each.source, env) for each in fors]
     if len(fors) > 1:
@@ -88,7 +73,7 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast
 
 
 def _in_time(
-    fors: Sequence[ast.For], sides: list[_Found], evaluation: Evaluation, where: ast.Expression | None
+    fors: Sequence[ast.For], sides: list[_Found], evaluation: Walker, where: ast.Expression | None
 ) -> list[_Found]:
     """What an interval join may use that cannot wait for the end: nothing that is late by its declared time.
 
@@ -114,7 +99,7 @@ def _in_time(
 # --- windows ----------------------------------------------------------------------------------------------
 
 
-def windows(clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = True) -> Iterator[Round]:
+def windows(clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True) -> Iterator[Round]:
     """One round per window; its variable is the sequence of what the window holds (LAWS 3.4).
 
     A window on something finite does not flow, though that may be a part of an item; no item is late there.
@@ -148,7 +133,7 @@ class _Candidates:
     What is not selected still shows how far the stream is, and what is late (LAWS 3.2).
     """
 
-    def __init__(self, clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = True) -> None:
+    def __init__(self, clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True) -> None:
         self.clause = clause
         self.env = env
         self.evaluation = evaluation
@@ -232,7 +217,7 @@ def without_predicates(source: ast.Expression) -> ast.Expression:
 # --- joins ------------------------------------------------------------------------------------------------
 
 
-def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterator[Round]:
+def _joined(fors: Sequence[ast.For], env: Env, evaluation: Walker) -> Iterator[Round]:
     """One round per tuple of the step join (LAWS 3.5)."""
     everything = [_Candidates(each, env, evaluation) for each in fors]
     sides: list[Side[tuple[Arrival, Value]]] = []

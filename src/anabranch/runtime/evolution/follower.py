@@ -13,7 +13,6 @@ these items sees it without the path.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
 from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.evolution import Evolution
@@ -25,29 +24,18 @@ from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.outlet import Outlet, Purge, exact
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
 from anabranch.stream.path import Path
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
-
-
-class EvolvingStream(Protocol):
-    """A stream as far as a follower has to know it."""
-
-    @property
-    def partitions(self) -> int: ...
-
-    def evolution(self) -> Evolution:
-        """A partition at its beginning."""
 
 
 class Follower:
     """What has come out so far; `hear` alone changes it."""
 
-    def __init__(
-        self, lineage: Lineage, policy: Policy, streams: Mapping[str, EvolvingStream], *, sends: bool = False
-    ) -> None:
+    def __init__(self, lineage: Lineage, policy: Policy, streams: Mapping[str, Source], *, sends: bool = False) -> None:
         """`sends` says that the output is tuples for other peers, in the units of their streams' beginning."""
         self.lineage = lineage
         read = [streams[name] for name in lineage.streams]
-        domains, partitions = [each.evolution().domains for each in read], [each.partitions for each in read]
+        domains, partitions = [Evolution.of(each).domains for each in read], [len(each.partitions) for each in read]
         self.outlet = Outlet(lineage, policy=policy, domains=domains, partitions=partitions)
         self._sends = sends
         self.purges: list[Purge] = []

@@ -8,9 +8,10 @@ a calculation, which is affine in one path or nothing in particular (LAWS 4.7).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import add, mul, sub, truediv
 from typing import Literal, TypeAlias
 
 from anabranch.language import ast
@@ -26,7 +27,7 @@ MOST_PARTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NodesPart:
-    """NodesPart of an input, all at one path; texts are those in the elements there."""
+    """Nodes of an input, all at one path; texts are those in the elements there."""
 
     input: int
     path: Path
@@ -53,7 +54,6 @@ class NumberPart:
     """A number that is computed from the values at one path."""
 
     origin: Origin
-    always: bool = True
 
     @property
     def of(self) -> frozenset[Look]:
@@ -75,7 +75,6 @@ class ConstantPart:
     """A number that the query itself writes."""
 
     value: Fraction
-    always: bool = True
     of: frozenset[Look] = frozenset()
 
 
@@ -85,7 +84,6 @@ class OtherPart:
 
     of: frozenset[Look] = frozenset()
     nodes: bool = False
-    always: bool = True
 
 
 Part: TypeAlias = NodesPart | NumberPart | MadePart | ConstantPart | OtherPart
@@ -118,12 +116,12 @@ def looks_of(parts: Iterable[Part]) -> frozenset[Look]:
 
 def maybe(parts: Parts) -> Parts:
     """The same parts, of which none need be there."""
-    return tuple(replace(each, always=False) for each in parts)
+    return tuple(replace(each, always=False) if isinstance(each, NodesPart | MadePart) else each for each in parts)
 
 
 def few(parts: Parts) -> Parts:
     """The same parts, or where they are too many, what they have looked at."""
-    return parts if len(parts) <= MOST_PARTS else (OtherPart(looks_of(parts), nodes=True, always=False),)
+    return parts if len(parts) <= MOST_PARTS else (OtherPart(looks_of(parts), nodes=True),)
 
 
 def bound(part: Part, from_stream: bool, many: bool) -> Part:
@@ -194,7 +192,7 @@ def _name(part: NodesPart) -> str | None:
 def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
     """Where a step leads from a part, its predicates left aside: to several parts, if a name has several spellings."""
     if not isinstance(part, NodesPart) or part.kind == "text":
-        return (OtherPart(part.of, nodes=True, always=False),)
+        return (OtherPart(part.of, nodes=True),)
     if part.level < 0:
         return (_from_above(part, step, names),)
     way = (*part.path.steps, DEEP) if step.deep else part.path.steps
@@ -215,7 +213,7 @@ def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
         case "parent", _ if part.is_known and part.path.steps and not step.deep:
             return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
         case _:
-            return (OtherPart(part.of, nodes=True, always=False),)
+            return (OtherPart(part.of, nodes=True),)
 
 
 def _to(part: NodesPart, way: tuple[str, ...], names: Collection[str]) -> Parts:
@@ -234,9 +232,10 @@ def _from_above(part: NodesPart, step: ast.Step, names: Spelling) -> Part:
         case ast.Step("self", ast.KindTest("node"), deep=False):
             return part
         case _:
-            return OtherPart(frozenset(((part.input, Path((DEEP,))),)), nodes=True, always=False)
+            return OtherPart(frozenset(((part.input, Path((DEEP,))),)), nodes=True)
 
 
+_NUMBERS: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul, "div": truediv}
 MOST_DIGITS = 100
 """The most digits that a constant may have to be reckoned with here."""
 
@@ -247,7 +246,7 @@ def operand(found: Parts) -> Part:
         case (ConstantPart() | NumberPart() as only,):
             return only
         case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
-            return NumberPart(Origin(only.input, only.path), only.always)
+            return NumberPart(Origin(only.input, only.path))
         case _:
             return OtherPart(looks_of(found))
 
@@ -256,9 +255,9 @@ def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
     """What a calculation gives, as long as it is affine in one path."""
     match left, operator, right:
         case ConstantPart(x), "+" | "-" | "*" | "div", ConstantPart(y) if operator != "div" or y:
-            return _bounded(ConstantPart(_numbers(operator, x, y)))
+            return _bounded(ConstantPart(_NUMBERS[operator](x, y)))
         case NumberPart(origin), "+" | "-", ConstantPart(y):
-            return _bounded(replace(left, origin=replace(origin, b=_numbers(operator, origin.b, y))))
+            return _bounded(replace(left, origin=replace(origin, b=_NUMBERS[operator](origin.b, y))))
         case (NumberPart() as of, "+", ConstantPart(x)) | (ConstantPart(x), "+", NumberPart() as of):
             return _bounded(replace(of, origin=replace(of.origin, b=of.origin.b + x)))
         case ConstantPart(x), "-", NumberPart(origin):
@@ -266,7 +265,7 @@ def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
         case (NumberPart() as of, "*", ConstantPart(x)) | (ConstantPart(x), "*", NumberPart() as of) if x:
             return _bounded(replace(of, origin=replace(of.origin, a=of.origin.a * x, b=of.origin.b * x)))
         case NumberPart(origin), "+" | "-", NumberPart(other) if _alike(origin, other):
-            a, b = _numbers(operator, origin.a, other.a), _numbers(operator, origin.b, other.b)
+            a, b = _NUMBERS[operator](origin.a, other.a), _NUMBERS[operator](origin.b, other.b)
             return _bounded(replace(left, origin=replace(origin, a=a, b=b))) if a else OtherPart(left.of)
         case NumberPart(origin), "div", ConstantPart(y) if y:
             return _bounded(replace(left, origin=replace(origin, a=origin.a / y, b=origin.b / y)))
@@ -277,18 +276,6 @@ def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
 def _alike(origin: Origin, other: Origin) -> bool:
     """Whether two numbers are computed from one and the same."""
     return replace(origin, a=other.a, b=other.b) == other
-
-
-def _numbers(operator: str, x: Fraction, y: Fraction) -> Fraction:
-    match operator:
-        case "+":
-            return x + y
-        case "-":
-            return x - y
-        case "*":
-            return x * y
-        case _:
-            return x / y
 
 
 def _bounded(part: ConstantPart | NumberPart) -> Part:

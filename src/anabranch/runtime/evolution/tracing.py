@@ -279,11 +279,11 @@ class _Tracer:
         match arguments:
             case ((NodesPart() as only,),) if builtin and only.is_known and only.path.steps:
                 if name in AGGREGATES:
-                    return (NumberPart(Origin(only.input, only.path, name), only.always),)
+                    return (NumberPart(Origin(only.input, only.path, name)),)
                 if name in ("data", "string"):
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
-                    return (NumberPart(Origin(only.input, only.path), only.always),)
+                    return (NumberPart(Origin(only.input, only.path)),)
         looks = looks_of(part for each in arguments for part in each)
         if builtin and name in ("count", "exists", "empty"):  # of items themselves no value is asked for
             looks = frozenset(look for look in looks if look[1] != ITSELF)

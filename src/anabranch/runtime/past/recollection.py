@@ -127,12 +127,11 @@ class Recollection:
         inputs: Mapping[str, Input],
         functions: Mapping[str, PythonFunction] | None = None,
         name: str | None = None,
-        text: str | None = None,
     ) -> None:
         """The inputs say what the streams look like; what has arrived of them is not looked at."""
         self._memories = tuple(_Memory(each) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
-        self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name, text)
+        self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name)
         self._crowded = 64  # when to look again for what can be forgotten
 
     @property
@@ -255,9 +254,8 @@ class _Round(Recalling):
         recent: _Recent,
         functions: Mapping[str, PythonFunction],
         name: str | None,
-        text: str | None,
     ) -> None:
-        super().__init__(query, recent, recent.inputs, functions, name, text)
+        super().__init__(query, recent, recent.inputs, functions, name)
         self._recent = recent
         self._memories = {each.asked.path: each for each in memories}
         self._item: Arrival | None = None

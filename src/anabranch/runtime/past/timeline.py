@@ -33,14 +33,13 @@ class Timeline:
         *,
         functions: Mapping[str, PythonFunction] | None = None,
         name: str | None = None,
-        text: str | None = None,
     ) -> None:
         self._query = query
         self._past = Past(query, inputs)
         self._recalling: Recalling | None = None
         if asks(query):
-            self._recalling = Recalling(query, self._past, inputs, functions or {}, name, text)
-        self._evaluator = self._recalling or Evaluator(query, inputs, functions or {}, name, text)
+            self._recalling = Recalling(query, self._past, inputs, functions or {}, name)
+        self._evaluator = self._recalling or Evaluator(query, inputs, functions or {}, name)
         self.dead: dict[DeadLetter, None] = {}
         """What was set aside on the way, each thing once."""
         self.failure: DynamicError | None = None

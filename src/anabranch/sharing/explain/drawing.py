@@ -326,9 +326,9 @@ def heading(title: str, below: str, number: int | None = None) -> Block:
     return Block(x + max(width(shown, 14) * 1.1, width(small, 11) * 0.9), 34 if below else 18, tuple(parts))
 
 
-def remark(words: str, most: int = 40) -> Block:
+def remark(words: str) -> Block:
     """Small print in several lines."""
-    rows = wrapped(words, most, 4)
+    rows = wrapped(words, 40, 4)
     parts = [text(0, 11 + 14 * at, row, size=11, fill=FAINT) for at, row in enumerate(rows)]
     return Block(max(width(row, 11) * 0.9 for row in rows), 14 * len(rows), (titled("".join(parts), words),))
 

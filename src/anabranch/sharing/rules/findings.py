@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from anabranch.aggregates import BY_PANES
 from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
-from anabranch.language.rewrite import rebuild
+from anabranch.language.rewrite import children
 from anabranch.predicate import EVERYTHING, Predicate, and_, simplify
 from anabranch.sharing.rules.conditions import (
     CONTEXT,
@@ -159,22 +159,15 @@ def touch(node: Any, env: Environment, found: Findings) -> None:
                 env = env.bind(name, OpaqueValue())
             touch(condition, env, found)
         case _:
-            _touch_parts(node, env, found)
-
-
-def _touch_parts(node: Any, env: Environment, found: Findings) -> None:
-    def visit(part: Any) -> Any:
-        touch(part, env, found)
-        return part
-
-    rebuild(node, visit)
+            for part in children(node):
+                touch(part, env, found)
 
 
 def _touch_path(expression: Any, env: Environment, found: Findings) -> None:
     at = locate(expression, env.names)
     if at is None:
         if isinstance(expression, ast.Path | ast.Filter):
-            _touch_parts(expression, env.bind(CONTEXT, OpaqueValue()), found)
+            touch(children(expression), env.bind(CONTEXT, OpaqueValue()), found)
         elif isinstance(expression, ast.Variable) and (value := found.aggregate(expression, env.names)):
             found.select(value, env.when)
         return

@@ -15,13 +15,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anabranch.errors import StateError
+from anabranch.stream.plain import from_plain, to_plain
+
+T = TypeVar("T")
 
 _BEGUN = re.compile(r"\..+\.[0-9]+", re.DOTALL)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -67,17 +70,19 @@ def remove(path: Path) -> None:
         sync(path.parent)
 
 
-def append(path: Path, data: bytes, at: int) -> None:
-    """Write behind the first `at` bytes of a log; what stands there was never finished, and goes."""
+def append(path: Path, data: Iterable[bytes], at: int) -> int:
+    """Write behind the first `at` bytes of a file, and give its length then; what stood there was never finished."""
     with writing(path):
         new = not path.exists()
         with path.open("ab") as file:
             file.truncate(at)
-            file.write(data)
+            file.writelines(data)
             file.flush()
             os.fsync(file.fileno())
+            length = file.tell()
         if new:
             sync(path.parent)
+    return length
 
 
 def sweep(folder: Path) -> None:
@@ -119,6 +124,16 @@ def unsealed(path: Path) -> Any:
     if digest(data).encode() != found:
         raise StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
     return json.loads(data)
+
+
+def write_record(path: Path, value: Any) -> None:
+    """Write a dataclass into a sealed file."""
+    replace(path, sealed(to_plain(value)))
+
+
+def read_record(kind: type[T], path: Path) -> T:
+    """The dataclass that a sealed file holds."""
+    return from_plain(kind, unsealed(path))
 
 
 def digest(data: bytes) -> str:

@@ -4,10 +4,10 @@
     lock, run.json       who is at work: held while a run lasts; its number, process and JVM
     intake.json          the streams and the size of epochs, as the intake reads them anew for every epoch
     sight.json           what the intake has seen and not yet read, where an epoch could not take it all
-    reached.json         how far streams are by the times of their items, for their heartbeats
-    (`spark/intake/heartbeats.py`) order/<stream>.jsonl in which order the files of a stream were begun
-    (`spark/intake/order.py`) plans/               what an epoch runs with, durable before it runs
-    (`spark/plan/epoch_plan.py`) manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
+    reached.json         the largest times of items by stream, for heartbeats (`spark/intake/heartbeats.py`)
+    order/<stream>.jsonl in which order the files of a stream were begun (`spark/intake/order.py`)
+    plans/               what an epoch runs with, durable before it runs (`spark/plan/files.py`)
+    manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
     segments/<epoch>/    the answers
     state/<epoch>/       what branches remember (`spark/state/files.py`)
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
@@ -26,7 +26,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -210,9 +209,7 @@ class RunLock:
                 raise StateError(f"the JVM of an earlier run is still alive (process {jvm})", hint=hint)
             sleep(0.05)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

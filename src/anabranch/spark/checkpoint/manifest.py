@@ -20,7 +20,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.evolution.log import Logged
 from anabranch.spark.intake.ranges import Offset
 from anabranch.spark.state.files import SavedState
-from anabranch.stream.plain import from_plain, to_plain
+from anabranch.stream.plain import to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,11 @@ class Manifests:
             raise StateError(f"'{self.folder}' is damaged: a manifest between the first and the last is missing")
         return kept
 
+    def newest(self) -> Manifest | None:
+        """The manifest of the newest epoch; None if no epoch was committed."""
+        kept = self.epochs()
+        return self.load(kept[-1]) if kept else None
+
     def since(self, epoch: int) -> Iterator[Manifest]:
         """The manifests that are there from an epoch on."""
         for each in self.epochs():
@@ -123,7 +128,7 @@ def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, version: tuple[int, ...]) -> Manifest:
-    return from_plain(Manifest, durable.unsealed(path))
+    return durable.read_record(Manifest, path)
 
 
 def _version(path: Path) -> tuple[int, ...]:

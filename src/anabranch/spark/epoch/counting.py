@@ -41,9 +41,8 @@ from anabranch.spark.answers.segments import letter_from_json, letter_to_json
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.views import StreamView
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import DeadLetter, Punctuation, Region, Update
-from anabranch.stream.path import Path
+from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.tree import Element
 
 
@@ -71,7 +70,7 @@ class PaneTaking:
     @staticmethod
     def of(
         plans: Mapping[int, CountedBranch],
-        stream: StreamPlan,
+        stream: KnownStream,
         root: Element,
         functions: Mapping[str, PythonFunction],
         documents: Mapping[str, Input],
@@ -79,7 +78,6 @@ class PaneTaking:
         sharing: bool,
     ) -> PaneTaking:
         """`plans` are by the numbers of branches."""
-        time = None if stream.time is None else Path.parse(stream.time)
         members: list[Member] = []
         served: list[Served] = []
         counted: list[PanePlan] = []
@@ -90,7 +88,7 @@ class PaneTaking:
                 first = plans[numbers[group[0]]]
                 query = relaxed([queries[each] for each in group])
                 told = any(plans[numbers[each]].plan.tells_firsts for each in group)
-                law = PaneLaw(first.plan, root, time, functions, documents)
+                law = PaneLaw(first.plan, root, stream.source.time, functions, documents)
                 members.append(Member(first.name, query, law, told, view))
                 served.append(Served(tuple(numbers[each] for each in group), query.panes.width))
                 counted.append(first.plan)

@@ -20,7 +20,6 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog, CommittedAnswer
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
@@ -117,8 +116,7 @@ def run_queries(
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = {each.name: each for each in plan.subscriptions} if plan else {}
-    views = {name: StreamPlan.of(source, None) for name, source in streams.items()}
-    unread = QueryContext(views, tuple(registered.items()), endless=False)
+    unread = QueryContext.of(streams.values(), registered, endless=False)
     found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
     return Outcome(answers, display.progress, display.aborted, display.log)

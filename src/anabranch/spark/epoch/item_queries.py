@@ -48,7 +48,7 @@ def item_queries(
 
     Equal queries are answered once if nothing happened to their stream between their beginnings.
     """
-    streams = {stream.stream: stream for stream in plan.streams}
+    streams = {stream.name: stream for stream in plan.streams}
     shapes = shapes_of(functions)
     found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
     for each in plan.subscriptions:

@@ -30,11 +30,11 @@ from anabranch.spark.evolution.log import Logged, LoggedEvent
 from anabranch.spark.evolution.views import KnownLog, known_log
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.spark.state.files import SavedState
 from anabranch.stream.plain import from_plain
+from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class Job:
     met: Met | None = None
     """The events of this one, if they are known."""
 
-    def known_log(self, stream: StreamPlan) -> KnownLog:
+    def known_log(self, stream: KnownStream) -> KnownLog:
         """What the log of a stream says of earlier epochs, as this process has read it."""
-        return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.stream))
+        return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.name))
 
     @property
     def segments(self) -> Path:

@@ -23,9 +23,9 @@ from anabranch.spark.evolution.log import LoggedEvent, logged_events
 from anabranch.spark.evolution.views import KnownLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.split import Cut
 from anabranch.stream.tree import Element
 
@@ -38,7 +38,7 @@ class Passage:
     def __init__(
         self,
         job: Job,
-        stream: StreamPlan,
+        stream: KnownStream,
         root: Element,
         limits: Limits,
         reach: Range,
@@ -54,11 +54,11 @@ class Passage:
         """Whether punctuations are stretches of their own; to be set by whoever has to know what was before them."""
         self._epoch = job.epoch
         self._range = reach
-        self._edited = stream.updates
+        self._edited = stream.source.updates
         known = job.known_log(stream)
         self._evolution = known.evolutions[int(reach.partition)]
         self._is_own = False
-        met = job.met.load().get(stream.stream, ()) if job.met else ()
+        met = job.met.load().get(stream.name, ()) if job.met else ()
         self.met = list(self._met(known, met))
         """The valid events before it in its epoch."""
         self._follow = follow

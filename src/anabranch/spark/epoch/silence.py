@@ -58,7 +58,7 @@ class SilentSubscriptions:
         for number in known.values():
             self._failing.setdefault(number, _Failing(self._items.copy()))
         self._items.update(items)
-        if not known and all(self._items[each.stream] or each.stream in self._told for each in plan.streams):
+        if not known and all(self._items[each.name] or each.name in self._told for each in plan.streams):
             return
         for letter in letters():
             if letter.subscription is None:

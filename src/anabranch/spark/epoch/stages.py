@@ -104,7 +104,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
     aborted |= {each.id: each.aborted for each in subscriptions if each.aborted}
     present = {number for each in subscriptions if each.id not in aborted for number in numbers_of(each)}
-    present |= {keeper_of(each.stream) for each in job.plan.load().streams if each.updates}
+    present |= {keeper_of(each.name) for each in job.plan.load().streams if each.source.updates}
     kept = {number: each for number, each in last.states.items() if number in present} if last else {}
     for report in reports:
         if report.fault is not None:

@@ -33,7 +33,6 @@ from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.kind import Functions
-from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.tree import Element
 
 
@@ -106,7 +105,7 @@ class _TaskReading:
         if not sent:
             self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
-        (stream,) = (known for known in plan.streams if known.stream == each.stream)
+        stream = plan.stream(each.stream)
         view = self.job.known_log(stream).view
         asked = programme.asked[each.stream]
         follow = partial(RangeFollowing, stream, int(each.partition), asked.alike, asked.members, view)
@@ -115,8 +114,9 @@ class _TaskReading:
         )
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
-        feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
-        course = None if stream.axes is None else ProgressTaker(stream.stream, stream.axes)
+        feed = RawFeed(each, timed=stream.source.time is not None) if programme.fed[each.stream] else None
+        axes = plan.axes(stream.source)
+        course = None if axes is None else ProgressTaker(stream.name, axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
@@ -179,7 +179,7 @@ def programme_for(job: Job) -> Programme:
         return programme_of(job.plan, job.functions)
     plan = job.plan.load()
     last = max((each.first for each in plan.subscriptions), default=0)
-    found = ((each.stream, job.known_log(each).borders(last)) for each in plan.streams)
+    found = ((each.name, job.known_log(each).borders(last)) for each in plan.streams)
     return programme_of(job.plan, job.functions, tuple(found))
 
 
@@ -189,8 +189,8 @@ def programme_of(
 ) -> Programme:
     """The programme of a plan, made once per process; `evolved` are the epochs that part those who began in them."""
     plan = file.load()
-    streams = {stream.stream: stream for stream in plan.streams}
-    roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
+    streams = {stream.name: stream for stream in plan.streams}
+    roots = {name: stream.root() for name, stream in streams.items()}
     branches = branches_of(file, functions)
     asked = item_queries(plan, functions, roots, dict(evolved))
     plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
@@ -209,15 +209,16 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        compiles += [] if each.axes is None else [progress_columns(each.axes)]
+        axes = plan.axes(each.source)
+        compiles += [] if axes is None else [progress_columns(axes)]
         answers[name] = StreamAnswers(
             asked[name].queries,
-            each.format,
+            each.form.format,
             roots[name],
             plan.limits,
-            each.schema,
+            each.source.checked_schema,
             compiles,
-            item=each.item,
+            item=each.source.item_name,
             together=plan.sharing,
         )
     return Programme(plan, roots, asked, answers, counted, fed, branches)

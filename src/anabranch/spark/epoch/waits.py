@@ -225,7 +225,7 @@ def _front_of(where: str, position: int, size: int) -> bytes:
 def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
     """Of joins and merges: the inputs without an element to show, for which those of other inputs wait (LAWS 1.2)."""
     asked = {each.branch: each for each in plan.subscriptions}
-    partitions = {each.stream: each.partitions for each in plan.streams}
+    partitions = {each.name: len(each.source.partitions) for each in plan.streams}
     behind = ((number, kept) for number, kept in last.states.items() if kept.waiting and number in asked)
     for number, kept in islice(behind, _BRANCHES):
         for stream in asked[number].streams:

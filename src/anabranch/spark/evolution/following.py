@@ -30,10 +30,10 @@ from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing
 from anabranch.spark.evolution.views import StreamView
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.elements import Alter, Item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.source import KnownStream
 
 Kind: TypeAlias = tuple[Lineage, Policy, int]
 """What a follower depends on beside the stream: the epoch is that from which on it sees the stream, -1 for all."""
@@ -85,7 +85,7 @@ class RangeFollowing:
 
     def __init__(
         self,
-        stream: StreamPlan,
+        stream: KnownStream,
         partition: int,
         alike: Sequence[ShapeGroup],
         members: Sequence[ItemQuery],
@@ -136,7 +136,7 @@ class RangeFollowing:
 
     def take(self, event: Event) -> Iterator[tuple[int, str]]:
         """Go on behind an event; gives what that adds to whose answer."""
-        announced = Announced(self._stream.stream, self._partition, event)
+        announced = Announced(self._stream.name, self._partition, event)
         self._groups = None
         for view in self._views.values():
             view.take(announced)
@@ -163,13 +163,13 @@ _left = cache.ProcessCache()
 """The followers that lie in this process."""
 
 
-def fresh_follower(stream: StreamPlan, kind: Kind) -> Follower:
+def fresh_follower(stream: KnownStream, kind: Kind) -> Follower:
     """A follower at the beginning of a stream."""
     lineage, policy, _ = kind
-    return Follower(lineage, policy, {stream.stream: stream})
+    return Follower(lineage, policy, {stream.name: stream.source})
 
 
-def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Follower:
+def follower_of(stream: KnownStream, kind: Kind, told: Sequence[Announced]) -> Follower:
     """A follower that has been told all this, and nothing else, for nobody else."""
     follower, known = _left.take((stream, kind)) or (None, [])
     if follower is None or known != told[: len(known)]:
@@ -179,6 +179,6 @@ def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Fo
     return follower
 
 
-def keep_follower(stream: StreamPlan, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
+def keep_follower(stream: KnownStream, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
     """Leave a follower to whoever goes on from there, in the same process."""
     _left.put((stream, kind), (follower, told))

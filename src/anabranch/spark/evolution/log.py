@@ -211,7 +211,6 @@ class _Held:
         """Append what is not in the file yet."""
         lines = (json.dumps(each.to_json()).encode() + b"\n" for each in self.events[self._written :])
         data = b"".join(lines)
-        durable.append(folder / self.file, data, self.size)
-        self.size += len(data)
+        self.size = durable.append(folder / self.file, (data,), self.size)
         self.hash.update(data)
         self._written = len(self.events)

@@ -39,7 +39,6 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.reading.markup import BOM
-from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import Format
 
 _LATELY = 20
@@ -129,15 +128,15 @@ def search_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 def search(job: Job, found: Iterable[Range]) -> Report:
     """The events in some ranges of streams that have had such lately."""
     plan, searched = job.plan.load(), lively(job)
-    streams = {each.stream: each for each in plan.streams if each.stream in searched}
+    streams = {each.name: each for each in plan.streams if each.name in searched}
     changes: dict[str, list[LoggedEvent]] = {}
     with suppress(AnabranchError):  # the job proper comes to the same, and says so
         for reach in found:
             if reach.mark is None and reach.stream in streams:
                 stream = streams[reach.stream]
-                root, carry = parse_root(stream.root.encode()), job.carry(reach)
+                root, carry = stream.root(), job.carry(reach)
                 reader = RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents)
-                for element in reader.elements(_cuts(reader, plan.limits, _NEEDLES[stream.format])):
+                for element in reader.elements(_cuts(reader, plan.limits, _NEEDLES[stream.form.format])):
                     if events := logged_events(element, reach, job.epoch):
                         changes.setdefault(reach.stream, []).extend(events)
     return Report(changes=changes)
@@ -195,7 +194,7 @@ def shown_first(job: Job) -> Report | None:
     segment = SegmentWriter(job.segments, job.epoch, _FRONT)
     with segment:
         for stream in plan.streams:
-            asked = programme.asked[stream.stream]
+            asked = programme.asked[stream.name]
             for group in asked.alike:
                 numbers = [
                     number

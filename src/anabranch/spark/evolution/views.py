@@ -21,8 +21,8 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.spark.evolution.log import Logged, LoggedEvent, events_of
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation
+from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(slots=True)
@@ -37,17 +37,17 @@ class StreamView:
     """How much of it was in force when they began."""
 
     @staticmethod
-    def of(stream: StreamPlan, before: Sequence[Announced]) -> StreamView:
+    def of(stream: KnownStream, before: Sequence[Announced]) -> StreamView:
         """The view of those who began behind some events."""
-        fresh = stream.evolutions()
+        fresh = _fresh(stream)
         if not before:
             return StreamView(fresh)
         for each in before:
             judged(each.event, fresh[each.partition])
-        places = [Place(stream.stream, str(number), 0) for number in range(stream.partitions)]
+        places = [Place(stream.name, str(number), 0) for number in range(len(fresh))]
         found = views(fresh, places)
         told = [
-            Announced(stream.stream, number, _shown(each, places[number]))
+            Announced(stream.name, number, _shown(each, places[number]))
             for number, view in enumerate(found)
             for each in view.accents
         ]
@@ -73,7 +73,7 @@ def _shown(shown: Accent | Doubt, place: Place) -> Event:
 class KnownLog:
     """What a worker knows of the log of a stream; it only grows, and whoever changes what it gives copies it."""
 
-    stream: StreamPlan
+    stream: KnownStream
     evolutions: list[Evolution]
     """By partition: behind all that is logged."""
     events: list[LoggedEvent] = field(default_factory=list)
@@ -100,7 +100,7 @@ class KnownLog:
             found = judged(each.announced.event, self.evolutions[each.partition])
             if isinstance(found, Event):
                 self.epochs.append(each.epoch)
-                self.valid.append(Announced(self.stream.stream, each.partition, found))
+                self.valid.append(Announced(self.stream.name, each.partition, found))
         return True
 
     def borders(self, last: int) -> tuple[int, ...]:
@@ -139,17 +139,22 @@ _MOST_KNOWN = 256
 """Streams; fewer than a trunk has would be worse than none, for each range asks for all of them."""
 
 
-def known_log(folder: Path, stream: StreamPlan, logged: Logged | None) -> KnownLog:
+def known_log(folder: Path, stream: KnownStream, logged: Logged | None) -> KnownLog:
     """The log of a stream, as far as a manifest names it; an empty one where it names none."""
     if logged is None:
-        return KnownLog(stream, stream.evolutions())
+        return KnownLog(stream, _fresh(stream))
     path = folder / logged.file
     known = _known.get(path)
     if known is None or known.stream != stream or known.size > logged.size or not known.read_on(folder, logged):
-        known = KnownLog(stream, stream.evolutions())
+        known = KnownLog(stream, _fresh(stream))
         if not known.read_on(folder, logged):
             raise logged.damaged(folder)
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[path] = known
     return known
+
+
+def _fresh(stream: KnownStream) -> list[Evolution]:
+    """The evolutions of all partitions at their beginnings."""
+    return [Evolution.of(stream.source) for _ in stream.source.partitions]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.spark.intake import storage
-from anabranch.spark.intake.order import FileStretch, StreamForm
+from anabranch.spark.intake.order import FileStretch
 from anabranch.spark.intake.ranges import Waiting
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import Format
-from anabranch.stream.reading.source import Source, detect, is_readable
+from anabranch.stream.reading.source import Source, StreamForm, detect, is_readable
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 

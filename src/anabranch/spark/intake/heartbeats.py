@@ -88,7 +88,7 @@ def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: 
 
 def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> None:
     """Write down how far the streams with heartbeats are behind an epoch, by the times of their items."""
-    names = {each.stream for each in plan.streams if each.beats}
+    names = {each.name for each in plan.streams if each.source.beats_by_time}
     if not names:
         return
     log, before = AnswerLog(checkpoint), read_reached(checkpoint)

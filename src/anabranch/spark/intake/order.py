@@ -22,18 +22,10 @@ from typing import Literal
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import StreamForm
 
 Note = Literal["late", "grown"]
 _CHECK = 16
-
-
-@dataclass(frozen=True, slots=True)
-class StreamForm:
-    """How a stream is written, and its root element as text, without the items."""
-
-    format: Format
-    root: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +89,7 @@ class OrderLog:
         """Write records down for good, and take them in."""
         held = list(records)
         if held:
-            data = b"".join(map(_line, held))
-            durable.append(self._path, data, self._read)
-            self._read += len(data)
+            self._read = durable.append(self._path, map(_line, held), self._read)
             for record in held:
                 self._take(record)
 

@@ -14,11 +14,11 @@ from anabranch.errors import StateError, UsageError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.intake.order import OrderLog, StreamForm
+from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Position, Range, spans
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import Source, StreamForm
 
 
 class OrderLogs:
@@ -55,14 +55,14 @@ class OrderLogs:
                 f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
                 hint="give the stream another name",
             )
-        known = [each for each in plan.streams if each.stream == source.name] if plan else []
-        if any(each.updates is not source.updates for each in known):
+        known = [each for each in plan.streams if each.name == source.name] if plan else []
+        if any(each.source.updates is not source.updates for each in known):
             kinds = ("updates", "items") if source.updates else ("items", "updates")
             raise UsageError(
                 f"the stream '{source.name}' was one of {kinds[1]} until now, not of {kinds[0]}",
                 hint="give the stream another name",
             )
-        before = max((each.partitions for each in known), default=0)
+        before = max((len(each.source.partitions) for each in known), default=0)
         if len(source.partitions) < before:  # their numbers are those of the list, and branches wait for them
             raise UsageError(
                 f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",

@@ -16,13 +16,13 @@ from decimal import Decimal
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.spark.intake.ranges import MICROSECONDS, Position, Range
 from anabranch.spark.intake.storage import PIECE, pieces
-from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.json_items import to_json
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.reading.wire import write
 from anabranch.stream.tree import Element
@@ -33,7 +33,7 @@ class RangeReader:
 
     def __init__(
         self,
-        stream: StreamPlan,
+        stream: KnownStream,
         root: Element,
         limits: Limits,
         reach: Range,
@@ -42,7 +42,7 @@ class RangeReader:
         accents: bool = True,
     ) -> None:
         """`carry` is what the reader of the range before has left; `accents` says whether the engine follows them."""
-        self._split = DocumentSplitter if stream.format == "document" else LineSplitter
+        self._split = DocumentSplitter if stream.form.format == "document" else LineSplitter
         self._limits = limits
         self._range = reach
         self.lines = self._split is LineSplitter and not reach.packed
@@ -52,8 +52,10 @@ class RangeReader:
         self.shredder = Shredder(self._split(limits, begin), limits)
         """Takes the range's parts, once each and in order."""
         self._start = begin.position
-        admission = stream.admission(accents=accents)
-        self._reader = ElementReader(reach.stream, stream.format, limits, root, stream.item, stream.schema, admission)
+        source, admission = stream.source, stream.source.admission(accents=accents)
+        self._reader = ElementReader(
+            reach.stream, stream.form.format, limits, root, source.item_name, source.checked_schema, admission
+        )
 
     def carry(self) -> str | None:
         """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""
@@ -132,10 +134,10 @@ class RangeReader:
                 skip -= len(piece)
 
 
-def _heartbeat(stream: StreamPlan, root: Element, time: int) -> bytes:
+def _heartbeat(stream: KnownStream, root: Element, time: int) -> bytes:
     """A heartbeat as it would stand in a file of the stream."""
-    element = Punctuation(None, Place(stream.stream, "heartbeat", 0), Decimal(time) / MICROSECONDS)
-    if stream.format == "json":
+    element = Punctuation(None, Place(stream.name, "heartbeat", 0), Decimal(time) / MICROSECONDS)
+    if stream.form.format == "json":
         return f"{to_json(element)}\n".encode()
     line = f"{write(element)}\n"
-    return (f"<{root.name.local}>{line}</{root.name.local}>" if stream.format == "document" else line).encode()
+    return (f"<{root.name.local}>{line}</{root.name.local}>" if stream.form.format == "document" else line).encode()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.reading.source import Source
 
 
@@ -28,11 +27,11 @@ class IntakeSettings:
     0 not at all."""
 
     def save(self, checkpoint: Checkpoint) -> None:
-        durable.replace(checkpoint.intake, durable.sealed(to_plain(self)))
+        durable.write_record(checkpoint.intake, self)
 
     @staticmethod
     def load(checkpoint: Checkpoint) -> IntakeSettings:
-        return from_plain(IntakeSettings, durable.unsealed(checkpoint.intake))
+        return durable.read_record(IntakeSettings, checkpoint.intake)
 
     @property
     def reading(self) -> tuple[Source, ...]:

@@ -20,7 +20,7 @@ shorter or was overwritten is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
 
@@ -49,12 +49,9 @@ class FolderSnapshot:
     moment: int
     files: dict[str, dict[str, int]]
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        durable.replace(checkpoint.sight, durable.sealed(asdict(self)))
-
     @staticmethod
     def load(checkpoint: Checkpoint, moment: int) -> FolderSnapshot:
-        found = FolderSnapshot(**durable.unsealed(checkpoint.sight))
+        found = durable.read_record(FolderSnapshot, checkpoint.sight)
         if found.moment != moment:
             raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
         return found
@@ -100,7 +97,7 @@ class Survey:
             return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
-            sight.save(self._checkpoint)
+            durable.write_record(self._checkpoint.sight, sight)
         return (
             start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
         )

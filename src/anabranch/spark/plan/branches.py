@@ -82,7 +82,7 @@ def shard_of(number: int, plan: Plan) -> int:
 def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
     """The branches of a plan, found once per process."""
     plan = file.load()
-    known = QueryContext({stream.stream: stream for stream in plan.streams}, functions, not plan.finite)
+    known = QueryContext({stream.name: stream for stream in plan.streams}, functions, not plan.finite)
     members: dict[int, list[Registration]] = {}
     for each in plan.subscriptions:
         if KINDS[each.kind].is_branch and not each.aborted and set(each.streams) <= known.streams.keys():

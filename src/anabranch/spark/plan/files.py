@@ -26,8 +26,8 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.plain import from_plain, to_plain
 
-_VERSION = 2
-"""The first did not say what kinds of queries subscriptions ask."""
+_VERSION = 3
+"""The first did not say what kinds of queries subscriptions ask, and the second described streams in another way."""
 _BLOCK = 500
 _FIELDS = attrgetter(*(each.name for each in fields(Registration)))
 """A subscription as it stands in a block."""
@@ -72,6 +72,12 @@ class Plans:
             return None
         found = durable.unsealed(path)["plan"]
         return PlanFile(self.folder / f"{found[:32]}.plan", found)
+
+    def ran(self, epoch: int) -> Plan:
+        """The plan of an epoch that was committed."""
+        file = self.of(epoch)
+        assert file is not None, "an epoch with a manifest has a plan"
+        return file.load()
 
     def begin(self, epoch: int, plan: Plan) -> PlanFile:
         """Write down that an epoch runs with a plan."""

@@ -21,10 +21,10 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import looks_outside
 from anabranch.spark.plan.branches import MOST_STRANDS
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds import decide, read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
-from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.source import KnownStream
 
 _MANY = 4
 """With fewer shards, to read all updates in each of them costs what it saves."""
@@ -44,7 +44,7 @@ def subscriptions_of(
     wanted: Mapping[str, str],
     epoch: int,
     begun: Collection[str],
-    streams: Collection[StreamPlan],
+    streams: Collection[KnownStream],
     functions: Functions = (),
     *,
     endless: bool = True,
@@ -77,7 +77,7 @@ def subscriptions_of(
         for name, text in wanted.items()
         if name in held and (held[name].text, held[name].policy) == (text, chosen.get(name, "accumulate"))
     }
-    known = QueryContext({stream.stream: stream for stream in streams}, functions, endless)
+    known = QueryContext({stream.name: stream for stream in streams}, functions, endless)
     queries = _decide_anew(found, before, known)
     branches = {_sight(each): each.branch for each in found.values() if each.family and not each.aborted}
     for name, text in wanted.items():
@@ -110,7 +110,7 @@ def subscriptions_of(
 
 def _decide_anew(found: dict[str, Registration], before: Plan | None, known: QueryContext) -> dict[str, QueryKind]:
     """Decide once more what kind of query those ask whose streams are not what they were; gives their queries."""
-    earlier = {each.stream: each for each in before.streams} if before else {}
+    earlier = {each.name: each for each in before.streams} if before else {}
     changed = {name for name, stream in known.streams.items() if earlier.get(name) != stream}
     queries: dict[str, QueryKind] = {}
     for name, each in found.items() if changed else ():
@@ -122,8 +122,8 @@ def _decide_anew(found: dict[str, Registration], before: Plan | None, known: Que
 class _Outside:
     """Which queries look at the roots of their streams; those of one shape are asked once."""
 
-    def __init__(self, streams: Mapping[str, StreamPlan]) -> None:
-        self._roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
+    def __init__(self, streams: Mapping[str, KnownStream]) -> None:
+        self._roots = {name: stream.root() for name, stream in streams.items()}
         self._known: dict[int, tuple[Standing, str | None]] = {}
 
     def reason(self, query: Standing) -> str | None:

@@ -14,11 +14,11 @@ from functools import partial
 
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.intake.order import StreamForm
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile, Plans
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.plan.wanted import Workload
+from anabranch.stream.reading.source import KnownStream, StreamForm
 from anabranch.stream.settings import Settings
 
 
@@ -34,7 +34,7 @@ class Planning:
         self._shards = settings.shards or default_shards
         self.newest = plans.newest()
         """What the newest epoch runs or ran with."""
-        self._made: tuple[Workload, tuple[StreamPlan, ...], PlanFile] | None = None
+        self._made: tuple[Workload, tuple[KnownStream, ...], PlanFile] | None = None
         """The plan of the last epoch, and for which wishes and streams it was made."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
@@ -58,9 +58,7 @@ class Planning:
         if written is not None and _is_wanted(written.load(), wanted):
             self._made = None
             return written
-        streams = tuple(
-            StreamPlan.of(source, forms[name], wanted.courses.get(name)) for name, source in wanted.streams.items()
-        )
+        streams = tuple(KnownStream.of(source, forms[name]) for name, source in wanted.streams.items())
         if written is not None:
             self._plans.forget(epoch)
         rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
@@ -75,7 +73,7 @@ class Planning:
         self,
         epoch: int,
         wanted: Workload,
-        streams: tuple[StreamPlan, ...],
+        streams: tuple[KnownStream, ...],
         last: Manifest | None,
         rooted: frozenset[str],
     ) -> Plan:
@@ -97,12 +95,13 @@ class Planning:
             rooted=rooted,
             checked=self._rooted,
         )
-        rest = documents, settings.finite, settings.sharing, settings.accents
+        courses = tuple(wanted.courses.items())
+        rest = documents, settings.finite, settings.sharing, settings.accents, courses
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
 
 
 def _is_wanted(plan: Plan, wanted: Workload) -> bool:
     """Whether all that a plan has is still wanted."""
-    return all(each.stream in wanted.streams for each in plan.streams) and all(
+    return all(each.name in wanted.streams for each in plan.streams) and all(
         wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions
     )

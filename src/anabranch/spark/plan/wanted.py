@@ -34,7 +34,7 @@ class Workload:
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""
     courses: Mapping[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
-    """By stream, for those that are handed on: by what it is told how far they are (`spark/evolution/progress.py`)."""
+    """By stream, for streams that are sent to other peers: the paths whose values show its progress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,7 @@ class Sinks:
         missed = min((each.next for each in self._all()), default=None)
         for epoch in () if missed is None else self._log.manifests.epochs():
             if epoch >= (missed or 0):
-                plan = self._plans.of(epoch)
-                assert plan is not None, "an epoch with a manifest has a plan"
-                self.deliver(self._log.manifests.load(epoch), plan.load())
+                self.deliver(self._log.manifests.load(epoch), self._plans.ran(epoch))
 
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
         """Give what an epoch adds to each sink that has not got it yet."""

@@ -8,9 +8,8 @@ When a query is changed, the answer so far is moved aside (`vela.xml.3`, after t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import StateError
@@ -32,7 +31,7 @@ class GrowingFile:
     def __init__(self, path: Path, record: Path) -> None:
         self.path = path
         self._record = record
-        self.reached = FilePosition(**durable.unsealed(record)) if record.exists() else None
+        self.reached = durable.read_record(FilePosition, record) if record.exists() else None
         if self.reached is None and path.exists() and path.stat().st_size:
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
         self.next = self.reached.next if self.reached else 0
@@ -46,15 +45,7 @@ class GrowingFile:
         """Write what an epoch adds to the answer of `owner`."""
         with durable.writing(self.path):
             start = self._prepared(owner, epoch)
-            with self.path.open("ab") as file:
-                file.truncate(start)
-                for text in texts:
-                    file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-                length = file.tell()
-            if not start:
-                durable.sync(self.path.parent)
+        length = durable.append(self.path, (text.encode() for text in texts), start)
         self._move(FilePosition(owner, epoch + 1, length))
 
     def _prepared(self, owner: int, epoch: int) -> int:
@@ -72,7 +63,7 @@ class GrowingFile:
         return before.length
 
     def _move(self, reached: FilePosition) -> None:
-        durable.replace(self._record, durable.sealed(asdict(reached)))
+        durable.write_record(self._record, reached)
         self.reached = reached
         self.next = max(self.next, reached.next)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -169,7 +169,7 @@ class ParquetFolder:
         return GrowingFile(path, self._checkpoint.sink(path))
 
     def _move(self, reached: FolderPosition) -> None:
-        durable.replace(self._record, durable.sealed(asdict(reached)))
+        durable.write_record(self._record, reached)
         self._reached = reached
 
 

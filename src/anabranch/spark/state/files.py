@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 from anabranch.errors import StateError
@@ -99,9 +98,7 @@ class StateWriter:
     def __enter__(self) -> StateWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             with durable.writing(self._path), self._file:
                 self._file.flush()

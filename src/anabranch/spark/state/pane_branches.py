@@ -32,9 +32,9 @@ from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import documents_of
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Punctuation
-from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PaneBranch:
 class _Kin:
     """The branches over a stream that agree in lineage, policy and view, and so have one follower."""
 
-    stream: StreamPlan
+    stream: KnownStream
     kind: Kind
     told: list[Announced]
     """All that the follower has heard."""
@@ -63,7 +63,7 @@ class _Kin:
     numbers: list[int] = field(default_factory=list)
 
     @staticmethod
-    def of(stream: StreamPlan, kind: Kind, told: list[Announced]) -> _Kin:
+    def of(stream: KnownStream, kind: Kind, told: list[Announced]) -> _Kin:
         follower = follower_of(stream, kind, told)
         return _Kin(stream, kind, told, follower, any(map(follower.reads, told)))
 
@@ -136,15 +136,15 @@ class PaneBranches:
 
     def _recount(self, numbers: Sequence[int], reach: Range, again: Again) -> RangeResult:
         """Read a range once more, and count a stretch of it for some branches from the largest value before it."""
-        plan, stream = self._plan, self._stream(reach.stream)
-        root = parse_root(stream.root.encode())
+        plan, stream = self._plan, self._plan.stream(reach.stream)
+        source, root = stream.source, stream.root()
         plans = {number: self._branches[number].counting for number in numbers}
         given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
         count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)
         answers = StreamAnswers(
-            (), stream.format, root, plan.limits, stream.schema, (taking.compile,), item=stream.item
+            (), stream.form.format, root, plan.limits, source.checked_schema, (taking.compile,), item=source.item_name
         )
         passage.show(answers, _Nobody(), (count,))
         (result,) = count.results()
@@ -158,17 +158,13 @@ class PaneBranches:
     # --- evolution --------------------------------------------------------------------------------------------
 
     def _passage(self, reach: Range) -> Passage:
-        stream = self._stream(reach.stream)
-        return Passage(self._job, stream, parse_root(stream.root.encode()), self._plan.limits, reach)
-
-    def _stream(self, name: str) -> StreamPlan:
-        (stream,) = (each for each in self._plan.streams if each.stream == name)
-        return stream
+        stream = self._plan.stream(reach.stream)
+        return Passage(self._job, stream, stream.root(), self._plan.limits, reach)
 
     def _is_lively(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
         if name not in self._lively:
-            self._lively[name] = any(each.paths for each in self._job.known_log(self._stream(name)).valid)
+            self._lively[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
         return self._lively[name]
 
     def _hear(self, reach: Range, events: Sequence[Announced]) -> None:
@@ -185,7 +181,7 @@ class PaneBranches:
                         self._follow(number)
             self._heard[name].append(each)
             for kin in self._kin.values():
-                if kin.stream.stream == name:
+                if kin.stream.name == name:
                     self._tell(kin, each)
 
     def _tell(self, kin: _Kin, announced: Announced) -> None:
@@ -206,7 +202,7 @@ class PaneBranches:
     def _follow(self, number: int) -> None:
         """Have a branch follow the evolution of its stream, as far as it has come."""
         branch = self._branches[number]
-        stream, first = self._stream(branch.stream), branch.counting.view
+        stream, first = self._plan.stream(branch.stream), branch.counting.view
         view, heard = self._job.known_log(stream).view(first), self._heard.get(branch.stream, ())
         kind = branch.counting.plan.lineage, branch.policy, first
         if (branch.stream, kind) not in self._kin:

@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from time import process_time
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
@@ -41,15 +43,14 @@ from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentRepo
 from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
-from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.kind import BranchSetup, Seat
 from anabranch.spark.state.files import SavedState, StateWriter
 from anabranch.spark.state.pane_branches import PaneBranch, PaneBranches
 from anabranch.stream.elements import DeadLetter, Place
-from anabranch.stream.path import Path
-from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import KnownStream
 
 BEHIND = 1 << 40
 """Added to the number of a shard, it orders shards behind all ranges."""
@@ -137,8 +138,12 @@ class _Shard:
         opened = self._opened(branch, outputs)
         if isinstance(opened, Merged):
             opened.tell([each for each in outputs if isinstance(each, Timed)])
-        for row in rows:
-            _take(opened, row)
+        for kind, alike in groupby(rows, lambda row: row.kind):
+            if kind == "feed":
+                opened.feed(*(row.payload for row in alike))
+            else:
+                for row in alike:
+                    _take(opened, row)
         if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
         left = opened.save()
@@ -164,7 +169,7 @@ class _Shard:
         ((*twins,),) = branch.twins
         (query,) = branch.queries
         assert isinstance(query, DisplayKind), "others have no strands"
-        roots = {each: parse_root(self._stream(each).root.encode()) for each in query.streams}
+        roots = {each: self.plan.stream(each).root() for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
         given = BranchContext(*self._known, self.plan.limits)
         opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
@@ -208,38 +213,28 @@ class _Shard:
         return dict(self.job.functions), documents_of(self.plan.documents)
 
     def _input(self, name: str, branch: BranchPlan) -> InputStream:
-        stream = self._stream(name)
-        root = parse_root(stream.root.encode())
+        stream = self.plan.stream(name)
+        source, root = stream.source, stream.root()
         # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
-        given = name, stream.format, self.plan.limits, root, stream.item
-        reader = partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents))
-        shared = self.shared.setdefault(name, SharedReader(reader())) if stream.updates else None
+        given = name, stream.form.format, self.plan.limits, root, source.item_name
+        reader = partial(ElementReader, *given, admission=source.admission(accents=self.plan.accents))
+        shared = self.shared.setdefault(name, SharedReader(reader())) if source.updates else None
         return InputStream(
-            name,
-            stream.partitions,
+            source,
             root,
             reader if shared is None else lambda: shared,
-            None if stream.time is None else Path.parse(stream.time),
-            Fraction(stream.slack),
-            Fraction(stream.origin),
-            name in branch.late,
-            not self.plan.finite,
-            stream.evolution,
-            self._starts(stream, branch),
-            updates=stream.updates,
-            retain=None if stream.retain is None else Fraction(stream.retain),
-            is_json=stream.format == "json",
+            late=name in branch.late,
+            endless=not self.plan.finite,
+            starts=self._starts(stream, branch),
+            is_json=stream.form.format == "json",
         )
 
-    def _stream(self, name: str) -> StreamPlan:
-        return next(each for each in self.plan.streams if each.stream == name)
-
-    def _starts(self, stream: StreamPlan, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
+    def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
-        if stream.stream not in branch.late or stream.stream not in self.job.evolution:
+        if stream.name not in branch.late or stream.name not in self.job.evolution:
             return None
         known, first = self.job.known_log(stream), branch.twins[0][0].first
-        return lambda: _doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
+        return lambda: _doubted_starts(stream, known.events, first) if stream.source.updates else known.starts(first)
 
     # --- branches that are counted ----------------------------------------------------------------------------
 
@@ -287,13 +282,11 @@ class _Shard:
     def _borders(self) -> dict[str, tuple[int, ...]]:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
-        return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
+        return {each.name: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: ShardRow) -> None:
     match row.kind:
-        case "feed":
-            branch.feed(row.payload)
         case "ended":
             stream, _, partition = row.payload.decode().rpartition("/")
             branch.end(stream, int(partition))
@@ -329,9 +322,11 @@ class _Output:
             self._segment.note_late(line)
 
 
-def _doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent], first: int) -> list[Start]:
+def _doubted_starts(stream: KnownStream, events: Sequence[LoggedEvent], first: int) -> list[Start]:
     """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
     elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
-    numbers = range(stream.partitions)
-    return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
+    numbers = range(len(stream.source.partitions))
+    return [
+        Start(Evolution.of(stream.source), tuple(each for mine, each in doubts if mine == number)) for number in numbers
+    ]

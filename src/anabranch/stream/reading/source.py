@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import Literal
@@ -23,10 +25,11 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
-from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
+from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
 _CHUNK = 1 << 20
@@ -46,8 +49,8 @@ class Source:
     item: str | None = None
     """The name of items that have none of their own; without it 'item'."""
     time: Path | None = None
-    slack: Decimal = Decimal(0)
-    origin: Decimal = Decimal(0)
+    slack: Fraction = Fraction(0)
+    origin: Fraction = Fraction(0)
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
     more: tuple[FilePath, ...] = ()
@@ -56,10 +59,11 @@ class Source:
     """By path, the values that items have there: every item one of them."""
     updates: bool = False
     """A stream of updates: what has passed may be edited (LAWS 5.1)."""
-    retain: Decimal | None = None
-    """For how many seconds what has not changed stays in its document, for who comes late; None is for good."""
+    retain: Fraction | None = None
+    """For how many seconds what has not changed stays in the document of a stream of updates; None is for good
+    (LAWS 3.6)."""
     ended: bool = False
-    """Nothing more comes than what is there, though others go on."""
+    """Whether its files are complete: it ends with what is there now, while other streams go on."""
     heartbeat: Decimal | None = None
     """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
@@ -85,13 +89,28 @@ class Source:
         return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
 
     @property
-    def admission(self) -> Admission:
-        """Which elements it takes."""
+    def beats_by_time(self) -> bool:
+        """Whether the heartbeats that are sent into it follow the times of its items."""
+        return self.heartbeat is not None and self.time is not None
+
+    @property
+    def item_name(self) -> str:
+        """What items are called that have no name of their own."""
+        return self.item or "item"
+
+    @property
+    def checked_schema(self) -> Schema | None:
+        """The schema that items must keep to; None unless the stream is strict."""
+        return self.schema if self.strict else None
+
+    def admission(self, *, accents: bool = True) -> Admission:
+        """Which elements it takes; `accents` says whether the engine follows them."""
         merged = self.time is not None or not self.more
-        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged)
+        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents)
 
     @property
     def implied_root(self) -> str:
+        """The name of the root where the wire has none."""
         return self.root or (self.schema.root if self.schema else "root")
 
     @property
@@ -107,6 +126,46 @@ class Source:
             raise UsageError(f"the stream '{self.name}' has no file or directory '{partition}'")
         found = (each for each in partition.iterdir() if each.is_file() and not each.name.startswith("."))
         return sorted(found, key=lambda each: each.name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """How a stream is written, and its root element as text, without the items: its first bytes decide it for good."""
+
+    format: Format
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStream:
+    """A stream as it was declared, and the form that was found; tasks and branches work with it."""
+
+    source: Source
+    form: StreamForm
+
+    @staticmethod
+    def of(source: Source, form: StreamForm | None = None) -> KnownStream:
+        """A stream whose form is known, or one without bytes yet, which passes for lines below the implied root."""
+        return KnownStream(source, form or StreamForm("lines", serialize(implied_root(source.implied_root))))
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        """The prefixes that the root declares."""
+        return _declared_by(self.form.root)
+
+    def root(self) -> Element:
+        """A new root element, without items."""
+        return parse_root(self.form.root.encode())
+
+
+@lru_cache
+def _declared_by(root: str) -> Mapping[str, str]:
+    """The prefixes that a root declares; it is read once, and not for each subscription."""
+    return parse_root(root.encode()).namespaces
 
 
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
@@ -177,9 +236,9 @@ class Contents:
         self._split = DocumentSplitter if self.format == "document" else LineSplitter
         self._implied_root = implied_root(source.implied_root)
         root = None if self.format == "document" else self._implied_root
-        schema = source.schema if source.strict else None
-        item = source.item or "item"
-        self._reader = ElementReader(source.name, self.format, limits, root, item, schema, source.admission)
+        self._reader = ElementReader(
+            source.name, self.format, limits, root, source.item_name, source.checked_schema, source.admission()
+        )
         self._reader.announced = lambda path, tree: self.announced(path, tree)
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
         """Whether an item of a strict stream may carry a path that the schema does not declare (LAWS 4.5)."""
@@ -231,7 +290,7 @@ class Contents:
 
 
 class _Ahead:
-    """A sequence in which one can look further without losing what was passed."""
+    """An iterator that can read ahead: elements that were read ahead are given first."""
 
     def __init__(self, rest: Iterator[StreamElement | DeadLetter]) -> None:
         self._rest = rest

@@ -13,6 +13,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,13 +163,13 @@ class Table:
         found: float | _Value = self.take(key, fits, "a positive number", default)
         return found
 
-    def decimal(self, key: str) -> Decimal:
+    def exact(self, key: str) -> Fraction:
         """A number, 0 where there is none."""
         value = self.take(key, lambda value: isinstance(value, int | float), "a number", 0)
         found = Decimal(str(value))
         if not found.is_finite():
             raise self.wrong(f"'{key}' takes a number, not '{value}'", key=key)
-        return found
+        return Fraction(found)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """True or false."""
@@ -235,13 +236,13 @@ def source_of(name: str, table: Table) -> Source:
             table.text("root", None),
             table.text("item", None),
             ItemPath.parse(time) if time is not None else None,
-            table.decimal("slack"),
-            table.decimal("origin"),
+            table.exact("slack"),
+            table.exact("origin"),
             table.flag("strict"),
             tuple(more),
             domains_of(domains),
             updates,
-            seconds_of(retain) if updates and retain is not None else None,  # items are not kept
+            Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
         )
     except AnabranchError as error:

@@ -20,7 +20,7 @@ from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.past import named
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat
-from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class DisplayKind(QueryKind):
         if len(self.streams) != 1:
             return False
         stream = known.streams[self.streams[0]]
-        return _splits(self.query.text, stream.stream, stream.root, known.functions)
+        return _splits(self.query.text, stream, known.functions)
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
@@ -77,11 +77,9 @@ def may_read(text: str, streams: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=1 << 10)
-def _splits(text: str, stream: str, root: str, functions: Functions) -> bool:
+def _splits(text: str, stream: KnownStream, functions: Functions) -> bool:
     """Whether a query reads a stream entry by entry."""
     query = parse(text)
     if any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query)):
         return False  # what it says is not known before it is read
-    return spreads(
-        ContinuousQuery(query, {stream: parse_root(root.encode())}, functions=dict(functions), text=text).part
-    )
+    return spreads(ContinuousQuery(query, {stream.name: stream.root()}, functions=dict(functions), text=text).part)

@@ -7,7 +7,7 @@ stands around its answer, and what people call it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar, Self, TypeAlias
@@ -20,7 +20,8 @@ from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Shapes
 from anabranch.runtime.standing import Standing, standing
-from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.stream.reading.source import KnownStream, Source
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 """What the user registered, by name."""
@@ -30,10 +31,15 @@ Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 class QueryContext:
     """What is known where queries are read."""
 
-    streams: Mapping[str, StreamPlan]
+    streams: Mapping[str, KnownStream]
     functions: Functions = ()
     endless: bool = True
     """Whether nobody waits for the streams' end."""
+
+    @staticmethod
+    def of(sources: Iterable[Source], functions: Mapping[str, PythonFunction], *, endless: bool = True) -> QueryContext:
+        """What is known before anything was read of the streams."""
+        return QueryContext({each.name: KnownStream.of(each) for each in sources}, tuple(functions.items()), endless)
 
     @cached_property
     def edited(self) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ class QueryKind(ABC):
     @classmethod
     @abstractmethod
     def read(cls, asked: Registration, known: QueryContext) -> Self | None:
-        """Read a query of this kind; None where it is of none of those that come up to here."""
+        """Read a query of this kind; None if it is of another kind."""
 
     def family(self, text: str, strands: int) -> str:
         """What it has in common with those that its branch can serve too; empty for nobody."""
@@ -121,6 +127,6 @@ def shapes_of(functions: Functions) -> Shapes:
     return Shapes(dict(functions))
 
 
-def edited_streams(streams: Collection[StreamPlan]) -> tuple[str, ...]:
+def edited_streams(streams: Collection[KnownStream]) -> tuple[str, ...]:
     """The streams of updates among some."""
-    return tuple(each.stream for each in streams if each.updates)
+    return tuple(each.name for each in streams if each.source.updates)

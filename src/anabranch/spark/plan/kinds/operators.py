@@ -9,7 +9,8 @@ from typing import Self
 from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.branch import Branch
-from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.branch.members import BranchMember
+from anabranch.branch.plans.plans import Planned
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 
@@ -32,5 +33,5 @@ class PlanKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = PlanMember(seat.key, seat.asked.name, self.operators, seat.out, seat.asked.policy)
+        member = BranchMember(seat.key, seat.asked.name, self.operators, seat.out, seat.asked.policy)
         return Planned(member, setup.inputs, setup.state, setup.files)

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Self
 
 from anabranch.branch import Branch
+from anabranch.branch.members import BranchMember
 from anabranch.branch.past.mixing import MixedPastBranch
-from anabranch.branch.past.queries import RecalledMember, RecalledQuery, recalled_query
+from anabranch.branch.past.queries import RecalledQuery, recalled_query
 from anabranch.branch.past.recalling import PastBranch
 from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
@@ -37,7 +38,7 @@ class PastKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = RecalledMember(seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy)
+        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy)
         hosting = MixedPastBranch if self.edited else PastBranch
         return hosting(member, setup.inputs, setup.state, setup.given, setup.files)
 

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Self
 
 from anabranch.branch import Branch
-from anabranch.branch.remote.gathering import Gathered, SentMember
+from anabranch.branch.members import BranchMember
+from anabranch.branch.remote.gathering import Gathered
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import SentQuery, sent_query
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of
@@ -21,9 +22,10 @@ from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
-from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
+from anabranch.stream.reading.source import KnownStream
 
 
 class RemoteTupleKind(StandingKind):
@@ -60,8 +62,8 @@ class RemotePaneKind(PaneKind):
             return None
         stream = known.streams.get(operator.tree.stream)
         _refuse_partitions(stream, any_order=False)
-        slack, origin = (stream.slack, stream.origin) if stream else ("0", "0")
-        panes = sent_plan(operator.tree, Fraction(slack), Fraction(origin))
+        slack, origin = (stream.source.slack, stream.source.origin) if stream else (Fraction(0), Fraction(0))
+        panes = sent_plan(operator.tree, slack, origin)
         return cls(streams=panes.whole.streams, standing=panes.whole, operator=cls.label, panes=panes)
 
 
@@ -86,7 +88,7 @@ class RemoteWindowKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = SentMember(seat.key, seat.asked.name, self.query, seat.out)
+        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out)
         given = setup.given
         return Gathered(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
 
@@ -96,10 +98,10 @@ class RemoteWindowKind(QueryKind):
         return standing(parse(operator.text), functions) if isinstance(operator, ReadWindows) else None
 
 
-def _refuse_partitions(stream: StreamPlan | None, *, any_order: bool) -> None:
+def _refuse_partitions(stream: KnownStream | None, *, any_order: bool) -> None:
     """Refuse windows of several partitions; without `any_order`, only if these are merged by their times."""
-    if stream is not None and stream.partitions > 1 and (stream.time or any_order):
+    if stream is not None and stream.source.more and (stream.source.time or any_order):
         raise UsageError(
-            f"windows of stream '{stream.stream}' cannot be made or read on their way: it has several partitions",
+            f"windows of stream '{stream.name}' cannot be made or read on their way: it has several partitions",
             hint="send the items",
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
@@ -19,9 +18,9 @@ from anabranch.branch.family import family_of, operator_of, twin_of
 from anabranch.branch.panes.plan import pane_plan
 from anabranch.language import parse
 from anabranch.runtime.standing import Standing, standing
-from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat, shapes_of
-from anabranch.stream.path import Path
+from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +109,8 @@ class PaneKind(StandingKind):
         if _is_merged(stream):  # panes are merged in the order in which ranges are read
             return None
         functions = dict(known.functions)
-        panes = pane_plan(found.standing, Fraction(stream.slack), Fraction(stream.origin), functions, stream.namespaces)
+        source = stream.source
+        panes = pane_plan(found.standing, source.slack, source.origin, functions, stream.namespaces)
         return None if panes is None else replace(found, panes=panes)
 
     def family(self, text: str, strands: int) -> str:
@@ -154,14 +154,13 @@ def _shape(asked: Registration, known: QueryContext) -> Standing:
 
 def operator_in(query: Standing, known: QueryContext) -> str:
     """The operator that a query needs over streams that are there."""
-    given = {name: known.streams[name].time for name in query.streams}
-    times = {name: None if path is None else Path.parse(path) for name, path in given.items()}
+    times = {name: known.streams[name].source.time for name in query.streams}
     return operator_of(query, times, endless=known.endless)
 
 
-def _is_merged(stream: StreamPlan) -> bool:
+def _is_merged(stream: KnownStream) -> bool:
     """Whether a stream has another order than that in which its ranges are read."""
-    return stream.partitions > 1 and stream.time is not None
+    return bool(stream.source.more) and stream.source.time is not None
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,0 +1,206 @@
+"""The parts of the benches on sharing, windows, joins and intake measure what they say they do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from anabranch.bench import IN_PARTS, ingest, joins, ruler, shared_readings, sharing, windows
+from anabranch.bench import run as run_bench
+from anabranch.bench.forms import values_of
+from anabranch.bench.harness import epochs, ruler_process
+from anabranch.bench.harness.epochs import check_with_law
+from anabranch.bench.harness.ruler_process import RulerProcess
+from anabranch.bench.harness.timing import Clock, Rounds, Timings
+from anabranch.bench.workloads.forms import FORMS, mixture
+from anabranch.bench.workloads.photons import Q2, source, write_files
+from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
+from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, WireFormat, readings, write_readings
+from anabranch.engine.reading import read_stream
+from anabranch.errors import UsageError
+from anabranch.language import check, parse
+from anabranch.law import evaluate
+from anabranch.law.inputs import Input
+from anabranch.stream.limits import Limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ONCE = Rounds(0, 1)
+
+
+def _input(folder: Path, wire: WireFormat, items: int, *, repeated: bool = False) -> Input:
+    write_readings(folder / "readings", wire, items, repeated=repeated)
+    return read_stream(wire.source(folder / "readings"), Limits()).input
+
+
+def _values(query: str, given: Input) -> list[tuple[str, ...]]:
+    answer = evaluate(check(parse(query), query).query, {"readings": given}).text
+    return values_of(answer.removeprefix("<hits>").removesuffix("</hits>")) if answer != "<hits/>" else []
+
+
+@pytest.mark.parametrize("name", [each for each in IN_PARTS if each != "forms"])
+def test_a_part_that_there_is_not_is_refused(name: str) -> None:
+    """Before anything is started, and with a hint at what there is."""
+    with pytest.raises(UsageError, match="no part 'nothing of it'") as raised:
+        run_bench(name, only=["nothing of it"])
+    assert raised.value.hint is not None
+
+
+def test_a_mixture_has_as_many_of_each_form() -> None:
+    """Ten thousand are ten thousand different queries, 714 or 715 of each form."""
+    parts = mixture(10_000, 0.9)
+    assert [each.form for each in parts] == list(FORMS)
+    assert {each.count for each in parts} == {714, 715}
+    queries = [text for part in parts for text in part.queries(ELEMENTS).values()]
+    assert len(set(queries)) == len(queries) == 10_000
+
+
+def test_a_mixture_gives_the_answers_that_were_asked_for(tmp_path: Path) -> None:
+    """About nine for ten readings; the summary of a form, by which it is checked, has what all of them have."""
+    given = _input(tmp_path, ELEMENTS, 300, repeated=True)
+    codes = {str(dict(each.leaves)["code"]) for each in readings(300, repeated=True)}
+    answers = 0
+    for part in mixture(14 * 4, 0.9):
+        found = [each for query in part.queries(ELEMENTS).values() for each in _values(query, given)]
+        summary = [each for query in part.summary(ELEMENTS, codes) for each in _values(query, given)]
+        assert sorted(found) == sorted(summary), part.form.name
+        answers += len(found)
+    assert answers == pytest.approx(270, rel=0.1)
+
+
+@pytest.mark.parametrize("wire", FORMATS, ids=lambda each: each.name)
+def test_rectangles_select_what_is_counted(wire: WireFormat, tmp_path: Path) -> None:
+    """The law finds as many readings as are counted, about one for each reading in all."""
+    given = _input(tmp_path, wire, 200)
+    wanted = rectangles(30)
+    found = [len(_values(each.query(wire), given)) for each in wanted]
+    assert found == selected(wanted, readings(200))
+    assert sum(found) == pytest.approx(200, rel=0.3)
+    assert len(set(wanted)) == 30
+
+
+def test_rules_select_what_queries_do() -> None:
+    """The bounds of a rule, as Event Ruler reads them, are those of the rectangle."""
+    rule = json.loads(Rectangle((5_000, 123_456), (7, 1_000_000)).rule())
+    assert rule == {
+        "d": {"t": [{"numeric": [">=", 0.5, "<", 12.3456]}], "u": [{"numeric": [">=", 0.0007, "<", 100.0]}]}
+    }
+    for wanted in rectangles(20):
+        bounds = json.loads(wanted.rule())["d"]
+        chosen = 0
+        for each in readings(300):
+            values = {leaf: float(value) for leaf, value in each.measurement}
+            ranges = ((values[leaf], bounds[leaf][0]["numeric"]) for leaf in ("t", "u"))
+            chosen += all(low <= value < high for value, (_, low, _, high) in ranges)
+        assert [chosen] == selected([wanted], readings(300))
+
+
+@pytest.mark.parametrize("missing", ["mvn", "javac"])
+def test_event_ruler_needs_maven_and_a_jdk(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one of them is missing the bench says so, and what to install."""
+    monkeypatch.setattr(ruler_process, "which", lambda tool: None if tool == missing else f"/bin/{tool}")
+    with pytest.raises(UsageError, match=f"needs '{missing}'") as raised:
+        ruler.measure(quick=True)
+    assert "install" in str(raised.value.hint)
+
+
+def test_event_ruler_is_asked_for_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that answers as the program does: counts by rule, nanoseconds and matches, and it ends when left."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        "#!/bin/sh\necho ready\n"
+        'while read -r order; do case $order in counts) echo "3 0 4";; round) echo "2500000000 7";; esac; done\n'
+    )
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{java.parent}:/usr/bin:/bin")
+    rules = [each.rule() for each in rectangles(3)]
+    with RulerProcess("none", tmp_path / "items", rules, tmp_path / "work") as process:
+        assert process.counts() == [3, 0, 4]
+        assert process.round() == 2.5
+        assert process.matches == 7
+    assert (tmp_path / "work" / "rules").read_text().splitlines() == rules
+
+
+def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
+    """Count windows are about as many as time windows, partitions have the same averages, empty epochs have nothing."""
+    bench = windows.WindowsBench(spark, tmp_path, windows.WindowsScale(1_000, _ONCE, _ONCE, 4, _ONCE))
+    counted, timed = bench.check_counted()
+    assert counted == pytest.approx(timed, rel=0.1)
+    several, one = bench.check_partitions()
+    assert (len(several.partitions), len(one.partitions)) == (4, 1)
+    found = windows.compare_with_empty(spark, tmp_path / "empty", Rounds(1, 1), 200)
+    assert (len(found.first), len(found.second)) == (2, 2)
+
+
+def test_what_is_not_the_law_is_not_timed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that differs from the law's ends a bench."""
+    write_files([tmp_path / "photons"], 2, 100)
+    stream = source("photons", tmp_path / "photons")
+    assert check_with_law(spark, [stream], Q2, tmp_path / "right").count("<avg_en>") > 3
+    shorter = source("photons", tmp_path / "photons" / "photons-00000")
+    monkeypatch.setattr(epochs, "read_stream", lambda _, limits: read_stream(shorter, limits))
+    with pytest.raises(AssertionError, match="the law says"):
+        check_with_law(spark, [stream], Q2, tmp_path / "wrong")
+
+
+def test_joins_are_those_of_the_law(spark: SparkSession, tmp_path: Path) -> None:
+    """A join of a stream with itself, and one of three streams."""
+    assert joins.check_join(spark, joins.SELF, 1, tmp_path / "self") > 1_000
+    assert joins.check_join(spark, joins.THREE, 3, tmp_path / "three") > 200
+
+
+def test_joins_are_compared(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rates are in photons and in answers; a join of a stream with itself has about as many pairs as q5."""
+    monkeypatch.setattr(joins, "compare", _once)
+    monkeypatch.setattr(joins, "check_join", lambda *_: 0)
+    bench = joins.JoinsBench(spark, tmp_path, joins.JoinsScale(300, _ONCE, _ONCE))
+    bench.with_itself()
+    found = bench.found["self_vs_q5"]
+    assert isinstance(found, Mapping)
+    answers, others = found["answers"], found["answers_other"]
+    assert answers == pytest.approx(others, rel=0.1)
+    assert bench.ratios == {"self_vs_q5": 1.5, "self_vs_q5_per_pair": 3 * answers / others}  # type: ignore[operator]
+
+
+def _once(first: Clock, second: Clock, *_: object) -> Timings:
+    """One turn of both, and as if the first were three times as fast."""
+    return Timings((first(),), (second(),), (3.0,))
+
+
+def test_answers_for_each_item_are_compared(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With q3, which is not measured where Spark has another number of rows."""
+    monkeypatch.setattr(ingest, "compare", _once)
+    bench = ingest.IngestBench(spark, tmp_path, 500, _ONCE)
+    assert bench.answers().ratio == 3
+    monkeypatch.setattr(ingest, "_Q3", "en >= 2")
+    with pytest.raises(AssertionError, match="of Spark"):
+        bench.q3()
+
+
+def test_sharing_over_readings_is_measured(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mixture over both formats, conjunctions over both, and the most of all against many."""
+    scale = sharing.SharingScale(2_000, (28,), (10,), 60, (9,), seeds=1)
+    monkeypatch.setattr(sharing, "compare", _once)
+    monkeypatch.setattr(shared_readings, "compare", _once)
+    bench = sharing.SharingBench(spark, tmp_path, scale, _ONCE, _ONCE)
+    bench.mixed()
+    bench.ranges()
+    bench.most()
+    assert set(bench.ratios.values()) == {3}
+    assert bench.ratios.keys() == {
+        *("n28_mixed_vs_n1", "n28_mixed_json_vs_n1"),
+        *("n9_ranges_json_vs_xml", "n60_vs_n28"),
+    }
+    rates = bench.figures()["items_per_second"]
+    assert isinstance(rates, Mapping)
+    assert rates.keys() == {"mixed", "mixed_json", "ranges_json", "ranges_xml", "one_answer"}
