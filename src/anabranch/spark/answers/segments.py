@@ -132,14 +132,16 @@ class SegmentWriter:
         if not self._single:
             return
         rows: list[tuple[int, int, int, int, int, int]] = []
-        data = bytearray()
+        data: list[bytes] = []
+        begin = 0
         for numbers, given in self._single.items():
             for held in _together(given) if numbers and numbers[0] >= 0 else (given,):
-                begin = len(data)
-                data += b"".join(each for each, _, _ in held)
+                data += (each for each, _, _ in held)
+                size = sum(len(each) for each, _, _ in held)
                 entries = sum(count for _, count, _ in held)
-                rows += ((number, begin, len(data) - begin, entries, held[0][2], 0) for number in numbers)
-        self._parts.append((bytes(data), np.array(rows, ROW)))
+                rows += ((number, begin, size, entries, held[0][2], 0) for number in numbers)
+                begin += size
+        self._parts.append((b"".join(data), np.array(rows, ROW)))
         self._single = {}
 
     def _write(self) -> None:
