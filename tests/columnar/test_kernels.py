@@ -41,7 +41,8 @@ def test_a_number_is_pythons_to_the_bit_or_left_open(texts: list[str]) -> None:
     """Every number that is read has the bits of `float()`, and up to 15 digits every number is read."""
     for text, value in zip(texts, numbers(texts), strict=True):
         if text == "":
-            assert value is None
+            assert value is not None
+            assert math.isnan(value)
         elif sum(character.isdigit() for character in text) in range(1, 16):
             assert struct.pack("d", value) == struct.pack("d", float(text))
         else:

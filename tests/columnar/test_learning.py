@@ -91,6 +91,7 @@ def _names(look: Look | None) -> list[str]:
 
 
 def test_parts_are_added_and_those_that_come_late_are_optional() -> None:
+    """A look grows by what later items have, and the template stays."""
     growing = GrowingLook(is_json=False)
     assert growing.learn(_items("<p><a>1</a></p>", "<p><a>2</a></p>"), 1.0, lambda look: True)
     assert growing.learn(_items("<p><a>1</a><b>2</b></p>", "<q/>"), 0.1, lambda look: True)
@@ -102,6 +103,7 @@ def test_parts_are_added_and_those_that_come_late_are_optional() -> None:
 
 
 def test_learning_that_does_not_help_is_paused_for_longer_and_longer() -> None:
+    """Each pause is about twice as long as the one before, up to a longest one."""
     growing = GrowingLook(is_json=False)
     assert growing.learn(_items("<p><a>1</a></p>"), 1.0, lambda look: True)
     tried = []
@@ -136,6 +138,7 @@ def test_names_that_are_values_are_learned_no_further_than_a_look_reaches() -> N
 
 
 def test_a_look_that_is_of_less_use_is_not_taken_but_what_leaves_it_alone_is() -> None:
+    """Items that would spoil what is known are not learned; others are."""
     growing = GrowingLook(is_json=False)
 
     def use(look: Look) -> bool:
