@@ -173,7 +173,8 @@ class Log:
     def _write(self, fields: Mapping[str, Any]) -> None:
         if self._lines is not None:
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            print(visible_json({"time": now, **fields}), file=self._lines, flush=True)
+            line = visible_json({"time": now, **fields}) + "\n"
+            print(line, end="", file=self._lines, flush=True)  # at once: other threads write, too
 
     def event(self, kind: str, **fields: Any) -> None:
         """Something that happens now and then."""

@@ -52,6 +52,8 @@ class SteppedTrunk:
         self._survey.freeze()
         while self._step():
             pass
+        self._trunk.finish()
+        self._trunk.raise_failure()
 
     def _step(self) -> bool:
         """Run one epoch, if there is something to read."""

@@ -17,7 +17,7 @@ next epoch, and the streaming query never restarts for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,8 @@ from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests, check_spark, settle, sweep_spark
 from anabranch.spark.checkpoint.retention import Retention
-from anabranch.spark.epoch.job import Job
+from anabranch.spark.epoch.background import Background
+from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import Stages, manifest_of
@@ -68,6 +69,8 @@ class Trunk:
     """A trunk on its checkpoint; as a context it holds the checkpoint's lock.
 
     `epoch` is called by Spark, one at a time, and is the only one to change what epochs have led to.
+    Where there are sinks, they move in the background of the next epoch, and the listener hears of an epoch when they
+    have; `finish` waits for it.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Trunk:
             self._orders = OrderLogs(checkpoint)
             self._stages = Stages(self._spark.sparkContext)
             self._lookout = Lookout(checkpoint)
+            self._behind = Background()
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -134,6 +138,7 @@ class Trunk:
     def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on; waits for the epoch at work."""
         with self._turn:
+            self._behind.finish()
             check_sinks(
                 wanted.streams,
                 wanted.subscriptions,
@@ -179,12 +184,12 @@ class Trunk:
     @property
     def active(self) -> bool:
         """Whether epochs may still come."""
-        if self.query is None or self._stopping:
+        if self.query is None or self._stopping or self._failure is not None:
             return False
         try:
             return bool(self.query.isActive)
         except SPARKS as error:
-            self._failure = self._failure or error
+            self._failure = error
             return False
 
     def wait(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -192,6 +197,7 @@ class Trunk:
         while self.active and not until():
             sleep(_PATIENCE)  # rather than in a call of Spark, which a signal would break noisily
         if not self.active:
+            self.finish()
             self.raise_failure()
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
@@ -209,6 +215,8 @@ class Trunk:
                 self.query.stop()
             except SPARKS as error:
                 raise translated(error) from error
+            finally:
+                self._behind.finish()
         with self._moved:
             self._moved.notify_all()
 
@@ -227,7 +235,12 @@ class Trunk:
             self.query.processAllAvailable()
         except SPARKS as error:
             self._failure = self._failure or error
+        self.finish()
         self.raise_failure()
+
+    def finish(self) -> None:
+        """Wait until sinks have got, and the listener has heard of, all that is committed."""
+        self._behind.finish()
 
     def raise_failure(self) -> None:
         """Raise what ended the trunk, if it was an error."""
@@ -245,6 +258,8 @@ class Trunk:
         with self._moved:
             while self.last <= epoch and self.active and not unless():
                 self._moved.wait(_PATIENCE)
+        if not self.active:
+            self.finish()
         return self.last > epoch
 
     @property
@@ -269,6 +284,8 @@ class Trunk:
             with self._turn:
                 if self._stopping:
                     raise _Stopped
+                if self._failure is not None:  # sinks could not follow
+                    raise self._failure
                 point("epoch-begun", number)
                 if not self._manifests.has(number):
                     self._run_epoch(number)
@@ -307,17 +324,38 @@ class Trunk:
         point("states-swept", number)
         write_reached(self.checkpoint, manifest, plan)
         self._tell_ended(plan, manifest, known)
-        published = monotonic()
+        seconds = (planned - begun, worked - planned, monotonic() - worked)
+        if self._sinks:
+            self._behind.begin(partial(self._follow, manifest, plan, reports, seconds))
+        else:
+            self._tell(manifest, plan, reports, seconds)
+
+    def _follow(
+        self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
+    ) -> None:
+        """Tell of an epoch in the background; what fails there ends the trunk."""
+        try:
+            self._tell(manifest, plan, reports, seconds)
+        except Exception as error:
+            self._failure = self._failure or error
+        with self._moved:
+            self._moved.notify_all()
+
+    def _tell(
+        self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
+    ) -> None:
+        """Let an epoch that is committed out: to sinks, then to the listener."""
+        begun = monotonic()
         self._sinks.deliver(manifest, plan)
-        point("sinks-moved", number)
-        self._retention.add(number, manifest.size)
+        point("sinks-moved", manifest.epoch)
+        self._retention.add(manifest.epoch, manifest.size)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
-        seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())
         self._silence.take(plan, items, answers, partial(AnswerLog(self.checkpoint).buried, manifest))
-        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds, reports), cpu))
-        self._told = number
+        metrics = Metrics.of(manifest, plan, answers, (*seconds, monotonic() - begun), reports)
+        self._listener.epoch(Epoch(manifest, plan, metrics, cpu))
+        self._told = manifest.epoch
 
     def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
         """Say which subscriptions have ended in an epoch, and are not `known` to have; the next plan is another one."""

@@ -50,7 +50,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears of what happens; called on the trunk's own thread."""
+    """Who hears of what happens, on the trunk's own threads: of epochs one after the other, of warnings at any time."""
 
     epoch: Callable[[Epoch], None] = lambda epoch: None
     warning: Callable[[str], None] = lambda message: None

@@ -83,6 +83,10 @@ class Sinks:
             if epoch >= (missed or 0):
                 self.deliver(self._log.manifests.load(epoch), self._plans.ran(epoch))
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._sinks or self._lines)
+
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
         """Give what an epoch adds to each sink that has not got it yet."""
         found = self._log.index(manifest)
