@@ -160,16 +160,30 @@ class RowQuantifier:
     """The repeated part."""
     is_some: bool
     condition: Expression
+    at: int = -1
+    """The frame in whose rows this is asked, -1 for items; likewise below."""
     kind = Kind.BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class RowCount:
-    """How many rows of a repeated part there are for which a condition holds."""
+class RowSource:
+    """A part of a sequence: a value for each row of a frame for which a condition holds."""
 
     frame: int
     condition: Expression | None
-    kind = Kind.INTEGER
+    value: Expression | None
+    """None where the rows are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFold:
+    """What one of the functions of `folding.py` makes of a sequence."""
+
+    name: str
+    sources: tuple[RowSource, ...]
+    arguments: tuple[Expression, ...]
+    kind: Kind
+    at: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +193,7 @@ class RowExtreme:
     frame: int
     is_greatest: bool
     operand: Expression
+    at: int = -1
     kind = Kind.DOUBLE
 
 
@@ -189,14 +204,16 @@ class RowLoop:
     frame: int
     condition: Expression | None
     content: Expression
+    at: int = -1
     kind = Kind.CONTENT
 
 
 @dataclass(frozen=True, slots=True)
 class PartsInOrder:
-    """Several parts, in the order in which they stand in the item."""
+    """Several parts, repeated or not, in the order in which they stand in the item."""
 
     columns: tuple[PartColumn, ...]
+    at: int = -1
     kind = Kind.CONTENT
 
 
@@ -248,7 +265,7 @@ Expression: TypeAlias = (
     | Presence
     | Clear
     | RowQuantifier
-    | RowCount
+    | RowFold
     | RowExtreme
     | RowLoop
     | PartsInOrder
@@ -276,8 +293,9 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (condition,)
         case RowExtreme(_, _, operand):
             return (operand,)
-        case RowCount(_, condition):
-            return () if condition is None else (condition,)
+        case RowFold(_, sources, arguments):
+            parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
+            return (*parts, *arguments)
         case RowLoop(_, condition, content):
             return (content,) if condition is None else (condition, content)
         case ContentOf(parts) | Wrapped(parts):
@@ -312,6 +330,10 @@ def has_constant(node: Column | Fragment, constants: Container[Constant]) -> boo
 
 def with_constants(expression: Expression, values: Mapping[Constant, Constant]) -> Expression:
     """An expression with other constants."""
+
+    def changed(part: Expression | None) -> Expression | None:
+        return None if part is None else with_constants(part, values)
+
     match expression:
         case ConstantValue(value):
             constant = constant_of(expression)
@@ -332,11 +354,13 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
-        case RowCount(frame, condition):
-            return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowFold(_, sources, arguments):
+            fresh = tuple(RowSource(each.frame, changed(each.condition), changed(each.value)) for each in sources)
+            return replace(
+                expression, sources=fresh, arguments=tuple(with_constants(each, values) for each in arguments)
+            )
         case RowLoop(_, condition, content):
-            inside = None if condition is None else with_constants(condition, values)
-            return replace(expression, condition=inside, content=with_constants(content, values))
+            return replace(expression, condition=changed(condition), content=with_constants(content, values))
         case ContentOf(fragments):
             return ContentOf(tuple(fragment_with(each, values) for each in fragments))
         case _:
