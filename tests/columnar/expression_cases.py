@@ -60,6 +60,11 @@ class ItemMaker:
             return self._json(fields)
         return self._xml(fields)
 
+    def event(self) -> str:
+        """An item of another kind, with a few names in common."""
+        fields: list[tuple[str, object]] = [("name", self._text()), ("level", self._number()), ("msg", self._text())]
+        return self._json(fields) if self.style == "json" else self._element("event", fields)
+
     def _rarely(self, percent: int) -> bool:
         return self.random.randrange(100) < percent
 

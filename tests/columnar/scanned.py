@@ -25,7 +25,6 @@ from anabranch.stream.tree import Element, Text
 LIMITS = Limits()
 LONGEST = 1 << 16
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
-_BESIDE_ELEMENTS = bytes(byte < 128 and (PLAIN[byte] or byte in b'\t\n"\x7f') for byte in range(256))
 
 Row: TypeAlias = tuple[int, int, float | None]
 """Start, end, and the number or None for NaN."""
@@ -146,10 +145,10 @@ class _Walk:
                 number = simple_number(self.out[start:end].decode())
             self.found.rows[row] = start, end, number
 
-    def text(self, value: str, written: str, itself: bytes) -> None:
-        if value != written or not all(ord(each) > 127 or itself[ord(each)] for each in value):
-            raise _Refused
-        self.out += value.encode()
+    def text(self, value: str, written: str) -> bool:
+        """Write a text as it is written; whether it is plain."""
+        self.out += written.encode()
+        return all(ord(each) > 127 or bool(PLAIN[ord(each)]) for each in value)
 
     def element(self, element: Element, parent: int, rows: dict[int, int]) -> None:
         if element.namespaces or element.name.uri:
@@ -176,9 +175,10 @@ class _Walk:
             number = self.part(f"@{attribute.name.local}", part)
             self.out += f' {attribute.name.local}="'.encode()
             start = len(self.out)
-            self.text(attribute.value, escape_attribute(attribute.value), PLAIN)
-            self.note(number, number, rows, start, len(self.out))
-            self.note(~number, number, rows, start, len(self.out))
+            is_plain = self.text(attribute.value, escape_attribute(attribute.value))
+            span = (start, len(self.out)) if is_plain else (UNCLEAR, UNCLEAR)
+            self.note(number, number, rows, *span)
+            self.note(~number, number, rows, *span)
             self.out += b'"'
         self.content(element, part, rows)
         self.note(~part, part, rows, begin, len(self.out))
@@ -195,9 +195,7 @@ class _Walk:
         for child in element.children:
             match child:
                 case Text():
-                    itself = PLAIN if self.look.parts[part].has_text else _BESIDE_ELEMENTS
-                    self.text(child.value, escape_text(child.value), itself)
-                    is_text = is_text and all(ord(each) > 127 or PLAIN[ord(each)] for each in child.value)
+                    is_text = self.text(child.value, escape_text(child.value)) and is_text
                 case Element():
                     self.element(child, part, rows)
                 case _:

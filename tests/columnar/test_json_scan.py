@@ -23,7 +23,7 @@ from anabranch.errors import BadItem
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
-from anabranch.stream.serialize import serialize
+from anabranch.stream.serialize import escape_text, serialize
 from anabranch.stream.tree import Element, string_value
 from columnar.json_records import HOSTILE, Writer, edited, random_shape
 from mass import Mass
@@ -74,7 +74,8 @@ class Judge:
         if isinstance(value, Pairs):
             return self._takes_object(value, part)
         text = value if isinstance(value, str) else "" if value is None else "true"
-        return (not text or self.look.parts[part].has_text) and is_plain(text)
+        is_known = is_plain(text) if self.look.parts[part].name.startswith("@") else "\x7f" not in text
+        return (not text or self.look.parts[part].has_text) and is_known
 
     def _takes_object(self, pairs: Pairs, around: int) -> bool:
         only_attributes = True
@@ -145,8 +146,9 @@ class Expected:
                 self.opened[frame, inner, row] += 1
             self.take(child, number, inner, counts)
         if element.children and not children:
-            self.written += string_value(element).encode()
-        self._note(part, row, (UNCLEAR, UNCLEAR) if children else (start, len(self.written)))
+            self.written += escape_text(string_value(element)).encode()
+        is_unclear = children or not is_plain(string_value(element))
+        self._note(part, row, (UNCLEAR, UNCLEAR) if is_unclear else (start, len(self.written)))
         if element.children:
             self.written += f"</{element.name.local}>".encode()
         self._note(~part, row, (begin, len(self.written)))
@@ -371,9 +373,13 @@ LOOK = learned([b'{"@id": 1, "a": 1, "b": [1, 2], "o": %s, "e": {"@m": 1}}' % IN
         ('{"a": "\\u00e4\\/\\\\\\ud83d\\ude00"}', "<item><a>ä/\\😀</a></item>"),
         ('{"a": "\\ud83d"}', None),
         ('{"a": "\\ude00\\ud83d"}', None),
-        ('{"a": "\\n"}', None),
-        ('{"a": "\\""}', None),
-        ('{"a": "\\u003c"}', None),
+        ('{"a": "\\n"}', "<item><a>\n</a></item>"),
+        ('{"a": "\\r\\t"}', "<item><a>&#xD;\t</a></item>"),
+        ('{"a": "say \\"x\\""}', '<item><a>say "x"</a></item>'),
+        ('{"a": "\\u003c&>"}', "<item><a>&lt;&amp;&gt;</a></item>"),
+        ('{"@id": "a&b"}', None),
+        ('{"a": "\\b"}', None),
+        ('{"a": "&\x7f"}', None),
         ('{"a": "x', None),
         ('{"a": "\\', None),
         ('{"a": 01}', None),

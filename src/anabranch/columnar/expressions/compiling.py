@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
+from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope, behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,
@@ -29,14 +29,12 @@ from anabranch.columnar.expressions.scope import (
 )
 from anabranch.columnar.expressions.tree import (
     Choice,
-    Clear,
     ColumnComparison,
     ConstantValue,
     ContentOf,
     Expression,
     Fragment,
     FunctionCall,
-    Junction,
     Kind,
     Made,
     PartsInOrder,
@@ -47,6 +45,7 @@ from anabranch.columnar.expressions.tree import (
     RowLoop,
     RowQuantifier,
     Taken,
+    Truth,
     Wrapped,
     walk,
 )
@@ -97,6 +96,15 @@ class LookScope(ValueScope):
             case _ if self._is_bare(expression):
                 return self._presence(self.spots(expression))
         return NumberTest(self.truth(expression), "=", 1.0)
+
+    def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
+        """What a predicate asks of an item: a number would be a position, which is an error."""
+        found = self.condition(expression)
+        match found:
+            case NumberTest(Truth(operand)) if operand.kind not in TEXTUAL:
+                raise NotColumnar("a number as a predicate")
+            case _:
+                return found
 
     def _is_value(self, expression: ast.Expression) -> bool:
         """Whether an expression has at most one value, and is no path."""
@@ -202,8 +210,7 @@ class LookScope(ValueScope):
             return self.result(items[0])
         if not items:
             return []
-        sources = self.sources(ast.Sequence(tuple(items)), ordered=True)
-        return [Made(escaped(self.folded("string-join", sources, (ast.String(" "),)), escape_text))]
+        return [Made(escaped(self.folded("string-join", ast.Sequence(tuple(items)), (ast.String(" "),)), escape_text))]
 
     def _gives_nodes(self, expression: ast.Expression) -> bool:
         match expression:
@@ -232,13 +239,15 @@ class LookScope(ValueScope):
                 raise NotColumnar("a path to parts of different names that are not all taken")
             return [Made(PartsInOrder(columns, self.frame))]
         (spot,) = spots
-        if not spot.is_single:
+        if spot.is_single and spot.condition is None:
+            return [fragment(spot)]
+        if spot.is_single:
+            found: Expression = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
+        else:
             frame = self.frame_of(spot)
             content = ContentOf((fragment(replace(spot, bound=frame)),))
-            return [Made(RowLoop(frame, spot.condition, content, self.frame))]
-        if spot.condition is None:
-            return [fragment(spot)]
-        return [Made(Choice(spot.condition, ContentOf((fragment(spot),)), ContentOf(())))]
+            found = RowLoop(frame, spot.condition, content, self.frame)
+        return [Made(behind(self.asked(spots), found))]
 
     def _looped(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
@@ -274,20 +283,17 @@ class LookScope(ValueScope):
         where: ast.Expression | None,
         inside: ast.Expression,
     ) -> list[Fragment]:
-        source, bare = self._node_source(spot, counted=True), replace(spot, condition=None)
+        nodes = self.nodes_at(spot)
         if spot.is_single:
-            content = ContentOf(tuple(self.bind(name, bare)._looped(others, where, inside)))
-            return [Made(Choice(source.condition or TRUE, content, ContentOf(())))]
-        scope = self.bind_row(name, bare, source.frame)
-        if where is not None and not others:
-            holds, where = scope.truth(where), None
-            if source.condition is not None and not isinstance(source.condition, Presence):
-                holds = FunctionCall("behind", (Clear(source.condition), holds), Kind.BOOLEAN)
-            source = replace(
-                source, condition=holds if source.condition is None else Junction(True, (source.condition, holds))
-            )
-        content = ContentOf(tuple(scope._looped(others, where, inside)))
-        return [Made(RowLoop(source.frame, source.condition, content, self.frame))]
+            content = ContentOf(tuple(self.bind(name, spot.bare)._looped(others, where, inside)))
+            found: Expression = Choice(nodes.condition or TRUE, content, ContentOf(()))
+        else:
+            scope, condition = self.bind_row(name, spot.bare, nodes.frame), nodes.condition
+            if where is not None and not others:
+                condition, where = then(condition, scope.truth(where)), None
+            content = ContentOf(tuple(scope._looped(others, where, inside)))
+            found = RowLoop(nodes.frame, condition, content, self.frame)
+        return [Made(behind(self.asked([spot]), found))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -349,11 +355,11 @@ class LookScope(ValueScope):
 
     def _joined_value(self, expression: ast.Expression) -> Expression:
         """The values of an expression as one text, with a space between them, as attributes have it."""
-        sources = self.sources(expression, ordered=True)
-        if len(sources) == 1 and sources[0].frame == self.frame and sources[0].condition is None:
-            assert sources[0].value is not None
-            return escaped(sources[0].value, escape_attribute)
-        return escaped(self.folded("string-join", sources, (ast.String(" "),)), escape_attribute)
+        found = self.sequence(expression, ordered=True).sources
+        if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
+            assert found[0].value is not None
+            return escaped(found[0].value, escape_attribute)
+        return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)
 
 
 def _copied_attribute(spot: Spot) -> list[Fragment]:

@@ -36,7 +36,6 @@ from anabranch.values.operators import ComparisonOperator
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
 TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 TRUE = ConstantValue(True)
-_ORDERED = ("string-join",)
 _WORDS: Mapping[type, str] = {
     ast.Flwor: "the values of a loop",
     ast.ElementConstructor: "an element made by the query that is computed with",
@@ -45,6 +44,20 @@ _WORDS: Mapping[type, str] = {
     ast.Source: "a second stream or a document",
     ast.Root: "a path from the root",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSequence:
+    """The values of a sequence, and what must be clear before anything is said of them: an error hides the rest."""
+
+    sources: tuple[RowSource, ...]
+    clears: tuple[Expression, ...] = ()
+
+    def __add__(self, other: CompiledSequence) -> CompiledSequence:
+        return CompiledSequence((*self.sources, *other.sources), (*self.clears, *other.clears))
+
+
+_NOTHING = CompiledSequence(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +128,10 @@ class ValueScope(PathScope):
 
     def _text(self, spots: Sequence[Spot]) -> Expression:
         """The one value that a path leads to."""
-        if len(spots) != 1 or not spots[0].is_single:
-            raise NotColumnar("a path to several values, or to none")
+        if not spots:
+            return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
+        if len(spots) > 1 or not spots[0].is_single:
+            raise NotColumnar("a path to several values")
         (spot,) = spots
         text = PartText(spot.text, spot.side)
         return text if spot.condition is None else FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
@@ -125,133 +140,127 @@ class ValueScope(PathScope):
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
         """What a predicate asks of a spot, and whatever was asked before it: only of what is there."""
-        frame, bare = self._frame_of(spot), replace(spot, condition=None)
-        inside = self.bind(None, bare) if spot.is_single else self.bind_row(None, bare, frame)
+        frame = self._frame_of(spot)
+        inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
         holds = inside.truth(condition)
         if isinstance(holds, Truth) and holds.operand.kind not in TEXTUAL:
             raise NotColumnar("a number as a predicate")
         if spot.part != frame:
             holds = Junction(True, (Presence(spot.presence), holds))
-        if spot.condition is None:
-            return holds
-        both = Junction(True, (spot.condition, holds))
-        return FunctionCall("behind", (Clear(spot.condition), both), Kind.BOOLEAN)
+        return then(spot.condition, holds)
 
     def _frame_of(self, spot: Spot) -> int:
         """The frame in whose rows a spot has at most one value."""
         return self.frame if spot.is_single else self.frame_of(spot)
 
     @blaming
-    def sources(self, expression: ast.Expression, *, counted: bool = False, ordered: bool = False) -> list[RowSource]:
+    def sequence(self, expression: ast.Expression, *, counted: bool = False, ordered: bool = False) -> CompiledSequence:
         """The values of a sequence, or what is counted of it: in the order of values only where they are `ordered`."""
         self.work.spend()
         match expression:
             case ast.Sequence(items):
-                return [source for each in items for source in self.sources(each, counted=counted, ordered=ordered)]
+                parts = (self.sequence(each, counted=counted, ordered=ordered) for each in items)
+                return sum(parts, _NOTHING)
             case ast.Call("data" | "fn:data", (operand,)):
-                return self.sources(operand, counted=counted, ordered=ordered)
+                return self.sequence(operand, counted=counted, ordered=ordered)
             case ast.If(condition, then, otherwise):
                 holds = self.truth(condition)
-                sides = zip((holds, _not(holds)), (then, otherwise), strict=True)
-                return [
-                    self._source_where(side, source)
-                    for side, branch in sides
-                    for source in self.sources(branch, counted=counted, ordered=ordered)
-                ]
-            case ast.Flwor((ast.For(name, source, None), *others), where, (), result) if self.is_path(source):
-                return self._rounds_sources(name, source, others, where, result, counted=counted, ordered=ordered)
+                sides = (self.sequence(each, counted=counted, ordered=ordered) for each in (then, otherwise))
+                one, other = map(self._where, (holds, _not(holds)), sides)
+                return one + other
+            case ast.Flwor((ast.For(_, source, None), *_), _, (), _) if self.is_path(source):
+                return self._loop_sequence(expression, counted=counted, ordered=ordered)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                found = [self._node_source(each, counted=False) for each in self.with_text_nodes(start, steps)]
-                texts = [replace(each, value=_text_node(each.value)) for each in found]
-                found = [self._there(each) for each in texts] if counted else texts
+                spots = self.with_text_nodes(start, steps)
+                texts = [replace(each, value=_text_node(each.value)) for each in map(self._values_at, spots)]
+                found = list(map(_there, texts)) if counted else texts
             case _ if self.is_path(expression):
-                found = [self._node_source(each, counted=counted) for each in self.filtered_spots(expression)]
-            case ast.ElementConstructor() if counted:
-                self._compiles(expression)
-                return [RowSource(self.frame, None, None)]
+                spots = self.filtered_spots(expression)
+                found = [self.nodes_at(each) if counted else self._values_at(each) for each in spots]
             case _:
                 single = RowSource(self.frame, None, self.value(expression))
-                return [self._there(single) if counted else single]
+                return CompiledSequence((_there(single) if counted else single,))
         if ordered and len(found) > 1:
             raise NotColumnar("the values of parts of different names in a row")
-        return found
+        return CompiledSequence(tuple(found), tuple(self.asked(spots)))
 
-    def _compiles(self, expression: ast.Expression) -> None:
-        """Check that nothing can fail in an element that is only counted."""
-        raise NotColumnar("elements of the query that are counted")
+    def _values_at(self, spot: Spot) -> RowSource:
+        return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side))
 
-    def _node_source(self, spot: Spot, *, counted: bool) -> RowSource:
+    def nodes_at(self, spot: Spot) -> RowSource:
+        """The nodes that a path leads to; without a condition each row of its frame is one."""
         frame = self._frame_of(spot)
-        if not counted:
-            return RowSource(frame, spot.condition, PartText(spot.text, spot.side))
-        there = () if spot.part == frame else (Presence(spot.presence),)
-        asked = (*there, *(() if spot.condition is None else (spot.condition,)))
-        return RowSource(frame, _all_of(asked), None)
+        there = None if spot.part == frame else Presence(spot.presence)
+        return RowSource(frame, then(there, spot.condition) if spot.condition is not None else there, None)
 
-    def _there(self, source: RowSource) -> RowSource:
-        assert source.value is not None
-        there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
-        return self._source_where(there, replace(source, value=None))
+    def asked(self, spots: Sequence[Spot]) -> list[Expression]:
+        """That what predicates ask on the way to some spots is clear."""
+        return [
+            Clear(each) if self._lies_in(frame, spot) else self._everywhere(frame, Clear(each))
+            for spot in spots
+            for frame, each in spot.asked
+        ]
 
-    def _source_where(self, condition: Expression, source: RowSource) -> RowSource:
-        """A source under one condition more, which is asked first."""
-        if source.condition is None:
-            return replace(source, condition=condition)
-        both = Junction(True, (condition, source.condition))
-        return replace(source, condition=FunctionCall("behind", (Clear(condition), both), Kind.BOOLEAN))
+    def _lies_in(self, frame: int, spot: Spot) -> bool:
+        """Whether the rows that are looked at lie in those of a frame."""
+        mine = self.frame
+        while mine not in (-1, frame):
+            parent = spot.look.parts[mine].parent
+            mine = spot.look.frames[parent] if parent >= 0 else -1
+        return mine == frame
 
-    def _rounds_sources(
-        self,
-        name: str,
-        source: ast.Expression,
-        others: Sequence[ast.For | ast.Let],
-        where: ast.Expression | None,
-        result: ast.Expression,
-        *,
-        counted: bool,
-        ordered: bool,
-    ) -> list[RowSource]:
+    def _everywhere(self, frame: int, clear: Expression) -> Expression:
+        """That something is clear in all rows of a frame, if that lies further in."""
+        return clear if frame == self.frame else RowQuantifier(frame, False, clear, self.frame)
+
+    def _where(self, condition: Expression, sequence: CompiledSequence) -> CompiledSequence:
+        """A sequence that is there under one condition more, which is asked first."""
+        sources = tuple(replace(each, condition=then(condition, each.condition)) for each in sequence.sources)
+        clears = (Junction(False, (_not(condition), each)) for each in sequence.clears)
+        return CompiledSequence(sources, (Clear(condition), *clears))
+
+    def _loop_sequence(self, loop: ast.Flwor, *, counted: bool, ordered: bool) -> CompiledSequence:
         """What the rounds of a loop give."""
-        spots = self.filtered_spots(source)
+        first, *rest = loop.clauses
+        assert isinstance(first, ast.For)
+        spots = self.filtered_spots(first.source)
         if ordered and len(spots) > 1:
             raise NotColumnar("the values of parts of different names in a row")
-        found: list[RowSource] = []
+        found = CompiledSequence((), tuple(self.asked(spots)))
         for spot in spots:
-            frame, bare = self._frame_of(spot), replace(spot, condition=None)
-            scope = self.bind(name, bare) if spot.is_single else self.bind_row(name, bare, frame)
-            asked = [] if spot.part == frame else [Presence(spot.presence)]
-            conditions: list[Expression] = asked + ([] if spot.condition is None else [spot.condition])
-            rest = list(others)
-            while rest and isinstance(rest[0], ast.Let):
-                scope, clear = scope.let(rest[0].variable, rest[0].value)
-                conditions += [] if clear is None else [clear]
-                rest = rest[1:]
-            if rest:
-                given = scope.sources(ast.Flwor(tuple(rest), where, (), result), counted=counted, ordered=ordered)
+            nodes, others = self.nodes_at(spot), rest
+            variable, bare = first.variable, spot.bare
+            scope = self.bind(variable, bare) if spot.is_single else self.bind_row(variable, bare, nodes.frame)
+            condition = nodes.condition
+            while others and isinstance(others[0], ast.Let):
+                scope, clear = scope.let(others[0].variable, others[0].value)
+                condition, others = condition if clear is None else then(condition, clear), others[1:]
+            if others:
+                given = scope.sequence(replace(loop, clauses=tuple(others)), counted=counted, ordered=ordered)
             else:
-                conditions += [] if where is None else [scope.truth(where)]
-                given = scope.sources(result, counted=counted, ordered=ordered)
-            if ordered and len(given) > 1:
+                if loop.where is not None:
+                    condition = then(condition, scope.truth(loop.where))
+                given = scope.sequence(loop.result, counted=counted, ordered=ordered)
+            if ordered and len(given.sources) > 1:
                 raise NotColumnar("a loop whose rounds give several values")
-            for each in given:
-                for condition in reversed(conditions):
-                    each = scope._source_where(condition, each)
-                found.append(each)
+            if condition is not None:
+                given = scope._where(condition, given)
+            clears = tuple(self._everywhere(nodes.frame, each) for each in given.clears)
+            found += CompiledSequence(given.sources, clears)
         return found
 
-    def _clears(self, source: RowSource) -> list[Expression]:
-        """What must be clear before anything is said of the values of a sequence: whether they are there, and what."""
+    def _value_clears(self, sequence: CompiledSequence) -> list[Expression]:
+        """That the values of a sequence are clear, and whether they are there; what is read is, or is no error."""
         found: list[Expression] = []
-        if source.condition is not None:
-            found.append(Clear(source.condition))
-        if source.value is not None and not isinstance(source.value, PartText | ConstantValue):
-            clear: Expression = Clear(source.value)
-            if source.condition is not None:
-                clear = Junction(False, (_not(source.condition), clear))
-            found.append(clear)
-        if source.frame == self.frame:
-            return found
-        return [RowQuantifier(source.frame, False, each, self.frame) for each in found]
+        for each in sequence.sources:
+            if each.condition is not None and not isinstance(each.condition, Presence):
+                found.append(self._everywhere(each.frame, Clear(each.condition)))
+            if each.value is not None and not isinstance(each.value, PartText | ConstantValue):
+                clear: Expression = Clear(each.value)
+                if each.condition is not None:
+                    clear = Junction(False, (_not(each.condition), clear))
+                found.append(self._everywhere(each.frame, clear))
+        return found
 
     def _some_row(self, source: RowSource, test: Expression | None) -> Expression:
         """Whether there is a value of a sequence for which a test holds."""
@@ -273,9 +282,7 @@ class ValueScope(PathScope):
             case (("name" | "local-name"), _):
                 return self._name(arguments[0] if arguments else ast.ContextItem())
             case _, (operand, *others) if name in FOLDS:
-                return self.folded(
-                    name, self.sources(operand, counted=name == "count", ordered=name in _ORDERED), others
-                )
+                return self.folded(name, operand, others)
         if name not in FUNCTIONS:
             raise NotColumnar(f"the function {name}()")
         function = FUNCTIONS[name]
@@ -286,33 +293,29 @@ class ValueScope(PathScope):
             raise NotColumnar(f"the function {name}() of such values")
         return FunctionCall(name, values, kind)
 
-    def folded(self, name: str, sources: Sequence[RowSource], others: Sequence[ast.Expression]) -> Expression:
+    def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
         """What a function of `folding.py` makes of a sequence."""
+        sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
         arguments = tuple(self.value(each) for each in others)
-        kind = FOLDS[name].kind_of(sources, arguments)
+        for each in sequence.sources:
+            if isinstance(each.value, ConstantValue):
+                simple_literal(each.value)
+        kind = FOLDS[name].kind_of(sequence.sources, arguments)
         if kind is None:
             raise NotColumnar(f"the function {name}() of such values")
-        return RowFold(name, tuple(sources), arguments, kind, self.frame)
+        return behind(sequence.clears, RowFold(name, sequence.sources, arguments, kind, self.frame))
 
     def _name(self, operand: ast.Expression) -> Expression:
         spots = self.filtered_spots(operand) if self.is_path(operand) else []
         if len(spots) != 1 or not spots[0].is_single:
             raise NotColumnar("the name of several nodes, or of none")
-        there = self._node_source(spots[0], counted=True).condition or TRUE
-        return Choice(there, ConstantValue(spots[0].name), ConstantValue(""))
+        there = self.nodes_at(spots[0]).condition or TRUE
+        return behind(self.asked(spots), Choice(there, ConstantValue(spots[0].name), ConstantValue("")))
 
     def _exists(self, operand: ast.Expression) -> Expression:
-        found = self.sources(operand, counted=True)
-        return self._clearly(
-            [each for each in found if not _is_presence(each)], [self._some_row(each, None) for each in found]
-        )
-
-    def _clearly(self, sources: Sequence[RowSource], tests: Sequence[Expression]) -> Expression:
-        """Whether one of some tests holds, once it is clear what the sequences are that they look at."""
-        clears = list(dict.fromkeys(clear for each in sources for clear in self._clears(each)))
-        if not clears:
-            return _either(tests)
-        return FunctionCall("behind", (_all_of(clears) or TRUE, _either(tests)), Kind.BOOLEAN)
+        found = self.sequence(operand, counted=True)
+        clears = (*found.clears, *self._value_clears(found))
+        return behind(clears, _either([self._some_row(each, None) for each in found.sources]))
 
     @blaming
     def truth(self, expression: ast.Expression) -> Expression:
@@ -335,25 +338,19 @@ class ValueScope(PathScope):
     def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            frame, bare = self._frame_of(spot), replace(spot, condition=None)
-            inside = self.bind(name, bare) if spot.is_single else self.bind_row(name, bare, frame)
+            nodes = self.nodes_at(spot)
+            inside = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
             holds = inside.truth(condition)
-            there = self._node_source(spot, counted=True).condition
-            if there is not None:  # else each row is one
-                holds = Junction(is_some, (there if is_some else _not(there), holds))
-            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds, self.frame))
-        filtered = [self._node_source(each, counted=True) for each in spots if each.condition is not None]
-        if is_some:
-            return self._clearly(filtered, found)
-        return self._clearly(filtered, [_all_of(found) or TRUE])
+            if nodes.condition is not None:  # else each row is one
+                holds = Junction(is_some, (nodes.condition if is_some else _not(nodes.condition), holds))
+            found.append(holds if spot.is_single else RowQuantifier(nodes.frame, is_some, holds, self.frame))
+        return behind(self.asked(spots), _either(found) if is_some else _all_of(found) or TRUE)
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """Some value of one side against some of the other."""
-        sides = self.sources(left), self.sources(right)
-        if not all(sides):
-            raise NotColumnar("a comparison with a path that leads nowhere")
+        sides = self.sequence(left), self.sequence(right)
         found: list[Expression] = []
-        for one, other in product(*sides):
+        for one, other in product(*(each.sources for each in sides)):
             if one.frame != self.frame and other.frame != self.frame:
                 raise NotColumnar("a comparison of several values with several")
             assert one.value is not None
@@ -361,26 +358,19 @@ class ValueScope(PathScope):
             _check_comparable(one.value, other.value)
             self.work.spend()
             deep, single = (one, other) if one.frame != self.frame else (other, one)
-            test = ColumnComparison(operator, one.value, other.value)
-            asked = (
-                self._some_row(single, test) if deep is single else self._some_row(deep, self._some_row(single, test))
-            )
-            found.append(asked)
-        alone = [len(side) == 1 and side[0].frame == self.frame and side[0].condition is None for side in sides]
-        several = [each for side, is_alone in zip(sides, alone, strict=True) if not is_alone for each in side]
-        return self._clearly(several, found)
+            test = self._some_row(single, ColumnComparison(operator, one.value, other.value))
+            found.append(test if deep is single else self._some_row(deep, test))
+        is_pair = all(len(each.sources) == 1 and each.sources[0].frame == self.frame for each in sides)
+        if is_pair and not any(each.sources[0].condition for each in sides):
+            return found[0]
+        clears = [clear for each in sides for clear in (*each.clears, *self._value_clears(each))]
+        return behind(clears, _either(found))
 
     def let(self, name: str, value: ast.Expression) -> tuple[Self, Expression | None]:
         """The scope behind a `let`, and what must be clear for it."""
         if self.is_path(value):
             spots = self.filtered_spots(value)
-            clears = [
-                clear
-                for each in spots
-                if each.condition
-                for clear in self._clears(self._node_source(each, counted=True))
-            ]
-            return self.bind(name, tuple(spots)), _all_of(clears)
+            return self.bind(name, tuple(spots)), _all_of(self.asked(spots))
         found = self.value(value)
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
@@ -412,9 +402,29 @@ def _text_node(text: Expression | None) -> Expression:
     return FunctionCall("text-node", (text,), Kind.UNTYPED)
 
 
-def _is_presence(source: RowSource) -> bool:
-    """Whether it is asked only if something is there, which is always clear."""
-    return source.condition is None or isinstance(source.condition, Presence)
+def _there(source: RowSource) -> RowSource:
+    """Whether there are values, and no longer which."""
+    assert source.value is not None
+    there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
+    return RowSource(source.frame, then(source.condition, there), None)
+
+
+def then(first: Expression | None, second: Expression | None) -> Expression:
+    """Two conditions, of which the second is only asked where the first is clear and holds."""
+    if first is None or second is None:
+        found = first or second
+        assert found is not None
+        return found
+    both = Junction(True, (first, second))
+    if isinstance(first, Presence):
+        return both
+    return FunctionCall("behind", (Clear(first), both), Kind.BOOLEAN)
+
+
+def behind(clears: Sequence[Expression], found: Expression) -> Expression:
+    """A value that is unclear where one of some things is."""
+    clear = _all_of(list(dict.fromkeys(clears)))
+    return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
 
 
 def _not(truth: Expression) -> Expression:

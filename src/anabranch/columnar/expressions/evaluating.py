@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.exactness import is_exact, simple
 from anabranch.columnar.expressions.folding import FOLDS, SourceRows, folded
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
@@ -64,7 +65,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -275,8 +276,8 @@ class FrameEvaluation:
         else:
             (a, known), (b, also) = self._numbers(one), self._numbers(other)
             holds, state = OPERATORS[operator](a, b), worst(known, also)
-            if _is_exact(left, right):
-                doubtful = (a == b) & ~(_simple(left, one) & _simple(right, other))
+            if is_exact(left, right):
+                doubtful = (a == b) & ~(simple(left, one) & simple(right, other))
                 state = worst(state, state_of(doubtful, UNCLEAR, state))
         verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
         if state is not None:
@@ -479,42 +480,6 @@ def _spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
     """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
     edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
     return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
-
-
-def _is_exact(left: Expression, right: Expression) -> bool:
-    """Whether two numbers are compared by exact value, and not as doubles: unless one was computed as such (LAWS 2.3).
-
-    Doubles compare as the exact values do unless they are equal.
-    """
-    return not any(each.kind is Kind.DOUBLE and not _is_written(each) for each in (left, right))
-
-
-def _is_written(number: Expression) -> bool:
-    """Whether a double may be one that the query wrote, which keeps its exact value."""
-    match number:
-        case ConstantValue():
-            return True
-        case Choice(_, then, otherwise):
-            return _is_written(then) or _is_written(otherwise)
-        case FunctionCall("behind" | "number", (*_, operand), _):
-            return _is_written(operand)
-        case _:
-            return False
-
-
-def _simple(number: Expression, value: ColumnValue) -> Flags:
-    """Which numbers are equal to others such exactly where their doubles are: those of few digits."""
-    match number.kind:
-        case Kind.UNTYPED:
-            return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
-        case Kind.INTEGER:
-            assert value.numbers is not None
-            return np.abs(value.numbers) < TOO_LARGE_INTEGER
-        case _:
-            assert value.numbers is not None
-            few = isinstance(number, ConstantValue)  # the compiler has looked at it
-            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
-            return found
 
 
 def _only_unclear(state: States | None) -> States | None:

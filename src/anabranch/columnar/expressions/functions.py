@@ -151,7 +151,7 @@ def _where(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue
     state = _STATES[np.broadcast_to(verdicts, count)]
     if value.state is not None:
         state = np.where(state == CLEAR, value.state, state)
-    return replace(value, state=state)
+    return replace(value, kind=kind, state=state)
 
 
 def _there(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:

@@ -90,6 +90,13 @@ class Spot:
     side: int = 0
     condition: Expression | None = None
     """What predicates on the way there ask, in the rows of its frame; None where there are none."""
+    asked: tuple[tuple[int, Expression], ...] = ()
+    """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
+
+    @property
+    def bare(self) -> Spot:
+        """The same without any conditions."""
+        return replace(self, condition=None, asked=())
 
     @property
     def is_single(self) -> bool:
@@ -206,7 +213,9 @@ class PathScope:
         for each in tail:
             if not isinstance(each, ast.Predicate):
                 raise NotColumnar("a step into the past")
-            spot = replace(spot, condition=self.predicate(spot, each.condition))
+            condition = self.predicate(spot, each.condition)
+            frame = spot.bound if spot.is_single else spot.look.frames[spot.part]
+            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)))
         return spot
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:

@@ -467,7 +467,7 @@ def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> Tex
     rows = np.flatnonzero(some)
     made = [change(bytes(texts.data[texts.starts[row] : texts.ends[row]]).decode()).encode() for row in rows.tolist()]
     sizes = np.zeros(len(some), np.int32)
-    sizes[rows] = [len(each) for each in made]
+    sizes[rows] = list(map(len, made))
     ends = np.cumsum(sizes, dtype=np.int32)
     return TextColumn(np.frombuffer(b"".join(made), np.uint8), ends - sizes, ends)
 

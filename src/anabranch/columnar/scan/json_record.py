@@ -205,7 +205,7 @@ def write_item(
                 at, start, write = _put_text(data, first, end, at, stop, is_attribute, high - low, out, write, limit)
                 if at < 0:
                     return REFUSED
-                end = write
+                end = write if start >= 0 else UNCLEAR
                 if is_attribute:
                     begin = start
                     write = _put_sign(QUOTE, out, write)
@@ -359,8 +359,9 @@ def _put_text(
     write = _put_sign(QUOTE if is_attribute else _GREATER, out, write)
     start = write
     if end == ESCAPED:
-        quote, write = decode_text(data, first, stop, out, write, limit)
+        quote, write, is_plain = decode_text(data, first, stop, is_attribute, out, write, limit)
         at = quote + 1 if quote >= 0 else REFUSED
+        start = start if is_plain else UNCLEAR
     else:
         write = put_bytes(data, first, end, out, write)
     return at, start, write

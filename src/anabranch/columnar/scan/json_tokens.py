@@ -1,9 +1,10 @@
-"""The tokens of JSON in raw bytes: white space, numbers, the three words, and strings of plain text.
+"""The tokens of JSON in raw bytes: white space, numbers, the three words, and strings.
 
 A text is *plain* where XML and JSON write it alike, in elements and in attributes: characters beyond ASCII that XML
 allows, and the bytes of `PLAIN`.
-What Python's `json` would refuse is no token here; what it would take and is not plain is none either, and is left to
-the law.
+One that is not is written as it stands between tags, its marks escaped.
+What Python's `json` would refuse is no token here; what it would take and XML cannot hold is none either, and is left
+to the law.
 
 Guarantees: no byte outside of `data` is read, and none behind `stop` makes a difference; time is linear in bytes.
 """
@@ -19,6 +20,10 @@ from anabranch.columnar.scan.words import WORD, plain_before, word_at
 QUOTE, BACKSLASH = b'"\\'
 _SLASH, _U, _POINT, _ZERO, _NINE, _MINUS, _PLUS = b"/u.09-+"
 _E, _LARGE_E, _A, _F = b"eEaf"
+_AND, _LESS, _GREATER, _N, _T, _R = b"&<>ntr"
+_MARKED, _MARKS = (np.frombuffer(each, np.uint8) for each in (b'&<>\r"\t\n', b'&amp;&lt;&gt;&#xD;"\t\n'))
+_MARK_SIZES = np.array([5, 4, 4, 5, 1, 1, 1])
+"""Characters that are not plain, and how each is written between tags."""
 _LOWER = 0x20
 """The bit by which small letters differ from large ones."""
 
@@ -87,7 +92,7 @@ def number_end(data: Bytes, at: int, stop: int) -> int:
 def text_end(data: Bytes, at: int, stop: int) -> int:
     """Where the text of a string ends that begins here, which is the place of its quote; ESCAPED where it has escapes.
 
-    Only what is in front of the first escape was looked at then.
+    What XML escapes counts, too; only what is in front of the first was looked at then.
     """
     while at < stop:
         count = plain_before(word_at(data, at))
@@ -98,7 +103,7 @@ def text_end(data: Bytes, at: int, stop: int) -> int:
             break
         if data[at] == QUOTE:
             return at
-        if data[at] == BACKSLASH:
+        if data[at] in (BACKSLASH, _AND, _LESS, _GREATER):
             return ESCAPED
         size = _character_size(data, at, stop)
         if size == 0:
@@ -141,34 +146,72 @@ def _size_of(code: int) -> int:
 
 
 @compiled_lean
-def decode_text(data: Bytes, at: int, stop: int, out: Bytes, write: int, limit: int) -> tuple[int, int]:
-    """Write the text of a string with its escapes decoded into `out[write:limit]`.
+def decode_text(
+    data: Bytes, at: int, stop: int, plain_only: bool, out: Bytes, write: int, limit: int
+) -> tuple[int, int, bool]:
+    """Write the text of a string with its escapes decoded into `out[write:limit]`, as it stands between tags.
 
-    Gives the place of the quote behind it and where it ends in `out`; NONE for both where that is not possible.
+    Gives the place of the quote behind it, where it ends in `out`, and whether it is plain; NONE for both places where
+    that is not possible, or where only plain texts are wanted.
     """
+    is_plain = True
     while at < stop and data[at] != QUOTE:
         if data[at] == BACKSLASH:
             at, code = _escaped(data, at + 1, stop)
-            size = 0 if at < 0 else _size_of(code)
-            if size == 0 or limit - write < size:
-                return NONE, NONE
-            _encode(code, size, out, write)
+            if at < 0:
+                return NONE, NONE, False
+        elif data[at] < 0x80:
+            code = int(data[at])
+            if code < SPACE:
+                return NONE, NONE, False
+            at += 1
         else:
-            size = 1 if _MEANS_ITSELF[data[at]] else _character_size(data, at, stop)
+            code, size = -1, _character_size(data, at, stop)
             if size == 0 or limit - write < size:
-                return NONE, NONE
+                return NONE, NONE, False
             for place in range(size):
                 out[write + place] = data[at + place]
             at += size
+            write += size
+        if code < 0:
+            continue
+        size = _size_of(code)
+        if size > 0 and limit - write >= size:
+            _encode(code, size, out, write)
+            write += size
+            continue
+        mark, size = _mark_of(code)
+        if plain_only or size == 0 or limit - write < size:
+            return NONE, NONE, False
+        for place in range(size):
+            out[write + place] = _MARKS[mark + place]
         write += size
-    return (at, write) if at < stop else (NONE, NONE)
+        is_plain = False
+    return (at, write, is_plain) if at < stop else (NONE, NONE, False)
+
+
+@compiled_lean
+def _mark_of(code: int) -> tuple[int, int]:
+    """Where in `_MARKS` it stands how a character that is not plain is written, and how long; 0 for one XML forbids."""
+    begin = 0
+    for place in range(len(_MARKED)):
+        if _MARKED[place] == code:
+            return begin, int(_MARK_SIZES[place])
+        begin += int(_MARK_SIZES[place])
+    return 0, 0
 
 
 @compiled_lean
 def _escaped(data: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Where an escape ends, given the place behind its backslash, and its character; of those that may be plain."""
-    if at < stop and data[at] in (BACKSLASH, _SLASH):
+    """Where an escape ends, given the place behind its backslash, and its character; of those that XML knows."""
+    if at < stop and data[at] in (BACKSLASH, _SLASH, QUOTE):
         return at + 1, int(data[at])
+    if at < stop and data[at] == _N:
+        return at + 1, LF
+    if at < stop and data[at] == _T:
+        return at + 1, TAB
+    if at < stop and data[at] == _R:
+        return at + 1, CR
     code = _hexadecimal(data, at, stop)
     if code < 0:
         return NONE, NONE

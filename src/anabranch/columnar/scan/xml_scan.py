@@ -7,14 +7,14 @@ any order.
 
     <p a="1"><x>5</x><y/> text <x>6</x></p>
 
-Of what is canonical, the scanner knows the plain cases: no comment, instruction, CDATA section, reference or namespace;
-in attributes and in elements without elements, plain bytes (`PLAIN`) and characters beyond ASCII; beside elements, all
-that is written as itself, line ends and tabs too.
+Of what is canonical, the scanner knows the plain cases: no comment, instruction, CDATA section or namespace; no
+references but those that `serialize` writes.
 It refuses whatever else there is, and the law judges that.
 It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
 inside of a repeated part or with one inside of it.
 
-The text of an element that has other elements in it is unclear.
+The text of an element that has other elements in it is unclear, and so is a text that is not all plain bytes (`PLAIN`)
+and characters beyond ASCII, but has references in it, say: it is copied with its element, and else left to the law.
 
 Guarantees: an item that is taken is one that `parse_item` accepts, if it has no more bytes than `longest_item` says;
 time is linear in the bytes of an item and the parts of the look, whatever the bytes are; nothing is read beyond `stop`.
@@ -64,7 +64,7 @@ from anabranch.stream.limits import Limits
 REFUSED, FULL = -1, -2
 """What is said of an item in the place of its end: that it is left to the law, or that there is no room in the log."""
 
-_OPEN, _CLOSE, _SLASH, _EQUALS, _QUOTE = b'<>/="'
+_OPEN, _CLOSE, _SLASH, _EQUALS, _QUOTE, _AND = b'<>/="&'
 _ATTRIBUTE, _ELEMENT = len(' a=""'), len("<a></a>")
 _BEYOND_ASCII = 0x80
 _DELETE = 0x7F
@@ -74,6 +74,11 @@ _TEXT = np.frombuffer(PLAIN, np.uint8).astype(np.bool_)
 _BETWEEN = _TEXT | np.isin(np.arange(256), [TAB, LF, _QUOTE, _DELETE])
 """By byte: whether it means itself beside elements."""
 _BETWEEN_IN_LINE = _BETWEEN & (np.arange(256) != LF)
+_IN_QUOTES = _TEXT | np.isin(np.arange(256), [_CLOSE, _DELETE])
+"""By byte: whether it is written as itself in attributes."""
+_BETWEEN_TAGS, _BETWEEN_QUOTES = b"&amp; &lt; &gt; &#xD; ", b"&amp; &lt; &quot; &#x9; &#xA; &#xD; "
+_TEXT_REFERENCES, _QUOTED_REFERENCES = (np.frombuffer(each, np.uint8) for each in (_BETWEEN_TAGS, _BETWEEN_QUOTES))
+"""The references that are written in texts and in attributes, with a space behind each."""
 
 NO_PATTERN = Pattern(
     np.frombuffer(b"\0", np.uint8),
@@ -148,6 +153,10 @@ def scan_item(
         elif data[at] == _CLOSE:
             text = at + 1
             end, number = _behind_value(data, text, stop, texts[part], guide.numeric)
+            is_plain = end < stop and data[end] == _OPEN
+            if not is_plain:
+                end = _behind_escaped(data, end, stop, _BETWEEN_IN_LINE if in_line else _BETWEEN, _TEXT_REFERENCES)
+                number = np.nan
             at = end
             if end + 1 >= stop:
                 return REFUSED
@@ -155,6 +164,8 @@ def scan_item(
                 at = _behind_end_tag(data, end + 2, stop, part, guide)
                 if at < 0 or end == text:
                     return REFUSED
+                if not is_plain:
+                    text = end = UNCLEAR
             elif guide.has_text[part]:
                 return REFUSED
             else:
@@ -172,7 +183,7 @@ def scan_item(
             memory.open_parts[depth], memory.begins[depth] = part, begin
             guess = parts + 1 + part
         while depth > 0:  # texts and end tags, until there is another start tag
-            at = _behind_text(data, at, stop, _BETWEEN_IN_LINE if in_line else _BETWEEN)
+            at = _behind_escaped(data, at, stop, _BETWEEN_IN_LINE if in_line else _BETWEEN, _TEXT_REFERENCES)
             if at + 1 >= stop:
                 return REFUSED
             if data[at] != _OPEN or data[at + 1] != _SLASH:
@@ -222,11 +233,15 @@ def _behind_attributes(
         text = at + 2
         row, whole = guide.texts[attribute], guide.wholes[attribute]
         at, number = _behind_value(data, text, stop, row, guide.numeric)
+        end = at
+        if at < stop and data[at] != _QUOTE:
+            at = _behind_escaped(data, at, stop, _IN_QUOTES, _QUOTED_REFERENCES)
+            text, end, number = UNCLEAR, UNCLEAR, np.nan
         if at >= stop or data[at] != _QUOTE:
             return REFUSED
         if not (
-            note(row, attribute, text, at, number, guide, columns, log, memory)
-            and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
+            note(row, attribute, text, end, number, guide, columns, log, memory)
+            and note(whole, attribute, text, end, np.nan, guide, columns, log, memory)
         ):
             return FULL
         at += 1
@@ -291,6 +306,34 @@ def _behind_text(data: Bytes, at: int, stop: int, itself: Flags) -> int:
         else:
             break
     return at
+
+
+@compiled_lean
+def _behind_escaped(data: Bytes, at: int, stop: int, itself: Flags, references: Bytes) -> int:
+    """The place behind all characters from a place on that are written as themselves, or by one of some references."""
+    while True:
+        at = _behind_text(data, at, stop, itself)
+        size = _reference_size(data, at, stop, references) if at < stop and data[at] == _AND else 0
+        if size == 0:
+            return at
+        at += size
+
+
+@compiled_lean
+def _reference_size(data: Bytes, at: int, stop: int, references: Bytes) -> int:
+    """How many bytes the reference at a place has, if it is one of some; else 0."""
+    begin = 0
+    for end in range(len(references)):
+        if references[end] != SPACE:
+            continue
+        size = end - begin
+        place = 0
+        while place < size and at + place < stop and data[at + place] == references[begin + place]:
+            place += 1
+        if place == size:
+            return size
+        begin = end + 1
+    return 0
 
 
 @compiled_lean
