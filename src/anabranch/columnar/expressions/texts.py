@@ -9,13 +9,12 @@ order is that of code points.
 
 Guarantees: time is linear in bytes, whatever they are; no bytes are read but those of the texts; what is made takes no
 more than `MOST_BYTES`.
-A text for which a loop over bytes does not know the law's answer is *unclear*, and flagged: one beyond ASCII whose case
-is changed, or one for which there is no more room.
+A text that needs more than a loop over bytes is flagged: its case changes beyond ASCII, or there is no room for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -456,10 +455,20 @@ def _translate(
 
 
 def translate(texts: TextColumn, translation: Translation) -> tuple[TextColumn, Flags]:
-    """Each text with its characters translated, and whether it is unclear."""
+    """Each text with its characters translated, and whether that needs more than bytes."""
     made, unclear = TextColumn.room(len(texts.starts), texts.size()), np.empty(len(texts.starts), np.bool_)
     _translate(texts, translation, unclear, *made)
     return made, unclear
+
+
+def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> TextColumn:
+    """Some texts changed by a function, one by one; others are empty."""
+    rows = np.flatnonzero(some)
+    made = [change(bytes(texts.data[texts.starts[row] : texts.ends[row]]).decode()).encode() for row in rows.tolist()]
+    sizes = np.zeros(len(some), np.int32)
+    sizes[rows] = list(map(len, made))
+    ends = np.cumsum(sizes, dtype=np.int32)
+    return TextColumn(np.frombuffer(b"".join(made), np.uint8), ends - sizes, ends)
 
 
 @compiled
