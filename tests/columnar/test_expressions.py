@@ -131,6 +131,8 @@ CORNERS = {
     "several values": "return <a k='{ $p/v }'>{ $p/d/t * 2, $p/name, 'a &amp; b', $p/line/q * 1 }</a>",
     "values of rounds": "return <a>{ for $l in $p/line return string($l/sku) }</a>",
     "values of rounds with a condition": "return <a>{ for $v in $p/v where $v > 5 return $v + 1 }</a>",
+    "values beside nodes": "return <a>{ ($p/o, 1), 2, if ($p/o) then $p/o else 'x', ($p/d, (3, $p/f)) }</a>",
+    "rounds of values and nodes": "return <a>{ for $l in $p/line return if ($l/w) then $l/w else 'none' }</a>",
     "all parts in order": "return <a>{ $p/* }{ $p//w }{ $p/line/* }</a>",
     "names": "return <a>{ name($p/d), local-name($p), name($p/o) }</a>",
     "texts of the query": "return <a k='{ if ($p/o) then '&lt;' else 'b' }'>{ concat('&lt;', $p/name, '&amp;') }</a>",
