@@ -56,9 +56,12 @@ class Shares:
     compiled: int = 0
 
     def check(self) -> None:
-        """Check that the cases test something: most of what they ask is answered in columns."""
-        assert self.compiled >= 0.6 * self.queries, self
-        assert self.left_to_law <= 0.6 * self.pairs, self
+        """Check that the cases test something: a good part of what they ask is answered in columns.
+
+        Much is not: items are odd on purpose, and what looks at them may fail.
+        """
+        assert self.compiled >= 0.55 * self.queries, self
+        assert self.left_to_law <= 0.7 * self.pairs, self
 
 
 def check_case(number: int, shares: Shares) -> None:
