@@ -56,9 +56,12 @@ class Shares:
     compiled: int = 0
 
     def check(self) -> None:
-        """Check that the cases test something: most of what they ask is answered in columns."""
-        assert self.compiled >= 0.6 * self.queries, self
-        assert self.left_to_law <= 0.6 * self.pairs, self
+        """Check that the cases test something: a good part of what they ask is answered in columns.
+
+        Much is not: items are odd on purpose, and what looks at them may fail.
+        """
+        assert self.compiled >= 0.55 * self.queries, self
+        assert self.left_to_law <= 0.7 * self.pairs, self
 
 
 def check_case(number: int, shares: Shares) -> None:
@@ -131,6 +134,8 @@ CORNERS = {
     "several values": "return <a k='{ $p/v }'>{ $p/d/t * 2, $p/name, 'a &amp; b', $p/line/q * 1 }</a>",
     "values of rounds": "return <a>{ for $l in $p/line return string($l/sku) }</a>",
     "values of rounds with a condition": "return <a>{ for $v in $p/v where $v > 5 return $v + 1 }</a>",
+    "values beside nodes": "return <a>{ ($p/o, 1), 2, if ($p/o) then $p/o else 'x', ($p/d, (3, $p/f)) }</a>",
+    "rounds of values and nodes": "return <a>{ for $l in $p/line return if ($l/w) then $l/w else 'none' }</a>",
     "all parts in order": "return <a>{ $p/* }{ $p//w }{ $p/line/* }</a>",
     "names": "return <a>{ name($p/d), local-name($p), name($p/o) }</a>",
     "texts of the query": "return <a k='{ if ($p/o) then '&lt;' else 'b' }'>{ concat('&lt;', $p/name, '&amp;') }</a>",

@@ -14,7 +14,7 @@ item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope, behind, then
@@ -186,7 +186,7 @@ class LookScope(ValueScope):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
             case ast.Call("data" | "fn:data", (operand,)) if self.is_path(operand):
-                return self._values([operand])
+                return [Made(escaped(self.folded("string-join", operand, (ast.String(" "),)), escape_text))]
             case _:
                 return [Made(escaped(self.value(expression), escape_text))]
 
@@ -194,7 +194,7 @@ class LookScope(ValueScope):
         """What several expressions give one behind the other, with a space between values that are neighbours."""
         found: list[Fragment] = []
         values: list[ast.Expression] = []
-        for each in items:
+        for each in _flat(items):
             if not self._gives_nodes(each):
                 values.append(each)
                 continue
@@ -211,22 +211,26 @@ class LookScope(ValueScope):
             return self.result(items[0])
         if not items:
             return []
+        if any(self._gives_nodes(each, some=True) for each in items):
+            raise NotColumnar("values beside nodes", "elements around them")
         return [Made(escaped(self.folded("string-join", ast.Sequence(tuple(items)), (ast.String(" "),)), escape_text))]
 
-    def _gives_nodes(self, expression: ast.Expression) -> bool:
+    def _gives_nodes(self, expression: ast.Expression, *, some: bool = False) -> bool:
+        """Whether an expression gives nodes and no values, or else whether it may give some nodes."""
+        both = any if some else all
         match expression:
             case ast.ElementConstructor():
                 return True
             case ast.Sequence(items):
-                return all(self._gives_nodes(each) for each in items)
+                return both(self._gives_nodes(each, some=some) for each in items)
             case ast.Flwor(clauses, _, _, result):
                 scope = self
                 for clause in clauses:
                     bound = clause.source if isinstance(clause, ast.For) else clause.value
                     scope = scope.bind(clause.variable, () if scope.is_path(bound) else TRUE)
-                return scope._gives_nodes(result)
+                return scope._gives_nodes(result, some=some)
             case ast.If(_, then, otherwise):
-                return self._gives_nodes(then) and self._gives_nodes(otherwise)
+                return both(self._gives_nodes(each, some=some) for each in (then, otherwise))
             case _:
                 return self.is_path(expression)
 
@@ -378,6 +382,15 @@ def _starts_from(expression: ast.Expression, name: str) -> bool:
     """Whether it is a variable, or a path from there."""
     start = expression.start if isinstance(expression, ast.Path) else expression
     return isinstance(start, ast.Variable) and start.name == name
+
+
+def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
+    """The items of sequences in sequences."""
+    for each in items:
+        if isinstance(each, ast.Sequence):
+            yield from _flat(each.items)
+        else:
+            yield each
 
 
 def _literals(expression: ast.Expression) -> Sequence[ast.Expression]:

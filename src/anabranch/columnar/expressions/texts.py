@@ -29,9 +29,8 @@ _BLOCK = 256
 """So many places are looked at before anything is made of what was seen."""
 _PATIENCE = 8
 """A search that has compared so many bytes for each byte of the text goes on by another method."""
-_UPPER_BITS, _CONTINUES = 0xC0, 0x80
-"""The upper two bits of a byte, and what they are where the byte continues a code point that began before it."""
-_ASCII = 0x80
+_UPPER_BITS, _CONTINUES, _ASCII = 0xC0, 0x80, 0x80
+"""The upper two bits of a byte, what they are where it continues a code point, and the first byte beyond ASCII."""
 _GONE = -1
 
 
@@ -463,12 +462,12 @@ def translate(texts: TextColumn, translation: Translation) -> tuple[TextColumn, 
 
 def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> TextColumn:
     """Some texts changed by a function, one by one; others are empty."""
-    rows = np.flatnonzero(some)
-    made = [change(bytes(texts.data[texts.starts[row] : texts.ends[row]]).decode()).encode() for row in rows.tolist()]
+    spans = zip(texts.starts[some].tolist(), texts.ends[some].tolist(), strict=True)
+    made = [change(bytes(texts.data[start:end]).decode()).encode() for start, end in spans]
     sizes = np.zeros(len(some), np.int32)
-    sizes[rows] = list(map(len, made))
+    sizes[some] = list(map(len, made))
     ends = np.cumsum(sizes, dtype=np.int32)
-    return TextColumn(np.frombuffer(b"".join(made), np.uint8), ends - sizes, ends)
+    return TextColumn.of(b"".join(made)).spans(ends - sizes, ends)
 
 
 @compiled
