@@ -60,6 +60,11 @@ class ItemMaker:
             return self._json(fields)
         return self._xml(fields)
 
+    def event(self) -> str:
+        """An item of another kind, with a few names in common."""
+        fields: list[tuple[str, object]] = [("name", self._text()), ("level", self._number()), ("msg", self._text())]
+        return self._json(fields) if self.style == "json" else self._element("event", fields)
+
     def _rarely(self, percent: int) -> bool:
         return self.random.randrange(100) < percent
 
@@ -316,6 +321,9 @@ class QueryMaker:
             lambda: f"string-length({self.text(names, below)})",
             lambda: f"number({self.text(names, below)})",
             lambda: f"count({random.choice([*names.repeated, *names.lines, *names.nodes])})",
+            lambda: f"count({self.filtered(names, below)})",
+            lambda: f"{random.choice(['sum', 'avg', 'min', 'max', 'count'])}({self.values(names, below)})",
+            lambda: f"{random.choice(['sum', 'avg', 'min', 'max'])}({random.choice(names.repeated or names.numbers)})",
             lambda: (
                 f"(if ({self.boolean(names, below)}) then {self.number(names, below)} else {self.number(names, below)})"
             ),
@@ -323,11 +331,66 @@ class QueryMaker:
             let,
         )
 
+    # --- sequences ----------------------------------------------------------------------------------------
+
+    def filtered(self, names: Names, depth: int) -> str:
+        """A path with a predicate to something that may be repeated."""
+        random = self.random
+        if names.lines and random.randrange(2):
+            line = f"{random.choice(names.lines)}[{self.boolean(self._line_context(), depth)}]"
+            return line + random.choice(["", f"/{self._at('q')}", f"/{self._at('sku')}", "/w"])
+        path = random.choice([*names.repeated, *names.numbers])
+        test = (
+            f". {self.operator()} {random.choice([self.number_literal(), self.number_literal(), self.text_literal()])}"
+        )
+        return f"{path}[{test}]"
+
+    def _line_context(self) -> Names:
+        """What a predicate on a line may look at."""
+        q, sku = self._at("q"), self._at("sku")
+        return Names((q,), (sku, sku), ("w",), ("w",))
+
+    def values(self, names: Names, depth: int) -> str:
+        """Several values."""
+        random = self.random
+        below = depth - 1
+
+        def loop() -> str:
+            variable = self._variable("e")
+            if names.lines and random.randrange(2):
+                source, inside = random.choice(names.lines), self._in_line(names, variable)
+            else:
+                source = random.choice([*names.repeated, *names.numbers])
+                inside = replace(names, numbers=(*names.numbers[:2], variable, variable))
+            where = f" where {self.boolean(inside, 0)}" if random.randrange(2) else ""
+            return f"(for {variable} in {source}{where} return {self.number(inside, below)})"
+
+        def row() -> str:
+            parts = (self.number(names, below) for _ in range(random.choice([1, 2, 3])))
+            return f"({', '.join(parts)})"
+
+        return self._some_of(
+            lambda: random.choice([*names.repeated, *names.numbers]), lambda: self.filtered(names, below), loop, row
+        )
+
     # --- texts --------------------------------------------------------------------------------------------
 
     def text_literal(self) -> str:
         return self.random.choice(
-            ['"gold"', '"g"', '""', '"12"', '"old"', '"é"', "'x'", '" "', '"7"', '"a gold b"', '"straße"']
+            [
+                '"gold"',
+                '"g"',
+                '""',
+                '"12"',
+                '"old"',
+                '"é"',
+                "'x'",
+                '" "',
+                '"7"',
+                '"a gold b"',
+                '"straße"',
+                '"a &lt; &amp;"',
+            ]
         )
 
     def text(self, names: Names, depth: int) -> str:
@@ -363,6 +426,9 @@ class QueryMaker:
                 f"(if ({self.boolean(names, below)}) then {self.text(names, below)} else {self.text(names, below)})"
             ),
             lambda: f"data({random.choice(names.texts)})",
+            lambda: f"string-join({self.values(names, below)}, {self.text_literal()})",
+            lambda: f"string-join({random.choice(names.repeated or names.texts)})",
+            lambda: f"{random.choice(['name', 'local-name'])}({random.choice(names.nodes)})",
             lambda: self._text_node(random.choice(names.texts)),
         )
 
@@ -391,8 +457,14 @@ class QueryMaker:
                 f"{random.choice(names.numbers)} {self.operator()} {random.choice([*names.numbers, *names.repeated])}"
             )
 
+        def listed() -> str:
+            kinds = random.choice([(names.numbers, self.number_literal), (names.texts, self.text_literal)])
+            path = random.choice([*kinds[0], *names.repeated])
+            several = ", ".join(kinds[1]() for _ in range(random.choice([1, 2, 3])))
+            return f"{path} {random.choice(['=', '=', self.operator()])} ({several})"
+
         if depth <= 0:
-            return self._some_of(leaf, leaf, text_leaf, paths)
+            return self._some_of(leaf, leaf, text_leaf, paths, listed)
         below = depth - 1
 
         def quantified() -> str:
@@ -409,7 +481,7 @@ class QueryMaker:
                         f"satisfies {self.boolean(deepest, below)})"
                     )
             else:
-                source = random.choice([*names.repeated, *names.numbers])
+                source = random.choice([*names.repeated, *names.numbers, self.filtered(names, below)])
                 inside = replace(names, numbers=(*names.numbers[:2], variable, variable))
             return f"({kind} {variable} in {source} satisfies {self.boolean(inside, below)})"
 
@@ -425,7 +497,9 @@ class QueryMaker:
             return f"{name}({self.text(names, below)}, {self.text(names, 0)})"
 
         def there() -> str:
-            path = random.choice([*names.numbers, *names.texts, *names.nodes, *names.repeated, *names.lines])
+            path = random.choice(
+                [*names.numbers, *names.texts, *names.nodes, *names.repeated, *names.lines, self.filtered(names, below)]
+            )
             return random.choice([f"exists({path})", f"empty({path})", path, f"not({path})", f"boolean({path})"])
 
         return self._some_of(
@@ -443,6 +517,10 @@ class QueryMaker:
             lambda: f"not({self.boolean(names, below)})",
             lambda: f"({self.text(names, below)} {self.operator()} {self.text(names, below)})",
             lambda: f"({self.boolean(names, below)}) = ({self.boolean(names, 0)})",
+            lambda: f"{self.values(names, below)} {self.operator()} {self.number(names, 0)}",
+            lambda: f"{self.filtered(names, below)} {self.operator()} {self.number_literal()}",
+            lambda: f"{self.filtered(names, below)} {self.operator()} {self.text_literal()}",
+            listed,
             lambda: f"boolean({self.number(names, below)})",
             lambda: random.choice(["true()", "false()", *names.booleans]),
         )
@@ -490,17 +568,23 @@ class QueryMaker:
         below = depth - 1
         attributes = ""
         for name in random.sample(["k", "l", "m"], random.choice([0, 0, 1, 2])):
-            value = random.choice([self.text, self.number])(names, below)
+            value = random.choice([self.text, self.number, self.values])(names, below)
             attributes += f' {name}="{random.choice(["", "a ", "&lt;"])}{{ {value} }}{random.choice(["", "!"])}"'
 
         def enclosed() -> str:
-            return "{ " + random.choice([self.nodes, self.text, self.number, self.boolean])(names, below) + " }"
+            kinds = [self.nodes, self.text, self.number, self.boolean, self.values, self.filtered, self._in_a_row]
+            return "{ " + random.choice(kinds)(names, below) + " }"
 
         content = "".join(
             self._some_of(enclosed, enclosed, lambda: "x &amp; y", lambda: "<b/>")
             for _ in range(random.choice([0, 1, 1, 1, 2, 3]))
         )
         return f"<a{attributes}>{content}</a>" if content else f"<a{attributes}/>"
+
+    def _in_a_row(self, names: Names, depth: int) -> str:
+        kinds = [self.nodes, self.text, self.number, self.values]
+        parts = (self.random.choice(kinds)(names, depth - 1) for _ in range(self.random.choice([2, 3])))
+        return ", ".join(parts)
 
     def query(self, depth: int = 2) -> str:
         """A query over the items of the stream."""

@@ -114,6 +114,8 @@ class Stream:
         self.form = form
         self.root = parse_root(root.encode())
         self.schema = schema
+        self.left_to_law = 0
+        """How often columns have left an item and a query to the law."""
 
     def reader(self) -> ElementReader:
         return ElementReader("s", self.form, self.limits, self.root, schema=self.schema)
@@ -146,10 +148,14 @@ class Stream:
 
     def answers(self) -> StreamAnswers:
         queries = [
-            ItemQueries(query.plain_hole, (), [Asked(((number, name),), (), partial(query.answer, self.root))])
+            ItemQueries(query.plain_hole, (), [Asked(((number, name),), (), partial(self._answer_slowly, query))])
             for number, (name, query) in enumerate(self.queries.items())
         ]
         return StreamAnswers(queries, self.form, self.root, self.limits, self.schema)
+
+    def _answer_slowly(self, query: ItemQuery, item: Element) -> str:
+        self.left_to_law += 1
+        return query.answer(self.root, item)
 
     def by_columns(self, pieces: Iterable[bytes], answers: StreamAnswers | None = None) -> tuple[Answered, int]:
         """Answer piece by piece; also says how many items the parser had to read."""

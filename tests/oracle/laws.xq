@@ -41,9 +41,11 @@ declare function o:exact($value as xs:anyAtomicType) as xs:numeric {
        return xs:decimal($parts[1]) * o:ten-to(xs:integer($parts[2]))
 };
 
-(: `min` and `max` see text as doubles; Saxon's own leave off at the first NaN. :)
+(: `min` and `max` see numbers and text from items as doubles; Saxon's own leave off at the first NaN. :)
 declare function o:doubles($items as item()*) as xs:anyAtomicType* {
-  o:all(for $value in data($items) return if ($value instance of xs:untypedAtomic) then xs:double($value) else $value)
+  o:all(for $value in data($items)
+        return if ($value instance of xs:untypedAtomic or $value instance of xs:numeric) then xs:double($value)
+               else $value)
 };
 
 declare function o:sum($items as item()*) as xs:numeric {

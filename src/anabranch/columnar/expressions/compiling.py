@@ -14,10 +14,10 @@ item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
+from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope, behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,
@@ -35,16 +35,17 @@ from anabranch.columnar.expressions.tree import (
     Expression,
     Fragment,
     FunctionCall,
-    Junction,
     Kind,
     Made,
     PartsInOrder,
     PartText,
     Presence,
-    RowAggregate,
+    RowExtreme,
+    RowFold,
     RowLoop,
     RowQuantifier,
     Taken,
+    Truth,
     Wrapped,
     walk,
 )
@@ -72,28 +73,48 @@ class LookScope(ValueScope):
                 return Or(tuple(self.condition(each) for each in operands))
             case ast.Call("not" | "fn:not", (operand,)):
                 return Not(self.condition(operand))
-            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self.is_path(operand):
+            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_bare(operand):
                 return self._presence(self.spots(operand))
-            case ast.Call("empty" | "fn:empty", (operand,)) if self.is_path(operand):
+            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_bare(operand):
                 return Not(self._presence(self.spots(operand)))
             case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
                 found = self.value(text)
                 if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
                     return _prefixed(found, value.encode())
             case ast.Comparison(operator, left, right):
-                if is_literal(left) and not is_literal(right):
+                if _literals(left) and not _literals(right):
                     operator, left, right = MIRRORED[operator], right, left
-                if is_literal(right):
-                    return self._tested(operator, left, right)
+                if _literals(right) and (self._is_bare(left) or self._is_value(left)):
+                    return _any_tree([self._tested(operator, left, each) for each in _literals(right)])
             case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
-                inside = self.bind(name, tuple(self.spots(source)))
-                if is_literal(left):
+                if _literals(left):
                     operator, left, right = MIRRORED[operator], right, left
-                if is_literal(right) and _starts_from(left, name):
-                    return inside._tested(operator, left, right)
-            case ast.Path() | ast.Variable() if self.is_path(expression):
+                if _literals(right) and _starts_from(left, name) and self._is_bare(source):
+                    inside = self.bind(name, tuple(self.spots(source)))
+                    if inside._is_bare(left):
+                        return _any_tree([inside._tested(operator, left, each) for each in _literals(right)])
+            case _ if self._is_bare(expression):
                 return self._presence(self.spots(expression))
         return NumberTest(self.truth(expression), "=", 1.0)
+
+    def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
+        """What a predicate asks of an item: a number would be a position, which is an error."""
+        found = self.condition(expression)
+        match found:
+            case NumberTest(Truth(operand)) if operand.kind not in TEXTUAL:
+                raise NotColumnar("a number as a predicate")
+            case _:
+                return found
+
+    def _is_value(self, expression: ast.Expression) -> bool:
+        """Whether an expression has at most one value, and is no path."""
+        return not self.is_path(expression) and not isinstance(expression, ast.Sequence | ast.Flwor)
+
+    def _is_bare(self, expression: ast.Expression) -> bool:
+        """Whether it is a path without predicates, and so not to text nodes."""
+        if not self.is_path(expression) or _is_text_path(expression):
+            return False
+        return all(each.condition is None for each in self.filtered_spots(expression))
 
     def _presence(self, spots: Sequence[Spot]) -> Tree[ItemTest]:
         tests: list[ItemTest] = []
@@ -102,7 +123,8 @@ class LookScope(ValueScope):
                 tests.append(PresenceTest(spot.presence))
             else:
                 there = Presence(spot.presence, spot.side)
-                tests.append(NumberTest(RowQuantifier(self.inner_frame(spot), True, there, spot.side), "=", 1.0))
+                found = RowQuantifier(self.frame_of(spot), True, there, self.frame, spot.side)
+                tests.append(NumberTest(found, "=", 1.0))
         return _any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
@@ -114,13 +136,12 @@ class LookScope(ValueScope):
             if spot.is_single:
                 tests.append(_column_test(operator, spot.text, right))
                 continue
-            frame, text = self.inner_frame(spot), PartText(spot.text, spot.side)
+            frame, text = self.frame_of(spot), PartText(spot.text, spot.side)
             if isinstance(right, ast.String) or operator in ("=", "!="):
                 found = ColumnComparison(operator, text, literal_of(right))
-                tests.append(NumberTest(RowQuantifier(frame, True, found, spot.side), "=", 1.0))
+                tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
             else:
-                function = "max" if operator in (">", ">=") else "min"
-                extreme = RowAggregate(frame, function, None, text, spot.side)
+                extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
         return _any_of(tests)
 
@@ -152,39 +173,64 @@ class LookScope(ValueScope):
             case ast.ElementConstructor():
                 return self._constructor(expression)
             case ast.Sequence(items):
-                if sum(not self._gives_nodes(each) for each in items) > 1:
-                    raise NotColumnar("several values side by side", "elements around them")
-                return [fragment for each in items for fragment in self.result(each)]
+                return self._in_a_row(items)
+            case ast.Flwor((ast.For(), *_), _, (), _) if not self._gives_nodes(expression):
+                return self._values([expression])
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
-            case ast.Path() | ast.Variable() if self.is_path(expression):
-                return self._each(self.spots(expression), lambda spot: Taken(spot.whole, spot.side))
+            case _ if self.is_path(expression):
+                return self._each(self.filtered_spots(expression), lambda spot: Taken(spot.whole, spot.side))
             case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
+            case ast.Call("data" | "fn:data", (operand,)) if self.is_path(operand):
+                return [Made(escaped(self.folded("string-join", operand, (ast.String(" "),)), escape_text))]
             case _:
-                found = self.value(expression)
-                if not is_plain(found):
-                    raise NotColumnar("text of the query that must be escaped")
-                return [Made(found)]
+                return [Made(escaped(self.value(expression), escape_text))]
 
-    def _gives_nodes(self, expression: ast.Expression) -> bool:
+    def _in_a_row(self, items: Sequence[ast.Expression]) -> list[Fragment]:
+        """What several expressions give one behind the other, with a space between values that are neighbours."""
+        found: list[Fragment] = []
+        values: list[ast.Expression] = []
+        for each in _flat(items):
+            if not self._gives_nodes(each):
+                values.append(each)
+                continue
+            if values and not isinstance(each, ast.ElementConstructor):
+                raise NotColumnar("values beside nodes that may be missing", "elements around them")
+            found += self._values(values)
+            found += self.result(each)
+            values = []
+        return found + self._values(values)
+
+    def _values(self, items: Sequence[ast.Expression]) -> list[Fragment]:
+        """Values with a space between neighbours."""
+        if len(items) == 1 and not self.is_path(items[0]) and not isinstance(items[0], ast.Flwor):
+            return self.result(items[0])
+        if not items:
+            return []
+        if any(self._gives_nodes(each, some=True) for each in items):
+            raise NotColumnar("values beside nodes", "elements around them")
+        return [Made(escaped(self.folded("string-join", ast.Sequence(tuple(items)), (ast.String(" "),)), escape_text))]
+
+    def _gives_nodes(self, expression: ast.Expression, *, some: bool = False) -> bool:
+        """Whether an expression gives nodes and no values, or else whether it may give some nodes."""
+        both = any if some else all
         match expression:
             case ast.ElementConstructor():
                 return True
             case ast.Sequence(items):
-                return all(self._gives_nodes(each) for each in items)
+                return both(self._gives_nodes(each, some=some) for each in items)
             case ast.Flwor(clauses, _, _, result):
                 scope = self
                 for clause in clauses:
                     bound = clause.source if isinstance(clause, ast.For) else clause.value
-                    nodes = scope.is_path(bound)
-                    scope = scope.bind(clause.variable, () if nodes else TRUE)
-                return scope._gives_nodes(result)
+                    scope = scope.bind(clause.variable, () if scope.is_path(bound) else TRUE)
+                return scope._gives_nodes(result, some=some)
             case ast.If(_, then, otherwise):
-                return self._gives_nodes(then) and self._gives_nodes(otherwise)
+                return both(self._gives_nodes(each, some=some) for each in (then, otherwise))
             case _:
                 return self.is_path(expression)
 
@@ -194,14 +240,19 @@ class LookScope(ValueScope):
             return []
         if len(spots) > 1:
             columns = tuple(each.column for each in map(fragment, spots))
-            if not all(each.is_single and each.bound == self.frame for each in spots):
-                raise NotColumnar("a path to repeated parts of different names")
-            return [Made(PartsInOrder(columns, spots[0].side))]
+            if not all(each.bound == self.frame and each.condition is None for each in spots):
+                raise NotColumnar("a path to parts of different names that are not all taken")
+            return [Made(PartsInOrder(columns, self.frame, spots[0].side))]
         (spot,) = spots
-        if spot.is_single:
+        if spot.is_single and spot.condition is None:
             return [fragment(spot)]
-        frame = self.inner_frame(spot)
-        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),)), spot.side))]
+        if spot.is_single:
+            found: Expression = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
+        else:
+            frame = self.frame_of(spot)
+            content = ContentOf((fragment(replace(spot, bound=frame)),))
+            found = RowLoop(frame, spot.condition, content, self.frame, spot.side)
+        return [Made(behind(self.asked(spots), found))]
 
     def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
@@ -223,7 +274,7 @@ class LookScope(ValueScope):
             case ast.For(name, source, None) if self.is_path(source):
                 if not self._gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
-                spots = self.spots(source)
+                spots = self.filtered_spots(source)
                 if len(spots) > 1:
                     raise NotColumnar("a loop over parts of different names", "a loop for each name")
                 return [fragment for spot in spots for fragment in self._rounds(name, spot, others, where, inside)]
@@ -238,16 +289,17 @@ class LookScope(ValueScope):
         where: ast.Expression | None,
         inside: ast.Expression,
     ) -> list[Fragment]:
+        nodes = self.nodes_at(spot)
         if spot.is_single:
-            content = ContentOf(tuple(self.bind(name, spot).rounds(others, where, inside)))
-            return [Made(Choice(Presence(spot.presence, spot.side), content, ContentOf(())))]
-        frame = self.inner_frame(spot)
-        scope = self.bind_row(name, spot, frame)
-        condition: Expression | None = None if spot.part == frame else Presence(spot.presence, spot.side)
-        if where is not None and not others:
-            holds, where = scope.truth(where), None
-            condition = holds if condition is None else Junction(True, (condition, holds))
-        return [Made(RowLoop(frame, condition, ContentOf(tuple(scope.rounds(others, where, inside))), spot.side))]
+            content = ContentOf(tuple(self.bind(name, spot.bare).rounds(others, where, inside)))
+            found: Expression = Choice(nodes.condition or TRUE, content, ContentOf(()))
+        else:
+            scope, condition = self.bind_row(name, spot.bare, nodes.frame), nodes.condition
+            if where is not None and not others:
+                condition, where = then(condition, scope.truth(where)), None
+            content = ContentOf(tuple(scope.rounds(others, where, inside)))
+            found = RowLoop(nodes.frame, condition, content, self.frame, spot.side)
+        return [Made(behind(self.asked([spot]), found))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -261,18 +313,18 @@ class LookScope(ValueScope):
         content: list[Fragment] = []
         for part in constructor.content:
             match part:
-                case ast.Enclosed(expression) if not content and self._is_new_attribute(expression, names):
-                    (spot,) = self.spots(expression)
-                    tag += _copied_attribute(spot)
-                    names.append(spot.name)
+                case ast.Enclosed(expression):
+                    copied, rest = self._copied_attributes(expression, names) if not content else ([], expression)
+                    for spot in copied:
+                        tag += _copied_attribute(spot)
+                        names.append(spot.name)
+                    content += self.result(rest) if rest is not None else []
                 case ast.Characters(value):
                     content.append(escape_text(value).encode())
                 case ast.CommentConstructor(value):
                     content.append(f"<!--{value}-->".encode())
                 case ast.ElementConstructor():
                     content += self._constructor(part)
-                case ast.Enclosed(expression):
-                    content += self.result(expression)
         end = f"</{constructor.name}>".encode()
         if not any(content):
             return [*tag, b"/>"]
@@ -280,13 +332,21 @@ class LookScope(ValueScope):
             return [*tag, b">", *content, end]
         return [*tag, Wrapped(tuple(content), end)]
 
-    def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
-        """Whether an expression leads to an attribute, copied to an element that has none of that name."""
-        match expression:
-            case ast.Path(_, (*_, ast.Step(test=ast.KindTest()))):  # those are no attributes
-                return False
-        spots = self.spots(expression) if self.is_path(expression) else []
-        return len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in names[1:]
+    def _copied_attributes(
+        self, expression: ast.Expression, names: Sequence[str]
+    ) -> tuple[list[Spot], ast.Expression | None]:
+        """The attributes that come first in an expression, copied to an element that has none such, and the rest."""
+        items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+        found: list[Spot] = []
+        for number, each in enumerate(items):
+            spots = self.filtered_spots(each) if self.is_path(each) and not _is_text_path(each) else []
+            known = {*names[1:], *(spot.name for spot in found)}
+            fits = len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in known
+            if not fits or spots[0].condition is not None:
+                rest = items[number:]
+                return found, rest[0] if len(rest) == 1 else ast.Sequence(tuple(rest))
+            found += spots
+        return found, None
 
     def _attribute_value(self, attribute: ast.AttributeConstructor) -> list[Fragment]:
         value: list[Fragment] = []
@@ -295,11 +355,17 @@ class LookScope(ValueScope):
                 case ast.Characters(text):
                     value.append(escape_attribute(text).encode())
                 case ast.Enclosed(expression):
-                    found = self.value(expression)
-                    if not is_plain(found):
-                        raise NotColumnar("text of the query that must be escaped")
+                    found = self._joined_value(expression)
                     value.append(Taken(found.column, found.side) if isinstance(found, PartText) else Made(found))
         return value
+
+    def _joined_value(self, expression: ast.Expression) -> Expression:
+        """The values of an expression as one text, with a space between them, as attributes have it."""
+        found = self.sequence(expression, ordered=True).sources
+        if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
+            assert found[0].value is not None
+            return escaped(found[0].value, escape_attribute)
+        return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)
 
 
 def _copied_attribute(spot: Spot) -> list[Fragment]:
@@ -316,6 +382,30 @@ def _starts_from(expression: ast.Expression, name: str) -> bool:
     """Whether it is a variable, or a path from there."""
     start = expression.start if isinstance(expression, ast.Path) else expression
     return isinstance(start, ast.Variable) and start.name == name
+
+
+def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
+    """The items of sequences in sequences."""
+    for each in items:
+        if isinstance(each, ast.Sequence):
+            yield from _flat(each.items)
+        else:
+            yield each
+
+
+def _literals(expression: ast.Expression) -> Sequence[ast.Expression]:
+    """The literals that an expression is, one or a list of them; none where it is something else."""
+    items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+    return items if all(map(is_literal, items)) else ()
+
+
+def _is_text_path(expression: ast.Expression) -> bool:
+    """Whether a path leads to nodes of a kind, and not to elements or attributes by name."""
+    return isinstance(expression, ast.Path) and any(isinstance(each.test, ast.KindTest) for each in expression.steps)
+
+
+def _any_tree(found: Sequence[Tree[ItemTest]]) -> Tree[ItemTest]:
+    return found[0] if len(found) == 1 else Or(tuple(found))
 
 
 def _any_of(tests: Sequence[ItemTest]) -> Tree[ItemTest]:
@@ -336,8 +426,28 @@ def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression
     return NumberTest(column, operator, simple_number(literal))
 
 
-def is_plain(expression: Expression) -> bool:
-    """Whether the text of a value is written as it is wherever it stands: parts' texts are, so look at literals."""
+def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
+    """A value as it is written: texts of parts are plain, and literals are escaped where all that is made is copied."""
+    match expression:
+        case ConstantValue(str() as text):
+            return ConstantValue(escape(text))
+        case Choice(condition, then, otherwise):
+            return Choice(condition, escaped(then, escape), escaped(otherwise, escape))
+        case FunctionCall("behind", (clear, operand), kind):
+            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
+        case FunctionCall("concat" | "string", arguments, kind):
+            return FunctionCall(expression.name, tuple(escaped(each, escape) for each in arguments), kind)
+        case RowFold("string-join", sources, arguments):
+            values = tuple(replace(each, value=each.value and escaped(each.value, escape)) for each in sources)
+            return replace(expression, sources=values, arguments=tuple(escaped(each, escape) for each in arguments))
+        case FunctionCall(_, arguments, Kind.STRING | Kind.UNTYPED) if not all(map(_is_plain, arguments)):
+            raise NotColumnar("text of the query that must be escaped")
+        case _:
+            return expression
+
+
+def _is_plain(expression: Expression) -> bool:
+    """Whether all texts of a query in an expression are written as they are wherever they stand."""
     literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
     texts = (each.encode() for each in literals if isinstance(each, str))
     return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

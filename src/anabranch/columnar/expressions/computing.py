@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
 
-from anabranch.columnar.expressions.aggregating import ROW_AGGREGATES
+from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, blaming, literal_of, simple_literal
 from anabranch.columnar.expressions.tree import (
@@ -22,9 +22,9 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     PartText,
     Presence,
-    RowAggregate,
-    RowCount,
+    RowFold,
     RowQuantifier,
+    RowSource,
     Truth,
     has_constant,
 )
@@ -47,6 +47,20 @@ _WORDS: Mapping[type, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledSequence:
+    """The values of a sequence, and what must be clear before anything is said of them: an error hides the rest."""
+
+    sources: tuple[RowSource, ...]
+    clears: tuple[Expression, ...] = ()
+
+    def __add__(self, other: CompiledSequence) -> CompiledSequence:
+        return CompiledSequence((*self.sources, *other.sources), (*self.clears, *other.clears))
+
+
+_NOTHING = CompiledSequence(())
+
+
+@dataclass(frozen=True, slots=True)
 class ValueScope(PathScope):
     """Compiles values and conditions."""
 
@@ -64,10 +78,9 @@ class ValueScope(PathScope):
                 assert not isinstance(found, Spot | tuple)
                 return found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                inside = self._text(self.with_text_nodes(start, steps))
-                return FunctionCall("text-node", (inside,), Kind.UNTYPED)
-            case ast.Path() | ast.Variable() | ast.ContextItem():
-                return self._text(self.spots(expression))
+                return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
+            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() if self.is_path(expression):
+                return self._text(self.filtered_spots(expression))
             case ast.Arithmetic(first, rest):
                 found = self.value(first)
                 for operator, operand in rest:
@@ -105,19 +118,158 @@ class ValueScope(PathScope):
             raise NotColumnar("arithmetic with what is no number")
         if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
             raise NotColumnar("exact decimal arithmetic", "number(...) computes with doubles")
-        return ColumnArithmetic(operator, left, right)  # type: ignore[arg-type]
+        return ColumnArithmetic(operator, _operand(left), _operand(right))  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
         found = self.value(expression)
-        if found.kind not in (Kind.UNTYPED, Kind.DOUBLE):
-            raise NotColumnar("a sign in front of a whole number or a decimal")  # -0 would show
+        if found.kind not in (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER):
+            raise NotColumnar("a sign in front of a decimal")
         return found
 
-    def _text(self, spots: Sequence[Spot]) -> PartText:
+    def _text(self, spots: Sequence[Spot]) -> Expression:
         """The one value that a path leads to."""
-        if len(spots) != 1 or not spots[0].is_single:
-            raise NotColumnar("a path to several values, or to none")
-        return PartText(spots[0].text, spots[0].side)
+        if not spots:
+            return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
+        if len(spots) > 1 or not spots[0].is_single:
+            raise NotColumnar("a path to several values")
+        (spot,) = spots
+        text = PartText(spot.text, spot.side)
+        return text if spot.condition is None else FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+
+    # --- sequences ----------------------------------------------------------------------------------------
+
+    def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
+        """What a predicate asks of a spot, and whatever was asked before it: only of what is there."""
+        frame = self._frame_of(spot)
+        inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
+        holds = inside.truth(condition)
+        if isinstance(holds, Truth) and holds.operand.kind not in TEXTUAL:
+            raise NotColumnar("a number as a predicate")
+        if spot.part != frame:
+            holds = Junction(True, (Presence(spot.presence, spot.side), holds))
+        return then(spot.condition, holds)
+
+    def _frame_of(self, spot: Spot) -> int:
+        """The frame in whose rows a spot has at most one value."""
+        return self.frame if spot.is_single else self.frame_of(spot)
+
+    @blaming
+    def sequence(self, expression: ast.Expression, *, counted: bool = False, ordered: bool = False) -> CompiledSequence:
+        """The values of a sequence, or what is counted of it: in the order of values only where they are `ordered`."""
+        self.work.spend()
+        match expression:
+            case ast.Sequence(items):
+                parts = (self.sequence(each, counted=counted, ordered=ordered) for each in items)
+                return sum(parts, _NOTHING)
+            case ast.Call("data" | "fn:data", (operand,)):
+                return self.sequence(operand, counted=counted, ordered=ordered)
+            case ast.If(condition, then, otherwise):
+                holds = self.truth(condition)
+                sides = (self.sequence(each, counted=counted, ordered=ordered) for each in (then, otherwise))
+                one, other = map(self._where, (holds, _not(holds)), sides)
+                return one + other
+            case ast.Flwor((ast.For(_, source, None), *_), _, (), _) if self.is_path(source):
+                return self._loop_sequence(expression, counted=counted, ordered=ordered)
+            case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
+                spots = self.with_text_nodes(start, steps)
+                texts = [replace(each, value=_text_node(each.value)) for each in map(self._values_at, spots)]
+                found = list(map(_there, texts)) if counted else texts
+            case _ if self.is_path(expression):
+                spots = self.filtered_spots(expression)
+                found = [self.nodes_at(each) if counted else self._values_at(each) for each in spots]
+            case _:
+                single = RowSource(self.frame, None, self.value(expression), self.side)
+                return CompiledSequence((_there(single) if counted else single,))
+        if ordered and len(found) > 1:
+            raise NotColumnar("the values of parts of different names in a row")
+        return CompiledSequence(tuple(found), tuple(self.asked(spots)))
+
+    def _values_at(self, spot: Spot) -> RowSource:
+        side = self.side if spot.is_single else spot.side
+        return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side), side)
+
+    def nodes_at(self, spot: Spot) -> RowSource:
+        """The nodes that a path leads to; without a condition each row of its frame is one."""
+        frame = self._frame_of(spot)
+        there = None if spot.part == frame else Presence(spot.presence, spot.side)
+        condition = then(there, spot.condition) if spot.condition is not None else there
+        return RowSource(frame, condition, None, self.side if spot.is_single else spot.side)
+
+    def asked(self, spots: Sequence[Spot]) -> list[Expression]:
+        """That what predicates ask on the way to some spots is clear."""
+        return [
+            Clear(each) if self._lies_in(frame, spot) else self._everywhere(frame, Clear(each), spot.side)
+            for spot in spots
+            for frame, each in spot.asked
+        ]
+
+    def _lies_in(self, frame: int, spot: Spot) -> bool:
+        """Whether the rows that are looked at lie in those of a frame."""
+        mine = self.frame if self.side == spot.side else -1
+        while mine not in (-1, frame):
+            parent = spot.look.parts[mine].parent
+            mine = spot.look.frames[parent] if parent >= 0 else -1
+        return mine == frame
+
+    def _everywhere(self, frame: int, clear: Expression, side: int) -> Expression:
+        """That something is clear in all rows of a frame, if that lies further in."""
+        return clear if frame == self.frame else RowQuantifier(frame, False, clear, self.frame, side)
+
+    def _where(self, condition: Expression, sequence: CompiledSequence) -> CompiledSequence:
+        """A sequence that is there under one condition more, which is asked first."""
+        sources = tuple(replace(each, condition=then(condition, each.condition)) for each in sequence.sources)
+        clears = (Junction(False, (_not(condition), each)) for each in sequence.clears)
+        return CompiledSequence(sources, (Clear(condition), *clears))
+
+    def _loop_sequence(self, loop: ast.Flwor, *, counted: bool, ordered: bool) -> CompiledSequence:
+        """What the rounds of a loop give."""
+        first, *rest = loop.clauses
+        assert isinstance(first, ast.For)
+        spots = self.filtered_spots(first.source)
+        if ordered and len(spots) > 1:
+            raise NotColumnar("the values of parts of different names in a row")
+        found = CompiledSequence((), tuple(self.asked(spots)))
+        for spot in spots:
+            nodes, others = self.nodes_at(spot), rest
+            variable, bare = first.variable, spot.bare
+            scope = self.bind(variable, bare) if spot.is_single else self.bind_row(variable, bare, nodes.frame)
+            condition = nodes.condition
+            while others and isinstance(others[0], ast.Let):
+                scope, clear = scope.let(others[0].variable, others[0].value)
+                condition, others = condition if clear is None else then(condition, clear), others[1:]
+            if others:
+                given = scope.sequence(replace(loop, clauses=tuple(others)), counted=counted, ordered=ordered)
+            else:
+                if loop.where is not None:
+                    condition = then(condition, scope.truth(loop.where))
+                given = scope.sequence(loop.result, counted=counted, ordered=ordered)
+            if ordered and len(given.sources) > 1:
+                raise NotColumnar("a loop whose rounds give several values")
+            if condition is not None:
+                given = scope._where(condition, given)
+            clears = tuple(self._everywhere(nodes.frame, each, nodes.side) for each in given.clears)
+            found += CompiledSequence(given.sources, clears)
+        return found
+
+    def _value_clears(self, sequence: CompiledSequence) -> list[Expression]:
+        """That the values of a sequence are clear, and whether they are there; what is read is, or is no error."""
+        found: list[Expression] = []
+        for each in sequence.sources:
+            if each.condition is not None and not isinstance(each.condition, Presence):
+                found.append(self._everywhere(each.frame, Clear(each.condition), each.side))
+            if each.value is not None and not isinstance(each.value, PartText | ConstantValue):
+                clear: Expression = Clear(each.value)
+                if each.condition is not None:
+                    clear = Junction(False, (_not(each.condition), clear))
+                found.append(self._everywhere(each.frame, clear, each.side))
+        return found
+
+    def _some_row(self, source: RowSource, test: Expression | None) -> Expression:
+        """Whether there is a value of a sequence for which a test holds."""
+        asked = _all_of([each for each in (source.condition, test) if each is not None]) or TRUE
+        if source.frame == self.frame:
+            return asked
+        return RowQuantifier(source.frame, True, asked, self.frame, source.side)
 
     def _call(self, name: str, arguments: Sequence[ast.Expression]) -> Expression:
         match name, arguments:
@@ -126,15 +278,15 @@ class ValueScope(PathScope):
             case (("not" | "boolean"), (operand,)):
                 found = self.truth(operand)
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "not" else found
-            case (("exists" | "empty"), (operand,)) if self.is_path(operand):
-                found = self._exists(self.spots(operand))
-                return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "empty" else found
-            case "count", (operand,) if self.is_path(operand):
-                return self._count(self._repeated(self.spots(operand), name))
-            case aggregate, (operand,) if aggregate in ROW_AGGREGATES:
-                return self._aggregate(aggregate, operand)
+            case (("exists" | "empty"), (operand,)):
+                found = self._exists(operand)
+                return _not(found) if name == "empty" else found
             case "data", (operand,):
                 return self.value(operand)
+            case (("name" | "local-name"), _):
+                return self._name(arguments[0] if arguments else ast.ContextItem())
+            case _, (operand, *others) if name in FOLDS:
+                return self.folded(name, operand, others)
         if name not in FUNCTIONS:
             raise NotColumnar(f"the function {name}()")
         function = FUNCTIONS[name]
@@ -145,40 +297,29 @@ class ValueScope(PathScope):
             raise NotColumnar(f"the function {name}() of such values")
         return FunctionCall(name, values, kind)
 
-    def _count(self, spot: Spot) -> Expression:
-        return RowCount(self.inner_frame(spot), Presence(spot.presence, spot.side), spot.side)
+    def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
+        """What a function of `folding.py` makes of a sequence."""
+        sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
+        arguments = tuple(self.value(each) for each in others)
+        for each in sequence.sources:
+            if isinstance(each.value, ConstantValue):
+                simple_literal(each.value)
+        kind = FOLDS[name].kind_of(sequence.sources, arguments)
+        if kind is None:
+            raise NotColumnar(f"the function {name}() of such values")
+        return behind(sequence.clears, RowFold(name, sequence.sources, arguments, kind, self.frame))
 
-    def _aggregate(self, function: str, operand: ast.Expression) -> Expression:
-        """An aggregate of what a path leads to in the rows of a repeated part, or of what a loop over these gives."""
-        match operand:
-            case ast.Flwor((ast.For(name, source, None),), where, (), result) if self.is_path(source):
-                spot = self._repeated(self.spots(source), function)
-                frame = self.inner_frame(spot)
-                inside = self.bind_row(name, spot, frame)
-                tests: list[Expression] = [] if spot.part == frame else [Presence(spot.presence, spot.side)]
-                if where is not None:
-                    tests.append(inside.truth(where))
-                found = inside.value(result)
-                if found.kind not in (Kind.UNTYPED, Kind.DOUBLE) or isinstance(found, ConstantValue):
-                    raise NotColumnar(f"{function}() of what is no number")
-                condition = Junction(True, tuple(tests)) if tests else None
-                return RowAggregate(frame, function, condition, found, spot.side)
-            case _:
-                spot = self._repeated(self.spots(operand), function)
-                text = PartText(spot.text, spot.side)
-                return RowAggregate(self.inner_frame(spot), function, None, text, spot.side)
+    def _name(self, operand: ast.Expression) -> Expression:
+        spots = self.filtered_spots(operand) if self.is_path(operand) else []
+        if len(spots) != 1 or not spots[0].is_single:
+            raise NotColumnar("the name of several nodes, or of none")
+        there = self.nodes_at(spots[0]).condition or TRUE
+        return behind(self.asked(spots), Choice(there, ConstantValue(spots[0].name), ConstantValue("")))
 
-    def _repeated(self, spots: Sequence[Spot], function: str) -> Spot:
-        if len(spots) != 1 or spots[0].is_single:
-            raise NotColumnar(f"{function}() of what is not repeated")
-        return spots[0]
-
-    def _exists(self, spots: Sequence[Spot]) -> Expression:
-        found: list[Expression] = []
-        for spot in spots:
-            there = Presence(spot.presence, spot.side)
-            found.append(there if spot.is_single else RowQuantifier(self.inner_frame(spot), True, there, spot.side))
-        return _either(found)
+    def _exists(self, operand: ast.Expression) -> Expression:
+        found = self.sequence(operand, counted=True)
+        clears = (*found.clears, *self._value_clears(found))
+        return behind(clears, _either([self._some_row(each, None) for each in found.sources]))
 
     @blaming
     def truth(self, expression: ast.Expression) -> Expression:
@@ -191,9 +332,9 @@ class ValueScope(PathScope):
                 return self._compared(operator, left, right)
             case ast.Quantified(kind, ((name, source), *others), condition):
                 rest = condition if not others else ast.Quantified(kind, tuple(others), condition)
-                return self._quantified(kind == "some", name, self.spots(source), rest)
-            case ast.Path() | ast.Variable() | ast.ContextItem() if self.is_path(expression):
-                return self._exists(self.spots(expression))
+                return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
+            case _ if self.is_path(expression):
+                return self._exists(expression)
             case _:
                 found = self.value(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
@@ -201,49 +342,39 @@ class ValueScope(PathScope):
     def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            frame = -1 if spot.is_single else self.inner_frame(spot)
-            inside = self.bind(name, spot) if spot.is_single else self.bind_row(name, spot, frame)
+            nodes = self.nodes_at(spot)
+            inside = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
             holds = inside.truth(condition)
-            if spot.part != frame:  # else each row is one
-                there: Expression = Presence(spot.presence, spot.side)
-                if not is_some:
-                    there = FunctionCall("not", (there,), Kind.BOOLEAN)
-                holds = Junction(is_some, (there, holds))
-            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds, spot.side))
-        return _either(found) if is_some else Junction(True, tuple(found)) if found else TRUE
+            if nodes.condition is not None:  # else each row is one
+                holds = Junction(is_some, (nodes.condition if is_some else _not(nodes.condition), holds))
+            found.append(holds if spot.is_single else RowQuantifier(nodes.frame, is_some, holds, self.frame, spot.side))
+        return behind(self.asked(spots), _either(found) if is_some else _all_of(found) or TRUE)
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """Some value of one side against some of the other."""
-        sides = self._alternatives(left), self._alternatives(right)
-        if not all(sides) and not (self.is_path(left) and self.is_path(right)):
-            raise NotColumnar("something computed that is compared with a path that leads nowhere")  # it may still fail
+        sides = self.sequence(left), self.sequence(right)
         found: list[Expression] = []
-        for (first, frame), (second, other) in product(*sides):
-            if frame is not None and other is not None:
+        for one, other in product(*(each.sources for each in sides)):
+            if one.frame != self.frame and other.frame != self.frame:
                 raise NotColumnar("a comparison of several values with several")
-            _check_comparable(first, second)
+            assert one.value is not None
+            assert other.value is not None
+            _check_comparable(one.value, other.value)
             self.work.spend()
-            test: Expression = ColumnComparison(operator, first, second)
-            if frame is None and other is None:
-                found.append(test)
-                continue
-            at, many = (other, second) if frame is None else (frame, first)
-            assert at is not None
-            assert isinstance(many, PartText), "only parts are repeated"
-            found.append(RowQuantifier(at, True, test, many.side))
-        return _either(found)
-
-    def _alternatives(self, expression: ast.Expression) -> list[tuple[Expression, int | None]]:
-        """The values that one side of a comparison may have, each with the frame further in that it stands in."""
-        if not self.is_path(expression):
-            return [(self.value(expression), None)]
-        spots = self.spots(expression)
-        return [(PartText(each.text, each.side), None if each.is_single else self.inner_frame(each)) for each in spots]
+            deep, single = (one, other) if one.frame != self.frame else (other, one)
+            test = self._some_row(single, ColumnComparison(operator, one.value, other.value))
+            found.append(test if deep is single else self._some_row(deep, test))
+        is_pair = all(len(each.sources) == 1 and each.sources[0].frame == self.frame for each in sides)
+        if is_pair and not any(each.sources[0].condition for each in sides):
+            return found[0]
+        clears = [clear for each in sides for clear in (*each.clears, *self._value_clears(each))]
+        return behind(clears, _either(found))
 
     def let(self, name: str, value: ast.Expression) -> tuple[Self, Expression | None]:
         """The scope behind a `let`, and what must be clear for it."""
         if self.is_path(value):
-            return self.bind(name, tuple(self.spots(value))), None
+            spots = self.filtered_spots(value)
+            return self.bind(name, tuple(spots)), _all_of(self.asked(spots))
         found = self.value(value)
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
@@ -255,6 +386,59 @@ def _words(expression: ast.Expression) -> str:
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")
+
+
+def _operand(number: Expression) -> Expression:
+    """A number to compute with: the sum of nothing is an integer, and a sum else a double."""
+    match number:
+        case RowFold("sum"):
+            return replace(number, name="sum of some")
+        case Choice(_, then, otherwise):
+            return replace(number, then=_operand(then), otherwise=_operand(otherwise))
+        case FunctionCall(_, arguments, Kind.DOUBLE):
+            return replace(number, arguments=tuple(map(_operand, arguments)))
+        case _:
+            return number
+
+
+def _text_node(text: Expression | None) -> Expression:
+    assert text is not None
+    return FunctionCall("text-node", (text,), Kind.UNTYPED)
+
+
+def _there(source: RowSource) -> RowSource:
+    """Whether there are values, and no longer which."""
+    assert source.value is not None
+    there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
+    return replace(source, condition=then(source.condition, there), value=None)
+
+
+def then(first: Expression | None, second: Expression | None) -> Expression:
+    """Two conditions, of which the second is only asked where the first is clear and holds."""
+    if first is None or second is None:
+        found = first or second
+        assert found is not None
+        return found
+    both = Junction(True, (first, second))
+    if isinstance(first, Presence):
+        return both
+    return FunctionCall("behind", (Clear(first), both), Kind.BOOLEAN)
+
+
+def behind(clears: Sequence[Expression], found: Expression) -> Expression:
+    """A value that is unclear where one of some things is."""
+    clear = _all_of(list(dict.fromkeys(clears)))
+    return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
+
+
+def _not(truth: Expression) -> Expression:
+    return FunctionCall("not", (truth,), Kind.BOOLEAN)
+
+
+def _all_of(found: Sequence[Expression]) -> Expression | None:
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else Junction(True, tuple(found))
 
 
 def _either(found: Sequence[Expression]) -> Expression:

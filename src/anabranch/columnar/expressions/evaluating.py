@@ -9,7 +9,7 @@ Numbers are doubles, integers too: where one is not exact any more, it is unclea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.aggregating import OwnedNumbers, aggregate
+from anabranch.columnar.expressions.exactness import is_exact, simple
+from anabranch.columnar.expressions.folding import FOLDS, SourceRows, folded
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
@@ -39,10 +40,11 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
-    RowAggregate,
-    RowCount,
+    RowExtreme,
+    RowFold,
     RowLoop,
     RowQuantifier,
+    RowSource,
     Taken,
     Truth,
     Wrapped,
@@ -63,7 +65,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -153,10 +155,11 @@ class FrameEvaluation:
                 return FUNCTIONS[name].evaluate(kind, [self.value(each) for each in arguments], self.count)
             case RowQuantifier(frame, is_some, condition):
                 return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
-            case RowCount(frame, condition):
-                return self._counted(self.inside(frame), condition)
-            case RowAggregate(frame, function, condition, operand):
-                return self._aggregated(self.inside(frame), function, condition, operand)
+            case RowFold(name, sources, arguments):
+                rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
+                return folded(name, rows, self.count, [self.value(each) for each in arguments])
+            case RowExtreme(frame, is_greatest, operand):
+                return self._extreme(self.inside(frame), is_greatest, operand)
             case RowLoop(frame, condition, content):
                 return self._looped(self.inside(frame), condition, content)
             case PartsInOrder(columns):
@@ -178,21 +181,20 @@ class FrameEvaluation:
     def _taken(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self._picks is None else values.take(self._picks)
 
-    def _stands_around(self, column: int) -> bool:
+    def _frame_of(self, column: int) -> int:
         assert self._shredded.wanted is not None
-        part = column if column >= 0 else ~column
-        return self._shredded.wanted.look.frames[part] != self._frame
+        return self._shredded.wanted.look.frames[column if column >= 0 else ~column]
+
+    def _stands_around(self, column: int) -> bool:
+        return self._frame_of(column) != self._frame
 
     def _belongs_around(self, expression: Expression) -> bool:
         """Whether an expression looks at something further out than these rows."""
         match expression:
-            case PartText(column) | Presence(column) | PartsInOrder((column, *_)):
+            case PartText(column) | Presence(column):
                 return self._stands_around(column)
-            case RowQuantifier(frame) | RowCount(frame) | RowAggregate(frame) | RowLoop(frame):
-                assert self._shredded.wanted is not None
-                look = self._shredded.wanted.look
-                parent = look.parts[frame].parent
-                return (look.frames[parent] if parent >= 0 else -1) != self._frame
+            case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder():
+                return expression.at != self._frame
             case _:
                 return False
 
@@ -274,8 +276,8 @@ class FrameEvaluation:
         else:
             (a, known), (b, also) = self._numbers(one), self._numbers(other)
             holds, state = OPERATORS[operator](a, b), worst(known, also)
-            if _is_exact(left, right):
-                doubtful = (a == b) & ~(_simple(left, one) & _simple(right, other))
+            if is_exact(left, right):
+                doubtful = (a == b) & ~(simple(left, one) & simple(right, other))
                 state = worst(state, state_of(doubtful, UNCLEAR, state))
         verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
         if state is not None:
@@ -329,7 +331,13 @@ class FrameEvaluation:
         return self._owners
 
     def inside(self, frame: int) -> FrameEvaluation:
-        """The rows of a repeated part that lie in these rows."""
+        """The rows of a repeated part that lie in these rows, be it inside of other repeated parts."""
+        assert self._shredded.wanted is not None
+        look = self._shredded.wanted.look
+        parent = look.parts[frame].parent
+        around = look.frames[parent] if parent >= 0 else -1
+        if around != self._frame:
+            return self.inside(around).inside(frame)
         if frame not in self._inside:
             rows = np.arange(self.count) if self._picks is None else self._picks
             rows = rows + self._shredded.first if self._frame < 0 else rows
@@ -344,65 +352,64 @@ class FrameEvaluation:
         picks = chosen if self._picks is None else self._picks[chosen]
         return FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
 
+    def _owners_of(self, inside: FrameEvaluation) -> Indices:
+        """By row of a frame inside: in which of these rows it lies."""
+        owners, around = inside.owners, inside._around
+        while around is not self:
+            assert around is not None, "it lies inside"
+            owners, around = around.owners.take(owners), around._around
+        return owners
+
+    def _source_rows(self, source: RowSource, reads: Container[str]) -> SourceRows:
+        rows = self if source.frame == self._frame else self.inside(source.frame)
+        owners = np.arange(self.count) if rows is self else self._owners_of(rows)
+        value = None if source.value is None else rows.value(source.value)
+        numbers = rows._numbers(value) if value is not None and "doubles" in reads else None
+        return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
+
     def _by_owner(self, inside: FrameEvaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
         """The greatest of the outcomes of the rows inside of each row, or the least."""
         found = np.full(self.count, NO if greatest else YES, np.uint8)
-        bounds = inside.bounds(self.count)
+        bounds = self._bounds(inside)
         filled = np.flatnonzero(bounds[1:] > bounds[:-1])
         if len(filled):
             by = np.maximum if greatest else np.minimum
             found[filled] = by.reduceat(verdicts, bounds[filled])
         return found
 
-    def bounds(self, count: int) -> Indices:
-        """Where the rows of each of so many owners begin, and the last end; rows are in the order of their owners."""
-        assert self._owners is not None
-        return np.concatenate([[0], np.cumsum(np.bincount(self._owners, minlength=count))])
+    def _bounds(self, inside: FrameEvaluation) -> Indices:
+        """Where the rows inside of each row begin, and the last end; they are in the order of their owners."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self._owners_of(inside), minlength=self.count))])
 
     def _quantified(self, inside: FrameEvaluation, is_some: bool, condition: Expression) -> NDArray[np.uint8]:
         return self._by_owner(inside, inside.truth(condition), greatest=is_some)
 
-    def _counted(self, inside: FrameEvaluation, condition: Expression | None) -> ColumnValue:
-        assert inside._owners is not None
-        if condition is None:
-            return ColumnValue(Kind.INTEGER, None, np.bincount(inside._owners, minlength=self.count).astype(np.float64))
-        verdicts = inside.truth(condition)
-        counts = np.bincount(inside._owners[verdicts == YES], minlength=self.count).astype(np.float64)
-        unclear = self._by_owner(inside, np.where(verdicts == UNCLEAR_VERDICT, YES, NO).astype(np.uint8), greatest=True)
-        return ColumnValue(Kind.INTEGER, state_of(unclear == YES, UNCLEAR), counts)
-
-    def _aggregated(
-        self, inside: FrameEvaluation, function: str, condition: Expression | None, operand: Expression
-    ) -> ColumnValue:
-        unclear = np.zeros(self.count, np.bool_)
-        if condition is not None:
-            verdicts = inside.truth(condition)
-            unclear[inside.owners[verdicts == UNCLEAR_VERDICT]] = True
-            inside = inside._some(verdicts == YES)
-        value = inside.value(operand)
-        numbers, state = inside._exact(value) if value.kind is Kind.UNTYPED else (value.numbers, value.state)
-        assert numbers is not None, "what is aggregated is a number"
-        is_computed = value.kind is not Kind.UNTYPED
-        numbers = np.broadcast_to(numbers, inside.count)
-        given = OwnedNumbers.of(numbers, state, inside.owners, self.count, is_computed=is_computed)
-        return aggregate(function, given).unclear_where(unclear)
+    def _extreme(self, inside: FrameEvaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
+        numbers, state = inside._exact(inside.value(operand))
+        owners = self._owners_of(inside)
+        there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
+        edge = -np.inf if is_greatest else np.inf
+        by = np.maximum if is_greatest else np.minimum
+        found, filled = np.full(self.count, edge), np.zeros(self.count, np.bool_)
+        by.at(found, owners[there], numbers[there])
+        filled[owners[there]] = True
+        states = np.where(filled, np.uint8(CLEAR), np.uint8(ABSENT))
+        if state is not None:
+            states[owners[state == UNCLEAR]] = UNCLEAR
+        return ColumnValue(Kind.DOUBLE, states, found)
 
     def _looped(self, inside: FrameEvaluation, condition: Expression | None, content: Expression) -> ColumnValue:
         unclear = np.zeros(self.count, np.bool_)
         if condition is not None:
             verdicts = inside.truth(condition)
-            assert inside._owners is not None
-            unclear[inside._owners[verdicts == UNCLEAR_VERDICT]] = True
+            unclear[self._owners_of(inside)[verdicts == UNCLEAR_VERDICT]] = True
             inside = inside._some(verdicts == YES)
         found = inside.value(content)
         assert found.texts is not None
-        assert inside._owners is not None
         if found.state is not None:
-            unclear[inside._owners[found.state == UNCLEAR]] = True
+            unclear[self._owners_of(inside)[found.state == UNCLEAR]] = True
         joined, _ = texts.concat([found.texts]) if len(found.texts.starts) != inside.count else (found.texts, None)
-        bounds = inside.bounds(self.count)
-        edges = np.concatenate([joined.starts, joined.ends[-1:]]) if inside.count else np.zeros(1, np.int32)
-        spans = TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
+        spans = _spans_of_owners(joined, self._bounds(inside))
         return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=spans)
 
     # --- content ------------------------------------------------------------------------------------------
@@ -419,15 +426,26 @@ class FrameEvaluation:
         return ColumnValue(Kind.CONTENT, worst(unclear, state_of(full, UNCLEAR)), texts=made)
 
     def _in_order(self, columns: Sequence[PartColumn]) -> ColumnValue:
-        rows = [self._row(column) for column in columns]
-        starts, ends = (
-            np.stack([self._taken(some[row]) for row in rows]) for some in (self._rows.starts, self._rows.ends)
-        )
-        unclear = (starts == kernels.UNCLEAR).any(axis=0)
-        order = np.argsort(starts, axis=0, kind="stable")
-        starts, ends = (np.maximum(np.take_along_axis(each, order, axis=0), 0) for each in (starts, ends))
-        made, full = texts.concat([TextColumn(self._shredded.data, *each) for each in zip(starts, ends, strict=True)])
-        return ColumnValue(Kind.CONTENT, state_of(full | unclear, UNCLEAR), texts=made)
+        """What stands in some columns, here or further in, in the order of its places."""
+        unclear = np.zeros(self.count, np.bool_)
+        owners, spans = [], []
+        for column in columns:
+            frame = self._frame_of(column)
+            rows = self if frame == self._frame else self.inside(frame)
+            mine = np.arange(self.count) if rows is self else self._owners_of(rows)
+            row = self._row(column)
+            starts, ends = rows._taken(rows._rows.starts[row]), rows._taken(rows._rows.ends[row])
+            unclear[mine[starts == kernels.UNCLEAR]] = True
+            there = starts >= 0
+            owners.append(mine[there])
+            spans.append(TextColumn(self._shredded.data, starts[there], ends[there]))
+        owner = np.concatenate(owners)
+        starts, ends = (np.concatenate([each[side] for each in spans]) for side in (1, 2))
+        order = np.lexsort((starts, owner))
+        made, full = texts.concat([TextColumn(self._shredded.data, starts[order], ends[order])])
+        unclear[owner[order][np.broadcast_to(full, len(order))]] = True
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=self.count))])
+        return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=_spans_of_owners(made, bounds))
 
     def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
         """The texts of a fragment, and where they are unclear; what is absent is an empty text."""
@@ -458,40 +476,10 @@ class FrameEvaluation:
                 return [opening, inside.texts, closing], inside.state
 
 
-def _is_exact(left: Expression, right: Expression) -> bool:
-    """Whether two numbers are compared by exact value, and not as doubles: unless one was computed as such (LAWS 2.3).
-
-    Doubles compare as the exact values do unless they are equal.
-    """
-    return not any(each.kind is Kind.DOUBLE and not _is_written(each) for each in (left, right))
-
-
-def _is_written(number: Expression) -> bool:
-    """Whether a double may be one that the query wrote, which keeps its exact value."""
-    match number:
-        case ConstantValue():
-            return True
-        case Choice(_, then, otherwise):
-            return _is_written(then) or _is_written(otherwise)
-        case FunctionCall("behind" | "number", (*_, operand), _):
-            return _is_written(operand)
-        case _:
-            return False
-
-
-def _simple(number: Expression, value: ColumnValue) -> Flags:
-    """Which numbers are equal to others such exactly where their doubles are: those of few digits."""
-    match number.kind:
-        case Kind.UNTYPED:
-            return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
-        case Kind.INTEGER:
-            assert value.numbers is not None
-            return np.abs(value.numbers) < TOO_LARGE_INTEGER
-        case _:
-            assert value.numbers is not None
-            few = isinstance(number, ConstantValue)  # the compiler has looked at it
-            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
-            return found
+def _spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
+    """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
+    edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
+    return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
 
 
 def _only_unclear(state: States | None) -> States | None:

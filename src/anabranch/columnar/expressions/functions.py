@@ -25,6 +25,8 @@ from anabranch.columnar.scan.kernels import Flags, Numbers
 KindOf: TypeAlias = Callable[[Sequence[Expression]], Kind | None]
 Body: TypeAlias = Callable[[Kind, Sequence[ColumnValue], int], ColumnValue]
 
+_STATES = np.array([ABSENT, UNCLEAR, CLEAR], np.uint8)
+"""By outcome of a condition: the state of what is there if it holds."""
 _TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
 _SPELLED = (*_TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN)
@@ -92,11 +94,15 @@ def _cut(cut: Callable[[TextColumn, TextColumn], TextColumn]) -> Body:
     return body
 
 
-def _translated(translation: Translation) -> Body:
+def _translated(translation: Translation, change: Callable[[str], str]) -> Body:
+    """A translation of bytes, or what it stands for where a text has characters of several."""
+
     def body(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
         text, state = _text(values[0], count)
-        found, unclear = texts.translate(text, translation)
-        return ColumnValue(kind, worst(state, state_of(unclear, UNCLEAR)), texts=found)
+        found, wide = texts.translate(text, translation)
+        if wide.any():
+            found = found.where(~wide, texts.changed(text, wide, change), len(wide))
+        return ColumnValue(kind, state, texts=found)
 
     return body
 
@@ -113,7 +119,10 @@ def _translate(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnV
     old, new = (bytes(each.texts.data).decode() for each in values[1:] if each.texts is not None)
     translation = Translation.of(old, new)
     assert translation is not None, "it was compiled"
-    return _translated(translation)(kind, values, count)
+    characters: dict[int, str | None] = {}
+    for place, character in enumerate(old):
+        characters.setdefault(ord(character), new[place] if place < len(new) else None)
+    return _translated(translation, lambda each: each.translate(characters))(kind, values, count)
 
 
 def _concat(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
@@ -133,6 +142,24 @@ def _text_node(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnV
     assert value.texts is not None
     empty = value.texts.ends == value.texts.starts
     return replace(value, state=worst(value.state, state_of(empty, ABSENT)))
+
+
+def _where(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    """A value where a condition holds, and none where it does not."""
+    verdicts, value = values[0].verdicts, values[1]
+    assert verdicts is not None
+    state = _STATES[np.broadcast_to(verdicts, count)]
+    if value.state is not None:
+        state = np.where(state == CLEAR, value.state, state)
+    return replace(value, kind=kind, state=state)
+
+
+def _there(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    """Whether there is a value."""
+    (value,) = values
+    state = np.zeros(count, np.uint8) if value.state is None else value.state
+    found = np.array([YES, NO, 1], np.uint8)[state]
+    return ColumnValue.truth(found).unclear_where(np.broadcast_to(value.unclear, count))
 
 
 def _string_length(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
@@ -228,10 +255,12 @@ FUNCTIONS: Mapping[str, ColumnFunction] = {
     "substring-after": ColumnFunction(_TWO_TEXTS, _cut(texts.substring_after)),
     "string-length": ColumnFunction(_taking(_TEXTUAL, (1,), Kind.INTEGER), _string_length, context=True),
     "normalize-space": ColumnFunction(_ONE_TEXT, _made(texts.normalize_space), context=True),
-    "upper-case": ColumnFunction(_ONE_TEXT, _translated(texts.UPPER_CASE)),
-    "lower-case": ColumnFunction(_ONE_TEXT, _translated(texts.LOWER_CASE)),
+    "upper-case": ColumnFunction(_ONE_TEXT, _translated(texts.UPPER_CASE, str.upper)),
+    "lower-case": ColumnFunction(_ONE_TEXT, _translated(texts.LOWER_CASE, str.lower)),
     "translate": ColumnFunction(_translate_kind, _translate),
     "text-node": ColumnFunction(_taking((Kind.UNTYPED,), (1,), Kind.UNTYPED), _text_node),
+    "where": ColumnFunction(lambda values: values[1].kind, _where),
+    "there": ColumnFunction(lambda values: Kind.BOOLEAN, _there),
     "not": ColumnFunction(_taking((Kind.BOOLEAN,), (1,), Kind.BOOLEAN), _not),
     **{name: ColumnFunction(_rounding_kind, _rounding(change)) for name, change in ROUNDINGS.items()},
 }

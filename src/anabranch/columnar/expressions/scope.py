@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
-from typing import Self, TypeAlias, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
@@ -44,18 +44,21 @@ class NotColumnar(Exception):
 
 
 _Scope = TypeVar("_Scope")
+_Options = ParamSpec("_Options")
 _Compiled = TypeVar("_Compiled")
 
 
 def blaming(
-    compile_one: Callable[[_Scope, ast.Expression], _Compiled],
-) -> Callable[[_Scope, ast.Expression], _Compiled]:
+    compile_one: Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled],
+) -> Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled]:
     """Have what is not made for columns know which expression it is."""
 
     @wraps(compile_one)
-    def compiled(scope: _Scope, expression: ast.Expression) -> _Compiled:
+    def compiled(
+        scope: _Scope, expression: ast.Expression, /, *args: _Options.args, **options: _Options.kwargs
+    ) -> _Compiled:
         try:
-            return compile_one(scope, expression)
+            return compile_one(scope, expression, *args, **options)
         except NotColumnar as reason:
             raise reason.blame(expression) from None
 
@@ -85,6 +88,15 @@ class Spot:
     bound: int = -1
     """The frame whose row it is reached from, -1 for an item."""
     side: int = 0
+    condition: Expression | None = None
+    """What predicates on the way there ask, in the rows of its frame; None where there are none."""
+    asked: tuple[tuple[int, Expression], ...] = ()
+    """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
+
+    @property
+    def bare(self) -> Spot:
+        """The same without any conditions."""
+        return replace(self, condition=None, asked=())
 
     @property
     def is_single(self) -> bool:
@@ -156,41 +168,66 @@ class PathScope:
     work: NodeBudget = field(default_factory=NodeBudget)
     frame: int = -1
     """The frame whose rows are looked at, -1 for items."""
+    side: int = 0
+    """Which of the items of a tuple those rows lie in, in a join."""
 
     def bind(self, name: str | None, value: Binding) -> Self:
         """With one name more."""
         return replace(self, names={**self.names, name: value})
 
-    def bind_row(self, name: str, spot: Spot, frame: int) -> Self:
+    def bind_row(self, name: str | None, spot: Spot, frame: int) -> Self:
         """With one name more, which stands for what a row of a frame further in leads to."""
-        return replace(self, names={**self.names, name: replace(spot, bound=frame)}, frame=frame)
+        names = {**self.names, name: replace(spot, bound=frame)}
+        return replace(self, names=names, frame=frame, side=spot.side)
 
     # --- paths --------------------------------------------------------------------------------------------
 
-    @blaming
     def spots(self, expression: ast.Expression) -> list[Spot]:
         """What a path without predicates leads to."""
+        found = self.filtered_spots(expression)
+        if any(each.condition is not None for each in found):
+            raise NotColumnar("a predicate inside an item", "`some $x in ... satisfies`, or a loop with `where`")
+        return found
+
+    @blaming
+    def filtered_spots(self, expression: ast.Expression) -> list[Spot]:
+        """What a path leads to, under the conditions of its predicates."""
         match expression:
             case ast.Variable(name) if name in self.names:
                 return self._bound(name)
             case ast.ContextItem() if None in self.names:
                 return self._bound(None)
+            case ast.Filter(base, tail):
+                return [self._judged(each, tail) for each in self.filtered_spots(base)]
             case ast.Path(start, steps):
-                found = self.spots(ast.ContextItem() if start is None else start)
+                found = self.filtered_spots(ast.ContextItem() if start is None else start)
                 for step in steps:
-                    if step.tail:
-                        raise NotColumnar(
-                            "a predicate inside an item", "`some $x in ... satisfies`, or a loop with `where`"
-                        )
-                    found = list(dict.fromkeys(each for spot in found for each in spot.steps(step)))
+                    reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
+                    if len({each.part for each in reached}) < len(reached):
+                        raise NotColumnar("a path that leads to the same parts by different predicates")
+                    found = [self._judged(each, step.tail) for each in reached]
                     self.work.spend(1 + len(found))
                 return found
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
+    def _judged(self, spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Spot:
+        """A spot under the conditions of predicates; they are asked of what is there only."""
+        for each in tail:
+            if not isinstance(each, ast.Predicate):
+                raise NotColumnar("a step into the past")
+            condition = self.predicate(spot, each.condition)
+            frame = spot.bound if spot.is_single else spot.look.frames[spot.part]
+            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)))
+        return spot
+
+    def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
+        """What a predicate asks of a spot, and whatever was asked before it."""
+        raise NotColumnar("a predicate inside an item")
+
     def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
         """The elements that a path leads to; attributes have no text nodes."""
-        return [each for each in self.spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
+        return [each for each in self.filtered_spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
 
     def _bound(self, name: str | None) -> list[Spot]:
         self.work.spend()
@@ -209,8 +246,16 @@ class PathScope:
                 return name in self.names and isinstance(self.names[name], Spot | tuple)
             case ast.Path() | ast.ContextItem():
                 return True
+            case ast.Filter(base):
+                return self.is_path(base)
             case _:
                 return False
+
+    def frame_of(self, spot: Spot) -> int:
+        """The frame of a spot that is reached from the rows that are looked at."""
+        if spot.bound != self.frame:
+            raise NotColumnar("a path through repeated parts inside of repeated parts")
+        return spot.look.frames[spot.part]
 
     def inner_frame(self, spot: Spot) -> int:
         """The frame of a spot, which is just inside of the one that it is reached from."""

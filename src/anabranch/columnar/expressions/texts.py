@@ -9,13 +9,12 @@ order is that of code points.
 
 Guarantees: time is linear in bytes, whatever they are; no bytes are read but those of the texts; what is made takes no
 more than `MOST_BYTES`.
-A text for which a loop over bytes does not know the law's answer is *unclear*, and flagged: one beyond ASCII whose case
-is changed, or one for which there is no more room.
+A text that needs more than a loop over bytes is flagged: its case changes beyond ASCII, or there is no room for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +29,8 @@ _BLOCK = 256
 """So many places are looked at before anything is made of what was seen."""
 _PATIENCE = 8
 """A search that has compared so many bytes for each byte of the text goes on by another method."""
-_UPPER_BITS, _CONTINUES = 0xC0, 0x80
-"""The upper two bits of a byte, and what they are where the byte continues a code point that began before it."""
-_ASCII = 0x80
+_UPPER_BITS, _CONTINUES, _ASCII = 0xC0, 0x80, 0x80
+"""The upper two bits of a byte, what they are where it continues a code point, and the first byte beyond ASCII."""
 _GONE = -1
 
 
@@ -456,10 +454,20 @@ def _translate(
 
 
 def translate(texts: TextColumn, translation: Translation) -> tuple[TextColumn, Flags]:
-    """Each text with its characters translated, and whether it is unclear."""
+    """Each text with its characters translated, and whether that needs more than bytes."""
     made, unclear = TextColumn.room(len(texts.starts), texts.size()), np.empty(len(texts.starts), np.bool_)
     _translate(texts, translation, unclear, *made)
     return made, unclear
+
+
+def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> TextColumn:
+    """Some texts changed by a function, one by one; others are empty."""
+    spans = zip(texts.starts[some].tolist(), texts.ends[some].tolist(), strict=True)
+    made = [change(bytes(texts.data[start:end]).decode()).encode() for start, end in spans]
+    sizes = np.zeros(len(some), np.int32)
+    sizes[some] = list(map(len, made))
+    ends = np.cumsum(sizes, dtype=np.int32)
+    return TextColumn.of(b"".join(made)).spans(ends - sizes, ends)
 
 
 @compiled

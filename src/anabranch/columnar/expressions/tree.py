@@ -162,28 +162,48 @@ class RowQuantifier:
     """The repeated part."""
     is_some: bool
     condition: Expression
+    at: int = -1
+    """The frame in whose rows this is asked, -1 for items; likewise below."""
     side: int = 0
     kind = Kind.BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class RowCount:
-    """How many rows of a repeated part there are for which a condition holds."""
+class RowSource:
+    """A part of a sequence: a value for each row of a frame for which a condition holds."""
 
     frame: int
     condition: Expression | None
+    value: Expression | None
+    """None where the rows are only counted."""
     side: int = 0
-    kind = Kind.INTEGER
+    """Which of the items of a tuple the rows lie in, in a join."""
 
 
 @dataclass(frozen=True, slots=True)
-class RowAggregate:
-    """An aggregate function of the numbers in the rows of a repeated part; of those for which a condition holds."""
+class RowFold:
+    """What one of the functions of `folding.py` makes of a sequence."""
+
+    name: str
+    sources: tuple[RowSource, ...]
+    arguments: tuple[Expression, ...]
+    kind: Kind
+    at: int = -1
+
+    @property
+    def repeated(self) -> tuple[RowSource, ...]:
+        """The sources whose rows lie further in."""
+        return tuple(each for each in self.sources if each.frame != self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class RowExtreme:
+    """The greatest number among the rows of a repeated part, or else the least."""
 
     frame: int
-    function: str
-    condition: Expression | None
+    is_greatest: bool
     operand: Expression
+    at: int = -1
     side: int = 0
     kind = Kind.DOUBLE
 
@@ -195,15 +215,17 @@ class RowLoop:
     frame: int
     condition: Expression | None
     content: Expression
+    at: int = -1
     side: int = 0
     kind = Kind.CONTENT
 
 
 @dataclass(frozen=True, slots=True)
 class PartsInOrder:
-    """Several parts, in the order in which they stand in the item."""
+    """Several parts, repeated or not, in the order in which they stand in the item."""
 
     columns: tuple[PartColumn, ...]
+    at: int = -1
     side: int = 0
     kind = Kind.CONTENT
 
@@ -256,8 +278,8 @@ Expression: TypeAlias = (
     | Presence
     | Clear
     | RowQuantifier
-    | RowCount
-    | RowAggregate
+    | RowFold
+    | RowExtreme
     | RowLoop
     | PartsInOrder
     | ContentOf
@@ -282,9 +304,12 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (operand,)
         case RowQuantifier(_, _, condition):
             return (condition,)
-        case RowCount(_, condition):
-            return () if condition is None else (condition,)
-        case RowLoop(_, condition, content) | RowAggregate(_, _, condition, content):
+        case RowExtreme(_, _, operand):
+            return (operand,)
+        case RowFold(_, sources, arguments):
+            parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
+            return (*parts, *arguments)
+        case RowLoop(_, condition, content):
             return (content,) if condition is None else (condition, content)
         case ContentOf(parts) | Wrapped(parts):
             return parts
@@ -301,10 +326,12 @@ def walk(node: _Node) -> Iterator[_Node]:
 
 def sides_of(node: _Node) -> frozenset[int]:
     """Which of the items of a tuple a node looks at."""
-    return frozenset(each.side for each in walk(node) if isinstance(each, _SIDED))
+    found = {each.side for each in walk(node) if isinstance(each, _SIDED)}
+    folds = (each for each in walk(node) if isinstance(each, RowFold))
+    return frozenset(found.union(source.side for each in folds for source in each.repeated))
 
 
-_SIDED = PartText | Presence | Taken | RowQuantifier | RowCount | RowAggregate | RowLoop | PartsInOrder
+_SIDED = PartText | Presence | Taken | RowQuantifier | RowExtreme | RowLoop | PartsInOrder
 
 Constant: TypeAlias = float | bytes
 """A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
@@ -325,6 +352,10 @@ def has_constant(node: Column | Fragment, constants: Container[Constant]) -> boo
 
 def with_constants(expression: Expression, values: Mapping[Constant, Constant]) -> Expression:
     """An expression with other constants."""
+
+    def changed(part: Expression | None) -> Expression | None:
+        return None if part is None else with_constants(part, values)
+
     match expression:
         case ConstantValue(value):
             constant = constant_of(expression)
@@ -341,18 +372,19 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, arguments=tuple(with_constants(each, values) for each in arguments))
         case Choice(condition, then, otherwise):
             return Choice(*(with_constants(each, values) for each in (condition, then, otherwise)))
-        case Truth(operand) | Clear(operand):
+        case Truth(operand) | Clear(operand) | RowExtreme(_, _, operand):
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
-        case RowCount(_, condition):
-            return replace(expression, condition=None if condition is None else with_constants(condition, values))
-        case RowAggregate(_, _, condition, operand):
-            inside = None if condition is None else with_constants(condition, values)
-            return replace(expression, condition=inside, operand=with_constants(operand, values))
+        case RowFold(_, sources, arguments):
+            fresh = tuple(
+                replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources
+            )
+            return replace(
+                expression, sources=fresh, arguments=tuple(with_constants(each, values) for each in arguments)
+            )
         case RowLoop(_, condition, content):
-            inside = None if condition is None else with_constants(condition, values)
-            return replace(expression, condition=inside, content=with_constants(content, values))
+            return replace(expression, condition=changed(condition), content=with_constants(content, values))
         case ContentOf(fragments):
             return ContentOf(tuple(fragment_with(each, values) for each in fragments))
         case _:

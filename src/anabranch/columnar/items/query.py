@@ -119,7 +119,7 @@ def source_spots(
                 raise NotColumnar("a step into the past")
             if found:
                 scope = LookScope({None: found[0]}, work or NodeBudget())
-                conditions.append(scope.condition(predicate.condition))
+                conditions.append(scope.predicate_test(predicate.condition))
     return conditions if found else [Settled(NO)], found
 
 

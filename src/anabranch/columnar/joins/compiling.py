@@ -27,8 +27,8 @@ from anabranch.columnar.expressions.tree import (
     FunctionCall,
     Junction,
     Kind,
-    RowAggregate,
-    RowCount,
+    RowExtreme,
+    RowFold,
     RowLoop,
     RowQuantifier,
     inner,
@@ -151,7 +151,7 @@ def parts_of(node: Expression | Fragment) -> Iterator[Expression | Fragment]:
     if len(sides_of(node)) < 2:
         yield node
         return
-    if isinstance(node, RowQuantifier | RowCount | RowAggregate | RowLoop):
+    if isinstance(node, RowQuantifier | RowExtreme | RowLoop) or (isinstance(node, RowFold) and node.repeated):
         raise NotColumnar("repeated parts of an item that are compared with another item")
     for each in inner(node):
         yield from parts_of(each)

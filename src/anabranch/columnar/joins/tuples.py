@@ -49,6 +49,7 @@ class TupleEvaluation(FrameEvaluation):
         self._known = {}
         self._constants = {}
         self._around = None
+        self._frame = -1
 
     def _value(self, expression: Expression) -> ColumnValue:
         on = sides_of(expression)

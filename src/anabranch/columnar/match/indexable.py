@@ -64,9 +64,19 @@ def _test(expression: Expression, look: Look, marks: Container[Constant]) -> Ite
         case ColumnComparison(operator, left, right):
             return _sum(operator, left, right, marks) or _sum(MIRRORED[operator], right, left, marks)
         case RowQuantifier(frame, True, ColumnComparison("=", PartText(part), ConstantValue() as literal)):
-            return RowTest(part, constant_of(literal)) if look.frames[part] == frame else None
+            return (
+                RowTest(part, constant_of(literal))
+                if look.frames[part] == frame and _is_outermost(frame, look)
+                else None
+            )
         case _:
             return None
+
+
+def _is_outermost(frame: int, look: Look) -> bool:
+    """Whether a repeated part lies in no other."""
+    parent = look.parts[frame].parent
+    return parent < 0 or look.frames[parent] < 0
 
 
 def _sum(operator: Operator, left: Expression, right: Expression, marks: Container[Constant]) -> SumTest | None:

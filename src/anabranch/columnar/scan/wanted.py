@@ -131,8 +131,9 @@ class WantedColumns:
     def _helping(self) -> dict[int, int]:
         """By gap that says where a wanted element lies, without being wanted itself: a row behind the others."""
         gaps = {part.gap: self.rows[number] for number, part in self._template_parts.items() if number in self.rows}
-        whole = [self._template_parts[~each] for each in self.columns if each < 0 and ~each in self._template_parts]
-        anchors = (place.gap for part in whole for place in (part.begin, part.end))
+        parts = ((each, self._template_parts.get(each if each >= 0 else ~each)) for each in self.columns)
+        placed = [part for each, part in parts if part is not None and (each < 0 or part.gap is None)]
+        anchors = (place.gap for part in placed for place in (part.begin, part.end))
         found = dict.fromkeys(gap for gap in anchors if gap >= 0 and gap not in gaps)
         return {gap: len(self.rows) + number for number, gap in enumerate(found)}
 
