@@ -23,9 +23,9 @@ from anabranch.runtime.standing import standing
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.lines import Cut, LineSplitter
 from anabranch.stream.reading.parse import parse_document, parse_root
-from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.tree import Element
 
@@ -85,11 +85,13 @@ class Stream:
     late: bool = False
     endless: bool = False
     limits: Limits = field(default_factory=Limits)
+    form: Format = "document"
+    """Records of JSON are items `<item>`."""
 
     def __post_init__(self) -> None:
-        splitter = DocumentSplitter(Limits())
+        splitter = DocumentSplitter(Limits()) if self.form == "document" else LineSplitter(Limits())
         found = (*splitter.feed(self.text.encode()), *splitter.finish())
-        self.root_text = splitter.root or b"<r>"
+        self.root_text = (splitter.root if isinstance(splitter, DocumentSplitter) else None) or b"<r>"
         self.cuts: list[list[Cut]] = [[] for _ in range(self.partitions)]
         for number, cut in enumerate(found):
             self.cuts[self.dealt[number] if number < len(self.dealt) else 0].append(cut)
@@ -105,7 +107,7 @@ class Stream:
         return parse_root(self.root_text)
 
     def reader(self) -> ElementReader:
-        return ElementReader(self.name, "document", self.limits, self.root())
+        return ElementReader(self.name, self.form, self.limits, self.root(), item="item")
 
     def for_branch(self) -> InputStream:
         return InputStream(
@@ -118,6 +120,7 @@ class Stream:
             self.origin,
             self.late,
             self.endless,
+            is_json=self.form == "json",
         )
 
     def for_law(self) -> Input:

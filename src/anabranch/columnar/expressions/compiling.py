@@ -198,8 +198,11 @@ class LookScope(ValueScope):
         (spot,) = spots
         if spot.is_single:
             return [fragment(spot)]
-        frame = self.inner_frame(spot)
-        return [Made(RowLoop(frame, None, ContentOf((fragment(replace(spot, bound=frame)),))))]
+        frames = self.inner_frames(spot)
+        found: Fragment = fragment(replace(spot, bound=frames[-1]))
+        for frame in reversed(frames):
+            found = Made(RowLoop(frame, None, ContentOf((found,))))
+        return [found]
 
     def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression

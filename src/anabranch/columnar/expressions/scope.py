@@ -214,12 +214,22 @@ class PathScope:
 
     def inner_frame(self, spot: Spot) -> int:
         """The frame of a spot, which is just inside of the one that it is reached from."""
-        frame = spot.look.frames[spot.part]
-        parent = spot.look.parts[frame].parent
-        around = spot.look.frames[parent] if parent >= 0 else -1
-        if around != spot.bound or spot.bound != self.frame:
+        frame, *others = self.inner_frames(spot)
+        if others:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
+
+    def inner_frames(self, spot: Spot) -> list[int]:
+        """The frames from the one that a spot is reached from to its own, the outermost first."""
+        found: list[int] = []
+        frame = spot.look.frames[spot.part]
+        while frame != spot.bound and frame >= 0:
+            found.insert(0, frame)
+            parent = spot.look.parts[frame].parent
+            frame = spot.look.frames[parent] if parent >= 0 else -1
+        if not found or frame != spot.bound or spot.bound != self.frame:
+            raise NotColumnar("a path through repeated parts inside of repeated parts")
+        return found
 
 
 # --- literals -------------------------------------------------------------------------------------------------
