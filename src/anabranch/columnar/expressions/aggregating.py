@@ -59,26 +59,18 @@ class OwnedNumbers:
         """Where the numbers of each owner begin, and the last end."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
-    def ticks(self) -> tuple[Indices, int]:
-        """Whole numbers in a unit, and how many of the unit are one; who has one that is not exact is unclear."""
+    def ticks(self) -> tuple[Indices, int] | None:
+        """Whole numbers in a unit, and how many of the unit are one; None where computed doubles have no such unit.
+
+        Whoever has a decimal that is not exact is unclear.
+        """
         if self.is_computed:
-            tried = (binary_ticks(self.numbers, places)[1].all() for places in range(_MOST_BINARY + 1))
-            places = next((places for places, is_exact in enumerate(tried) if is_exact), 0)
-            ticks, exact = binary_ticks(self.numbers, places)
-        else:
-            places = best_places(self.numbers)
-            ticks, exact = exact_ticks(self.numbers, places)
+            tried = (binary_ticks(self.numbers, places) for places in range(_MOST_BINARY + 1))
+            return next(((ticks, 10**places) for places, (ticks, exact) in enumerate(tried) if exact.all()), None)
+        places = best_places(self.numbers)
+        ticks, exact = exact_ticks(self.numbers, places)
         self.unclear[self.owners[~exact]] = True
         return ticks, 10**places
-
-
-def _sums(given: OwnedNumbers) -> tuple[Indices, int]:
-    ticks, unit = given.ticks()
-    largest = int(np.abs(ticks).max(initial=0))
-    given.unclear[given.counts > _MOST // (1 + largest)] = True
-    running = np.concatenate([[0], np.cumsum(ticks)])  # may wrap around, but the differences do not
-    bounds = given.bounds
-    return running[bounds[1:]] - running[bounds[:-1]], unit
 
 
 def _quotients(totals: Indices, divisors: Indices, unit: int) -> Numbers:
@@ -90,26 +82,37 @@ def _quotients(totals: Indices, divisors: Indices, unit: int) -> Numbers:
     return found
 
 
+def _divided(given: OwnedNumbers, divisors: Indices) -> Numbers:
+    """The doubles nearest to the sum of each owner's numbers, divided."""
+    bounds, in_units = given.bounds, given.ticks()
+    if in_units is None:  # computed doubles are the binary fractions that they are
+        spans = zip(bounds[:-1].tolist(), bounds[1:].tolist(), divisors.tolist(), strict=True)
+        exact = list(map(Fraction, given.numbers.tolist()))
+        return np.array([nearest_double(sum(exact[a:b], Fraction(0)) / divisor) for a, b, divisor in spans])
+    ticks, unit = in_units
+    given.unclear[given.counts > _MOST // (1 + int(np.abs(ticks).max(initial=0)))] = True
+    running = np.concatenate([[0], np.cumsum(ticks)])  # may wrap around, but the differences do not
+    return _quotients(running[bounds[1:]] - running[bounds[:-1]], divisors, unit)
+
+
 def _sum(given: OwnedNumbers) -> Numbers:
     given.unclear[given.counts == 0] = True  # that of nothing is an integer
-    totals, unit = _sums(given)
-    return _quotients(totals, np.ones(len(totals), np.int64), unit)
+    return _divided(given, np.ones(len(given.counts), np.int64))
 
 
 def _avg(given: OwnedNumbers) -> Numbers:
-    totals, unit = _sums(given)
-    return _quotients(totals, np.maximum(given.counts, 1), unit)
+    return _divided(given, np.maximum(given.counts, 1))
 
 
 def _median(given: OwnedNumbers) -> Numbers:
-    ticks, unit = given.ticks()
-    order = np.lexsort((ticks, given.owners))
+    """The sum of the middle two, which may be one and the same, divided by two."""
+    order = np.lexsort((given.numbers, given.owners))
     filled = np.flatnonzero(given.counts)
     begins, counts = given.bounds[filled], given.counts[filled]
-    middle = ticks[order[begins + (counts - 1) // 2]] + ticks[order[begins + counts // 2]]
-    found = np.zeros(len(given.counts))
-    found[filled] = _quotients(middle, np.full(len(filled), 2), unit)
-    return found
+    middle = np.stack([order[begins + (counts - 1) // 2], order[begins + counts // 2]], axis=1).ravel()
+    owners, twice = np.repeat(filled, 2), np.where(given.counts > 0, 2, 0)
+    inner = OwnedNumbers(given.numbers[middle], owners, twice, given.unclear, given.is_computed)
+    return _divided(inner, np.full(len(twice), 2))
 
 
 def _min(given: OwnedNumbers) -> Numbers:
