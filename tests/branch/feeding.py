@@ -88,11 +88,13 @@ class Stream:
     endless: bool = False
     limits: Limits = field(default_factory=Limits)
     form: Format = "document"
+    item: str = "item"
+    """What records of JSON are called."""
 
     def __post_init__(self) -> None:
-        splitter = LineSplitter(Limits()) if self.form == "json" else DocumentSplitter(Limits())
+        splitter = DocumentSplitter(Limits()) if self.form == "document" else LineSplitter(Limits())
         found = (*splitter.feed(self.text.encode()), *splitter.finish())
-        self.root_text = splitter.root or b"<r>"
+        self.root_text = (splitter.root if isinstance(splitter, DocumentSplitter) else None) or b"<r>"
         self.cuts: list[list[Cut]] = [[] for _ in range(self.partitions)]
         for number, cut in enumerate(found):
             self.cuts[self.dealt[number] if number < len(self.dealt) else 0].append(cut)
@@ -108,7 +110,7 @@ class Stream:
         return parse_root(self.root_text)
 
     def reader(self) -> ElementReader:
-        return ElementReader(self.name, self.form, self.limits, self.root(), "p")
+        return ElementReader(self.name, self.form, self.limits, self.root(), self.item)
 
     def for_branch(self) -> InputStream:
         paths = [FilePath(self.name, str(number)) for number in range(self.partitions)]

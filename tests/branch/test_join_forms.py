@@ -79,7 +79,7 @@ def json_stream(random: Random, name: str, *, timed: bool, items: int) -> Stream
         found.append(json.dumps(item) if random.random() < 0.97 else "{no")
     text = "".join(f"{line}\n" for line in found)
     about = Fraction(slack), Fraction(0)
-    return Stream(name, text, (), 1, "t" if timed else None, *about, late=random.random() < 0.1, form="json")
+    return Stream(name, text, (), 1, "t" if timed else None, *about, late=random.random() < 0.1, form="json", item="p")
 
 
 def check_against_law(seed: int) -> tuple[Question, int]:

@@ -322,8 +322,9 @@ class QueryMaker:
             lambda: f"number({self.text(names, below)})",
             lambda: f"count({random.choice([*names.repeated, *names.lines, *names.nodes])})",
             lambda: f"count({self.filtered(names, below)})",
-            lambda: f"{random.choice(['sum', 'avg', 'min', 'max', 'count'])}({self.values(names, below)})",
+            lambda: f"{random.choice(['sum', 'avg', 'min', 'max', 'median', 'count'])}({self.values(names, below)})",
             lambda: f"{random.choice(['sum', 'avg', 'min', 'max'])}({random.choice(names.repeated or names.numbers)})",
+            lambda: self.aggregate(names, below),
             lambda: (
                 f"(if ({self.boolean(names, below)}) then {self.number(names, below)} else {self.number(names, below)})"
             ),
@@ -372,6 +373,18 @@ class QueryMaker:
         return self._some_of(
             lambda: random.choice([*names.repeated, *names.numbers]), lambda: self.filtered(names, below), loop, row
         )
+
+    def aggregate(self, names: Names, depth: int) -> str:
+        """An aggregate of what is repeated, or of what a loop over it computes."""
+        random = self.random
+        function = random.choice(["sum", "avg", "min", "max", "median", "stddev"])
+        path = random.choice(names.repeated or names.numbers)
+        if random.randrange(2):
+            return f"{function}({path})"
+        variable = self._variable("g")
+        inside = Names((variable, variable, *names.numbers[:1]), names.texts[:1], names.nodes[:1])
+        where = f" where {self.boolean(inside, 0)}" if random.randrange(2) else ""
+        return f"{function}(for {variable} in {path}{where} return {self.number(inside, min(depth, 1))})"
 
     # --- texts --------------------------------------------------------------------------------------------
 
@@ -585,6 +598,29 @@ class QueryMaker:
         kinds = [self.nodes, self.text, self.number, self.values]
         parts = (self.random.choice(kinds)(names, depth - 1) for _ in range(self.random.choice([2, 3])))
         return ", ".join(parts)
+
+    def of_window(self) -> Names:
+        """What a window `$w` of items has."""
+        items = self.of_item("$w")
+        repeated = *items.numbers, *items.repeated
+        numbers = tuple(f"{each}($w/d/{self._at('t')})" for each in ("sum", "avg", "min", "max", "median"))
+        return Names(
+            ("count($w)", *numbers), ("string(count($w))",), ("$w/d", "$w/line", "$w", "$w//g"), repeated, ("$w/line",)
+        )
+
+    def window_query(self, depth: int = 2) -> str:
+        """A query over windows of the stream's items, by their number or their `id`."""
+        random = self.random
+        size, step = random.choice([(1, 1), (3, 3), (4, 2), (7, 1), (2, 5), (10, 4)])
+        window = f"count {size} step {step}"
+        if random.randrange(2):
+            window = f"{self._at('id')} diff {30 * size} step {30 * step}"
+        names, item = self.of_window(), self.of_item()
+        looped = f"for $p in $w where {self.boolean(item, depth - 1)} return {self.nodes(item, depth - 1)}"
+        made = self.nodes(names, depth)
+        result = random.choice([made, made, f"<w>{{ {looped} }}</w>", f"<w>{{ $w }}{{ {looped} }}</w>"])
+        where = f" where {self.boolean(names, depth - 1)}" if random.randrange(3) == 0 else ""
+        return f'for $w in stream("s")/r/{self.item}|{window}|{where} return {result}'
 
     def query(self, depth: int = 2) -> str:
         """A query over the items of the stream."""

@@ -223,6 +223,8 @@ FORMS = {
     "exists": "where exists({o}) and empty({note}) return $p/d",
     "presence": "where {o} and $p/f/g return $p/f",
     "count": "where count($p/line) > 2 return <a>{{ count({v}) }}</a>",
+    "aggregates": "where max({v}) > 2 return <a k='{{ avg({v}) }}' l='{{ median($p/line/{q}) }}'>{{ sum({v}) }}</a>",
+    "aggregate of a loop": "return <a>{{ min(for $l in $p/line where $l/{q} > 2 return $l/{q} * 2) }}</a>",
     "repeated": "where {v} > 50 and $p/line/{q} != 3 return $p/d",
     "deep": "where $p//{h} > 20 return <a>{{ $p//g }}</a>",
     "any": "where $p/*/{t1} > 20 return <a>{{ $p/*/g }}</a>",

@@ -207,7 +207,9 @@ class Shelf:
 
     def held(self, row: Mapping[str, Any]) -> HeldNode:
         """What was held in an earlier epoch, from its row."""
-        return HeldNode(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
+        above, _, below = row["value"].partition("/")
+        value = Fraction(int(above), int(below or 1))
+        return HeldNode(value, self._restored[row["number"]], row["clause"], row["index"])
 
     def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, HeldNode, int | None]]:
         """What `placed_tables` was given."""
@@ -249,12 +251,15 @@ def placed_tables(placed: Iterable[tuple[str, HeldNode, int | None]]) -> dict[st
 
 def kept_table(held: Iterable[HeldNode]) -> pa.Table:
     """The items of which something is held, each once."""
-    items = {each.kept.number: each.kept for each in held}
-    rows = [
-        {**entry_row(kept.entry), "number": kept.number, "units": _written(kept.units) if kept.units else None}
-        for kept in items.values()
-    ]
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    items = list({each.kept.number: each.kept for each in held}.values())
+    origins, cuts = [each.entry.origin for each in items], [each.entry.cut for each in items]
+    columns = {
+        "number": [each.number for each in items],
+        **{name: [getattr(each, name) for each in origins] for name in ("stream", "partition", "file")},
+        **{name: [getattr(each, name) for each in cuts] for name in ("start", "end", "raw", "root", "encoding")},
+        "units": [_written(each.units) if each.units else None for each in items],
+    }
+    return pa.table(columns, schema=_SCHEMA)
 
 
 def entry_row(entry: RawEntry) -> dict[str, Any]:

@@ -210,7 +210,11 @@ class HeldWindowColumns:
 
     def close(self, sequence: WindowSequence, reached: Reach) -> bool:
         """Answer windows that end at or before `reached`, where nothing arrives; False where that is left undone."""
-        if not self._able or self._results is None or not self._following.quiet or len(sequence.held) < _FEW:
+        if not self._able or not self._following.quiet or len(sequence.held) < _FEW:
+            return False
+        if self._compiled is None:
+            self._reader.learn((each.kept.entry for each in sequence.held[:SAMPLE]), self._use)
+        if self._results is None:
             return False
         try:
             extent = sequence.extent

@@ -38,12 +38,9 @@ class WindowSequence:
         self.held: list[HeldNode] = []
         self.next = 0
         """The first window that is not answered yet."""
-        self._due: int | None = None  # the first of them that holds something
-
-    @property
-    def name(self) -> str:
+        self.name = f"{extent.size}:{extent.step}"
         """Tells its windows from others."""
-        return f"{self.extent.size}:{self.extent.step}"
+        self._due: int | None = None  # the first of them that holds something
 
     def hold(self, held: HeldNode, first: int) -> None:
         """Take a node into the windows that have it and are still to come; `first` is the first that counts."""
