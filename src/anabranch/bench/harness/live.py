@@ -210,8 +210,9 @@ def _progress(running: Sequence[Any], epochs: Sequence[int], until: float = inf)
                 continue
             if query.exception() is not None:
                 raise query.exception()
-            # an epoch that is waited for has reports, too, without rows
-            reports = [each for each in query.recentProgress if each["batchId"] == epoch and each["numInputRows"]]
+            # an epoch that is waited for has reports, too, in which nothing was added
+            known = [each for each in query.recentProgress if each["batchId"] == epoch]
+            reports = [each for each in known if "addBatch" in each["durationMs"]]
             if reports:
                 found[number] = reports[0]
         if len(found) < len(running) and perf_counter() > until:
