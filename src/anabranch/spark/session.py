@@ -84,7 +84,9 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 1),
         "spark.sql.warehouse.dir": os.path.join(scratch, "anabranch-warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+        # Spark formats the code that it generates by expressions that recurse with its length; a query that overflows a
+        # thread's stack there hangs without an error.
+        "spark.driver.extraJavaOptions": f"-Xss4m -Dlog4j2.configurationFile={log}",
     }
     try:
         return _on_a_thread(lambda: _started(settings))
