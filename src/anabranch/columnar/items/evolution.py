@@ -102,10 +102,11 @@ NO_UNITS = StretchUnits(frozenset(), {})
 
 
 def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> StretchUnits:
-    """How queries are answered; `groups` are those of the program, in its order."""
+    """How queries are answered; the queries of one of the `groups` are of one group of the program, not always all."""
     by_law: set[int] = set()
     maps: dict[Column, Changes] = {}
-    for compiled, group in zip(program.compiled, groups, strict=True):
+    for group in groups:
+        compiled = program.compiled[program.sets[group.numbers[0]]]
         if compiled is None:
             continue  # the law answers it anyway
         units = _units(compiled, look, group)

@@ -97,7 +97,7 @@ class Program:
     others: tuple[int, ...]
     """Queries that are not made for columns."""
     sets: Indices
-    """By condition: which set of fragments is given; an empty one for what is taken."""
+    """By condition: which set of fragments is given, one for each group; an empty one for what is taken."""
     fragments: Fragments
     made: tuple[tuple[Made, ...], ...]
     """By set: what is computed in it."""
