@@ -458,8 +458,9 @@ class StreamAnswers:
         self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
     ) -> list[Flags]:
         """Which entries each taker must be shown; what is marked does not fit for takers."""
-        if shredded.marks.any():
-            shredded = shredded.unfit(shredded.marks != CANONICAL)
+        marked = shredded.marks != CANONICAL
+        if marked.any():
+            shredded, matches = shredded.unfit(marked), matches.opened(marked[matches.pairs])
         if program is None:
             return [taker.judge(None, shredded, known, NO_MATCHES) for taker in takers]
         taken = zip(takers, program.taken, program.shares, strict=True)
