@@ -73,7 +73,7 @@ def with_signs(text: bytes) -> tuple[int, int]:
 
 def span_of(start: int, end: int, begin: int, decoded: DecodedTexts | None) -> tuple[int, int]:
     """A span, counted from `begin` on."""
-    if decoded is not None and start >= decoded.base:
+    if decoded is not None and decoded.base <= start < end:
         return with_signs(decoded.data[start - decoded.base : end - decoded.base].tobytes())
     return start - begin * (start >= 0), end - begin * (end >= 0)
 

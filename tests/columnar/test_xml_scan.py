@@ -440,7 +440,7 @@ def check_entries(
         assert _empty_anywhere(row_values(wanted, columns, entry, begin, decoded)) == _empty_anywhere(alone.rows)
         should.opened += alone.opened
         counts.update(frame for frame, _ in alone.opened)
-        should.spans.update({(row, frame, start + begin * (start >= 0), end + begin * (end >= 0)): times
+        should.spans.update({(row, frame, start + begin * (start >= 0), end + begin * (start >= 0)): times
                              for (row, frame, start, end), times in alone.spans.items()})  # fmt: skip
     assert logged(log, 0, decoded) == (should.opened, should.spans)
 

@@ -204,7 +204,13 @@ class ProgressTaker:
             self._tops[axis] = Top(float(numbers[at]), self._item(int(given[at]) // values.shape[1]))
 
     def _item(self, entry: int) -> str:
-        return self._shown.get(entry) or self._shredded.cut(entry).raw.decode()
+        """An item as text; one that came as JSON travels as XML."""
+        if entry in self._shown:
+            return self._shown[entry]
+        wanted = self._shredded.wanted
+        if wanted is not None and wanted.look.is_json:
+            return serialize(self._shredded.tree(entry))
+        return self._shredded.cut(entry).raw.decode()
 
     def progress(self) -> RangeProgress:
         """What the range comes to."""
