@@ -84,8 +84,8 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 1),
         "spark.sql.warehouse.dir": os.path.join(scratch, "anabranch-warehouse"),
-        # Spark formats the code that it generates by expressions that recurse with its length; a query that overflows a
-        # thread's stack there hangs without an error.
+        # A plain streaming query was seen to overflow its thread's stack in a regular expression and to hang without an
+        # error, in two runs of three; whose expression it is was not found. It was not seen with more room.
         "spark.driver.extraJavaOptions": f"-Xss4m -Dlog4j2.configurationFile={log}",
     }
     try:
