@@ -37,6 +37,12 @@ FORMS = [
     "where {t} >= {u} + {n} and {t} <= {u} + {m} return <a>{{ {u} }}</a>",
     "where {n} < {t} * {u} return <a>{{ {t} * {u} - {n} }}</a>",
     "where some $v in {v} satisfies $v = {n} return $p/d",
+    "where some $v in {v} satisfies ($v >= {n} and $v < {m}) return <a>{{ {t} }}</a>",
+    "where every $v in {v} satisfies ($v * 2 < {n} or not($v > {t} + {m})) return $p/d",
+    "for $l in $p/line where $l/{q} >= {n} and $l/{q} < {m} return <l>{{ $l/{q} * {c} }}{{ {t} }}</l>",
+    "for $l in $p/line where $l/{q} >= {n} or {t} < {m} return $l",
+    "for $d in $p/d where $d/{x_t} < {n} return <l>{{ $d }}</l>",
+    "where some $l in $p/line satisfies ($l/{q} > {n} and {t} < {m}) return <a>{{ {u} - {n} }}</a>",
     "where {v} > {n} and count({v}) != {c} return <a>{{ count($p/line) + {c} }}</a>",
     "where sum({v}) > {n} return <a>{{ sum({v}) }}</a>",
     "where string-length({name}) > {c} return <a>{{ substring({name}, {c}) }}</a>",
@@ -57,7 +63,7 @@ def queries_of(random: Random, style: Style, count: int) -> dict[str, str]:
 
     paths = {field: f"$p/{at(field)}" for field in ("name", "o")}
     paths |= {field: f"$p/d/{at(field)}" for field in ("t", "u")}
-    paths |= {"q": at("q"), "v": "$p/v/@x" if style == "attributes" else "$p/v"}
+    paths |= {"q": at("q"), "v": "$p/v/@x" if style == "attributes" else "$p/v", "x_t": at("t")}
     forms = random.sample(FORMS, random.choice([1, 3, 6]))
     item = "item" if style == "json" else "p"
     found = {}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.tree import ColumnArithmetic, ConstantValue, PartText
 from anabranch.columnar.items import untemplated
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.condition import (
@@ -24,9 +25,9 @@ from anabranch.columnar.match.condition import (
     Settled,
     SumTest,
     TextTest,
-    judge,
 )
 from anabranch.columnar.match.index import Matcher, Matches
+from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import UNKNOWN, rank_sums
 from anabranch.columnar.scan.kernels import ABSENT
 from anabranch.columnar.scan.shred import Shredded, Shredder
@@ -82,8 +83,7 @@ def _condition(random: Random, depth: int) -> Tree[ItemTest]:
             columns = random.sample(range(1, _LEAVES + 1), 2)
             return SumTest(columns[0], random.choice(_OPERATORS), columns[1], number)
         case 6:
-            constants: list[float | bytes] = [number, random.choice(_VALUES).encode()]
-            return RowTest(_REPEATED, random.choice(constants))
+            return RowTest(_REPEATED, (_row_condition(random, number),))
         case 7:
             return Settled(random.choice([YES, NO, UNCLEAR]))
         case 8:
@@ -92,6 +92,26 @@ def _condition(random: Random, depth: int) -> Tree[ItemTest]:
             return And(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 4))))
         case _:
             return Or(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 3))))
+
+
+def _row_condition(random: Random, number: float) -> Tree[ItemTest]:
+    """A condition on one value: equal to another, in an interval, with a pattern, computed, or none of these."""
+    text = random.choice(_VALUES).encode()
+    low = NumberTest(_REPEATED, random.choice((">", ">=")), number)
+    doubled = ColumnArithmetic("*", PartText(_REPEATED), ConstantValue(2))
+    around = ColumnArithmetic("-", PartText(_REPEATED), PartText(1))
+    return random.choice(
+        [
+            NumberTest(_REPEATED, random.choice(_OPERATORS), number),
+            TextTest(_REPEATED, random.choice(_OPERATORS), text),
+            And((low, NumberTest(_REPEATED, "<", number + 3))),
+            Or((low, TextTest(_REPEATED, "=", text))),
+            And((Not(low), PatternTest(_REPEATED, random.choice(_PATTERNS).encode()))),
+            NumberTest(doubled, "<", number),
+            And((NumberTest(around, ">=", number), NumberTest(doubled, "<", number))),
+            PresenceTest(_REPEATED),
+        ]
+    )
 
 
 def _staged(random: Random) -> Condition:
@@ -166,6 +186,10 @@ def test_more_pairs_than_one_batch_may_have() -> None:
     assert [*_taken(first, 7), *(900 + _taken(second, 7))] == expected.tolist()
 
 
+def _interval_of_rows(low: float, high: float) -> RowTest:
+    return RowTest(_REPEATED, (And((NumberTest(_REPEATED, ">=", low), NumberTest(_REPEATED, "<", high))),))
+
+
 def _alike(random: Random, count: int) -> list[Condition]:
     """Conditions of few forms with many constants, found by ranges and by keys."""
     found: list[Condition] = []
@@ -181,9 +205,15 @@ def _alike(random: Random, count: int) -> list[Condition]:
                     (And((Not(PatternTest(3, pattern)), NumberTest(2, "=", number))),),
                     (And((NumberTest(2, "=", number), PatternTest(1, pattern))),),
                     (SumTest(1, random.choice(_OPERATORS), 2, number),),
-                    (RowTest(_REPEATED, number),),
-                    (PresenceTest(3), Or((RowTest(_REPEATED, other), SumTest(1, ">=", 3, number)))),
-                    (Not(RowTest(_REPEATED, number)),),
+                    (RowTest(_REPEATED, (NumberTest(_REPEATED, "=", number),)),),
+                    (_interval_of_rows(number, number + random.choice([0.5, 3])),),
+                    (And((_interval_of_rows(number, number + 3), NumberTest(2, "<", number))),),
+                    (
+                        PresenceTest(3),
+                        Or((RowTest(_REPEATED, (TextTest(_REPEATED, "=", other),)), SumTest(1, ">=", 3, number))),
+                    ),
+                    (Not(_interval_of_rows(number, number + 0.5)),),
+                    (Not(RowTest(_REPEATED, (PatternTest(_REPEATED, pattern),))),),
                 ]
             )
         )

@@ -44,7 +44,8 @@ from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.layout import Laid, computed_texts, laid_out
 from anabranch.columnar.items.query import CompiledQuery, compile_query, time_column
-from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
+from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts
+from anabranch.columnar.match.judging import judge
 from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look, PartColumn

@@ -174,7 +174,7 @@ class LookScope(ValueScope):
                 return self._constructor(expression)
             case ast.Sequence(items):
                 return self._in_a_row(items)
-            case ast.Flwor((ast.For(), *_), _, (), _) if not self._gives_nodes(expression):
+            case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
                 return self._values([expression])
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
@@ -187,6 +187,8 @@ class LookScope(ValueScope):
                 return [Made(Choice(self.truth(condition), one, other))]
             case ast.Call("data" | "fn:data", (operand,)) if self.is_path(operand):
                 return [Made(escaped(self.folded("string-join", operand, (ast.String(" "),)), escape_text))]
+            case _ if self.gives_nodes(expression, some=True):
+                raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
                 return [Made(escaped(self.value(expression), escape_text))]
 
@@ -195,7 +197,7 @@ class LookScope(ValueScope):
         found: list[Fragment] = []
         values: list[ast.Expression] = []
         for each in _flat(items):
-            if not self._gives_nodes(each):
+            if not self.gives_nodes(each):
                 values.append(each)
                 continue
             if values and not isinstance(each, ast.ElementConstructor):
@@ -211,28 +213,9 @@ class LookScope(ValueScope):
             return self.result(items[0])
         if not items:
             return []
-        if any(self._gives_nodes(each, some=True) for each in items):
+        if any(self.gives_nodes(each, some=True) for each in items):
             raise NotColumnar("values beside nodes", "elements around them")
         return [Made(escaped(self.folded("string-join", ast.Sequence(tuple(items)), (ast.String(" "),)), escape_text))]
-
-    def _gives_nodes(self, expression: ast.Expression, *, some: bool = False) -> bool:
-        """Whether an expression gives nodes and no values, or else whether it may give some nodes."""
-        both = any if some else all
-        match expression:
-            case ast.ElementConstructor():
-                return True
-            case ast.Sequence(items):
-                return both(self._gives_nodes(each, some=some) for each in items)
-            case ast.Flwor(clauses, _, _, result):
-                scope = self
-                for clause in clauses:
-                    bound = clause.source if isinstance(clause, ast.For) else clause.value
-                    scope = scope.bind(clause.variable, () if scope.is_path(bound) else TRUE)
-                return scope._gives_nodes(result, some=some)
-            case ast.If(_, then, otherwise):
-                return both(self._gives_nodes(each, some=some) for each in (then, otherwise))
-            case _:
-                return self.is_path(expression)
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
         """What a path leads to, in document order."""
@@ -272,7 +255,7 @@ class LookScope(ValueScope):
                     return found
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
             case ast.For(name, source, None) if self.is_path(source):
-                if not self._gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
+                if not self.gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
                 spots = self.filtered_spots(source)
                 if len(spots) > 1:

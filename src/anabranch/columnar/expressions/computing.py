@@ -9,7 +9,15 @@ from typing import Self
 
 from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import FUNCTIONS
-from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, blaming, literal_of, simple_literal
+from anabranch.columnar.expressions.scope import (
+    ChosenNodes,
+    NotColumnar,
+    PathScope,
+    Spot,
+    blaming,
+    literal_of,
+    simple_literal,
+)
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -76,7 +84,7 @@ class ValueScope(PathScope):
             case ast.Variable(name) if name in self.names and not isinstance(self.names[name], Spot | tuple):
                 found = self.names[name]
                 assert not isinstance(found, Spot | tuple)
-                return found
+                return found.value if isinstance(found, ChosenNodes) else found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
             case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() if self.is_path(expression):
@@ -335,6 +343,8 @@ class ValueScope(PathScope):
                 return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
             case _ if self.is_path(expression):
                 return self._exists(expression)
+            case _ if self.gives_nodes(expression, some=True):
+                raise NotColumnar("whether there are nodes among others", "exists(...)")
             case _:
                 found = self.value(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
@@ -378,7 +388,8 @@ class ValueScope(PathScope):
         found = self.value(value)
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
-        return self.bind(name, found), Clear(found)
+        chosen = self.gives_nodes(value, some=True)
+        return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
 
 
 def _words(expression: ast.Expression) -> str:

@@ -11,8 +11,9 @@ from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import Bytes, Numbers
+from anabranch.columnar.scan.kernels import Bytes, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 
 
 def with_computed(shredded: Shredded) -> Shredded:
@@ -27,8 +28,35 @@ def with_computed(shredded: Shredded) -> Shredded:
             shredded.values[row] = np.nan
         return shredded
     picks = None if fits.all() else np.flatnonzero(fits)
-    evaluation = FrameEvaluation(shredded, picks)
-    chosen = slice(None) if picks is None else picks
+    return _filled(shredded, wanted, FrameEvaluation(shredded, picks), slice(None) if picks is None else picks)
+
+
+def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices]:
+    """The rows of a repeated part, as entries of their own, and the entry that each lies in, which may be unfit.
+
+    The repeated part lies in no other; `wanted` has the computed columns of its rows in the place of those of items.
+    """
+    source, first = shredded.frame(frame), shredded.first
+    begin, end = source.heads[first], source.heads[first + len(shredded.fits)]
+    owners = source.parents[begin:end] - first
+    starts, ends, values = source.starts[:, begin:end], source.ends[:, begin:end], source.values[:, begin:end]
+    rows = replace(
+        shredded, wanted=wanted, fits=np.ones(len(owners), np.bool_), starts=starts, ends=ends, values=values
+    )
+    if not wanted.computed:
+        return rows, owners
+    room = np.empty((len(wanted.computed), len(owners)), np.int32)
+    starts, ends = np.concatenate([starts, room]), np.concatenate([ends, room])
+    rows = replace(rows, starts=starts, ends=ends, values=np.concatenate([values, room.astype(np.float64)]))
+    inside = FrameEvaluation(shredded, np.arange(begin, end), frame, FrameEvaluation(shredded), owners)
+    return _filled(rows, wanted, inside, slice(None)), owners
+
+
+def _filled(
+    shredded: Shredded, wanted: WantedColumns, evaluation: FrameEvaluation, chosen: Indices | slice
+) -> Shredded:
+    """A batch with the rows of computed columns set for the chosen entries, which are those that fit."""
+    fits = shredded.fits
     buffers: list[Bytes] = [shredded.data]
     size = len(shredded.data)
     for expression in wanted.computed:

@@ -21,7 +21,9 @@ from anabranch.values.arithmetic import negate
 from anabranch.values.atomic import WrittenDouble, to_double
 
 MOST_NODES = 2_000
-_LARGEST = 10**30
+_ANY = ConstantValue(True)
+"""Stands for a value that is not looked at."""
+LARGEST = 10**30
 """Constants are below, so that their differences are no trouble to the index."""
 
 
@@ -157,7 +159,14 @@ class Spot:
         return found
 
 
-Binding: TypeAlias = Spot | tuple[Spot, ...] | Expression
+@dataclass(frozen=True, slots=True)
+class ChosenNodes:
+    """Nodes of which the value is known and not which they are: an `if` chooses them."""
+
+    value: Expression
+
+
+Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +260,28 @@ class PathScope:
             case _:
                 return False
 
+    def gives_nodes(self, expression: ast.Expression, *, some: bool = False) -> bool:
+        """Whether an expression gives nodes and no values, or else whether it may give some nodes."""
+        both = any if some else all
+        match expression:
+            case ast.ElementConstructor():
+                return True
+            case ast.Variable(name) if isinstance(self.names.get(name), ChosenNodes):
+                return True
+            case ast.Sequence(items):
+                return both(self.gives_nodes(each, some=some) for each in items)
+            case ast.Flwor(clauses, _, _, result):
+                scope = self
+                for clause in clauses:
+                    bound = clause.source if isinstance(clause, ast.For) else clause.value
+                    chosen = ChosenNodes(_ANY) if scope.gives_nodes(bound, some=True) else _ANY
+                    scope = scope.bind(clause.variable, () if scope.is_path(bound) else chosen)
+                return scope.gives_nodes(result, some=some)
+            case ast.If(_, then, otherwise):
+                return both(self.gives_nodes(each, some=some) for each in (then, otherwise))
+            case _:
+                return self.is_path(expression)
+
     def frame_of(self, spot: Spot) -> int:
         """The frame of a spot that is reached from the rows that are looked at."""
         if spot.bound != self.frame:
@@ -317,7 +348,7 @@ def double_of(literal: ast.Expression) -> float:
     value = literal_of(literal).value
     assert not isinstance(value, str), "a number is meant"
     found = to_double(value)
-    if abs(found) >= _LARGEST:
+    if abs(found) >= LARGEST:
         raise NotColumnar("a number so large")
     return found
 
@@ -328,6 +359,6 @@ def _simple(exact: Decimal) -> float:
     assert isinstance(exponent, int), "a literal is finite"
     if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
         return float(exact)
-    if SIMPLE <= abs(exact) < _LARGEST:
+    if SIMPLE <= abs(exact) < LARGEST:
         return float(exact)  # no text of few digits has this double
     raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")

@@ -18,10 +18,10 @@ from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
 from anabranch.columnar.items.query import CompiledQuery, compile_query, copied_by, made_in
 from anabranch.columnar.match.arranging import Alike, gathered
-from anabranch.columnar.match.condition import Condition, columns_of, numbers_of
-from anabranch.columnar.match.forms import AFTER, formed, substituted
+from anabranch.columnar.match.condition import ALWAYS, Condition, columns_of, numbers_of
+from anabranch.columnar.match.forms import AFTER, FormConstant, formed, substituted
 from anabranch.columnar.match.index import Matcher
-from anabranch.columnar.match.indexable import indexable
+from anabranch.columnar.match.indexable import asked_by_result, indexable
 from anabranch.columnar.scan.decoded import COPIES_NOTHING
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
@@ -207,7 +207,8 @@ class _AlikeQueries:
 
     query: CompiledQuery
     condition: Condition
-    """That of the query, as far as possible in tests that an index can find."""
+    """That of the query, as far as possible in tests that an index can find, and what must hold that it gives
+    anything."""
     marks: tuple[Constant, ...]
     constants: Sequence[tuple[Constant, ...]]
     """By query, in the order of the marks."""
@@ -224,7 +225,10 @@ class _AlikeQueries:
         rest = [columns[number] for number in kept]
         left = tuple(marks[number] for number in kept)
         rows = list(zip(*rest, strict=True)) if rest else [()] * len(constants)
-        return _AlikeQueries(query, indexable(query.condition, look, left), left, rows)
+        asked = asked_by_result(query.fragments, look, left)
+        if not asked or query.condition != ALWAYS:
+            asked = *indexable(query.condition, look, left), *asked
+        return _AlikeQueries(query, asked, left, rows)
 
     def set_constants(self, first: int) -> SetConstants | None:
         """What is needed to compute what they give; `first` is the number of the first query."""
@@ -251,9 +255,12 @@ class _AlikeQueries:
 
 
 def _column(
-    constant: Constant, places: Mapping[Constant, int], constants: Sequence[tuple[Constant, ...]]
-) -> list[Constant]:
+    constant: FormConstant, places: Mapping[Constant, int], constants: Sequence[tuple[Constant, ...]]
+) -> Sequence[FormConstant]:
     """What each query has for one constant of the form."""
+    if isinstance(constant, tuple):
+        columns = [_column(each, places, constants) for each in constant]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(constants)
     if constant in places:
         place = places[constant]
         return [each[place] for each in constants]

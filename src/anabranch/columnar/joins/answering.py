@@ -33,7 +33,8 @@ from anabranch.columnar.joins.condition import OneSided, TupleCondition, TupleTe
 from anabranch.columnar.joins.kernels import AT_LEAST, MADE, MORE, SAME, STRIDE, WRAP, Guards, RunTexts
 from anabranch.columnar.joins.step_join import Picks
 from anabranch.columnar.joins.tuples import SideColumns, TupleEvaluation
-from anabranch.columnar.match.condition import UNCLEAR, YES, Settled, Verdicts, greatest, judge, least, opposite
+from anabranch.columnar.match.condition import UNCLEAR, YES, Settled, Verdicts
+from anabranch.columnar.match.judging import greatest, judge, least, opposite
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import fold

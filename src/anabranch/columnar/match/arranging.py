@@ -19,7 +19,7 @@ A clause that asks for a *key* (`keys.py`) is listed under it instead, unless a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from typing import Any
@@ -27,12 +27,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.expressions.tree import Constant
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import Condition
-from anabranch.columnar.match.forms import Fixed, Form, Missing, Ranking, Test, TestAxis, formed, ranking_of
+from anabranch.columnar.match.forms import (
+    Fixed,
+    Form,
+    FormConstant,
+    Missing,
+    Ranking,
+    Test,
+    TestAxis,
+    formed,
+    ranking_of,
+)
 from anabranch.columnar.match.kernels import Bits, Cells, KeyLists, fill_cells
-from anabranch.columnar.match.keys import KEYED, KeyIndex, key_index
+from anabranch.columnar.match.keys import KEYED, KeyIndex
 from anabranch.columnar.scan.kernels import Indices, Places
 from anabranch.columnar.scan.wanted import WantedColumns
 
@@ -219,12 +228,12 @@ class Alike:
 
     form: Form
     numbers: Sequence[int]
-    constants: Sequence[tuple[Constant, ...]]
+    constants: Sequence[tuple[FormConstant, ...]]
 
 
 def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], list[tuple[int, Condition]]]:
     """Conditions with their numbers, those of one form together; and those without a form."""
-    alike: dict[Form, tuple[list[int], list[tuple[Constant, ...]]]] = {}
+    alike: dict[Form, tuple[list[int], list[tuple[FormConstant, ...]]]] = {}
     others: list[tuple[int, Condition]] = []
     for number, condition in conditions:
         found = formed(condition)
@@ -255,9 +264,13 @@ class Axes:
         return [*accumulate((each.count for each in self.keys.values()), initial=0)]
 
 
-def axes_of(groups: Sequence[Alike], wanted: WantedColumns) -> Axes:
+def axes_of(
+    groups: Sequence[Alike],
+    wanted: WantedColumns,
+    key_index: Callable[[TestAxis, WantedColumns, set[FormConstant]], KeyIndex],
+) -> Axes:
     """All constants, by the axis they are compared with."""
-    found: dict[TestAxis, set[Constant]] = {}
+    found: dict[TestAxis, set[FormConstant]] = {}
     for group in groups:
         for stage in group.form.stages:
             for test in chain.from_iterable(stage):
@@ -290,6 +303,8 @@ class Arranged:
         self._grids, self._bits, self._lists = Grids(sizes), ClauseBits(sizes), _Lists(self._first_keys[-1])
         self._asks_keys = False
         """Whether a clause asks for keys and is not found by one."""
+        self.share = 0.0
+        """The part of all entries that is taken to meet one of the conditions."""
         forms: list[int] = []
         bases: list[Indices] = []
         users: list[list[Indices]] = [[] for _ in self._axes]
@@ -310,6 +325,9 @@ class Arranged:
             bases.append(size + tests * np.arange(count))
             first, size = first + count, size + tests * count
         for number, (first, count, stages) in enumerate(whole):
+            for test, keys in enumerate(self._lows[number].T):
+                if self._test_axes[self._first_tests[number] + test] >= len(self._rankings):
+                    self._lists.ask(keys, first + np.arange(count, dtype=np.int32))
             for clauses in product(*stages):
                 self._index(number, first, count, [*chain.from_iterable(clauses)])
         self.conditions = kernels.Conditions(
@@ -418,7 +436,9 @@ class Arranged:
         conditions = first + np.arange(count, dtype=np.int32)
         shares = {test: self._share(begin + test) for test in keyed if not self._negated[begin + test]}
         key = min(shares, key=shares.__getitem__, default=None)
-        if key is not None and shares[key] <= self._grids.share(spans):
+        share = self._grids.share(spans)
+        self.share = max(self.share, min([share, *shares.values()]))
+        if key is not None and shares[key] <= share:
             self._lists.add(self._lows[number][:, key], conditions, -1 if len(tests) == 1 else clause)
             return
         self._asks_keys = self._asks_keys or bool(keyed)
@@ -443,17 +463,27 @@ class _Lists:
     def __init__(self, count: int) -> None:
         self._count = count
         self._blocks: list[tuple[Places, Places, Places]] = []
+        self._asking: list[tuple[Places, Places]] = []
 
     def add(self, keys: Places, conditions: Places, clause: int) -> None:
         """Add one clause of some conditions; `clause` is what else they ask, -1 for nothing."""
         self._blocks.append((keys, conditions, np.full(len(keys), clause, np.int32)))
 
+    def ask(self, keys: Places, conditions: Places) -> None:
+        """Note which key each of some conditions asks for, however its clauses are found."""
+        self._asking.append((keys, conditions))
+
     def arrays(self) -> KeyLists:
         """As the kernels take them."""
         keys, conditions, clauses = (_joined([block[part] for block in self._blocks], np.int32) for part in range(3))
         order = np.argsort(keys, kind="stable")
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=self._count))])
-        return KeyLists(bounds, conditions[order], clauses[order])
+        asked, users = (_joined([each[part] for each in self._asking], np.int32) for part in range(2))
+        users = users[np.argsort(asked, kind="stable")]
+        return KeyLists(self._bounds(keys), conditions[order], clauses[order], self._bounds(asked), users)
+
+    def _bounds(self, keys: Places) -> Indices:
+        """Where what belongs to each key begins, and the last ends."""
+        return np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=self._count))])
 
 
 def _by_axis(clause: Sequence[Test | Missing | Fixed]) -> list[tuple[TestAxis | int, list[Test | Missing]]]:

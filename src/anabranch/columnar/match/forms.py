@@ -19,7 +19,7 @@ Texts are found by their first eight bytes as one number, and by the rest where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
@@ -41,8 +41,8 @@ from anabranch.columnar.match.condition import (
     Settled,
     SumTest,
     TextTest,
-    long_numbers,
 )
+from anabranch.columnar.match.judging import long_numbers
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -62,17 +62,18 @@ class AxisKind(Enum):
     """Which of some patterns its text contains."""
     SUM = "sum"
     """Its number, against the sums of another and constants."""
-    ROW_NUMBER = "row number"
-    ROW_TEXT = "row text"
-    """Which of some values the rows of a repeated part have."""
+    ROWS = "rows"
+    """Which of some conditions of one form hold for one of the rows of a repeated part."""
 
 
 class TestAxis(NamedTuple):
     """What a test looks at."""
 
     column: Column
+    """Of rows, the repeated part."""
     kind: AxisKind
     addend: Column | None = None
+    rows: Form | None = None
 
 
 class Test(NamedTuple):
@@ -95,6 +96,8 @@ class Fixed(NamedTuple):
     holds: bool
 
 
+FormConstant: TypeAlias = "Constant | tuple[FormConstant, ...]"
+"""A constant of a form; a condition on rows, which has a form of its own, is one by its constants."""
 Clause: TypeAlias = tuple[Test | Missing | Fixed, ...]
 Stage: TypeAlias = tuple[Clause, ...]
 
@@ -112,14 +115,23 @@ class Form:
         return tuple(dict.fromkeys(test.axis for test in tests if not isinstance(test, Fixed)))
 
     @property
+    def columns(self) -> Iterator[Column]:
+        """The columns that these are, but for what stands in rows."""
+        for axis in self.axes:
+            if axis.rows is None:
+                yield axis.column
+            if axis.addend is not None:
+                yield axis.addend
+
+    @property
     def is_settled(self) -> bool:
         """Whether the template has a say in it."""
         return any(isinstance(test, Fixed) for stage in self.stages for clause in stage for test in clause)
 
 
-def formed(condition: Condition) -> tuple[Form, tuple[Constant, ...]] | None:
+def formed(condition: Condition) -> tuple[Form, tuple[FormConstant, ...]] | None:
     """The form of a condition and its constants; None where it must be judged by itself."""
-    constants: list[Constant] = []
+    constants: list[FormConstant] = []
     try:
         stages = tuple(_clauses(each, constants) for each in condition)
     except _TooLarge:
@@ -146,9 +158,8 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
                 return TextTest(_column_with(column, values), operator, _text_with(constant, values))
             case PatternTest(column, constant):
                 return PatternTest(_column_with(column, values), _text_with(constant, values))
-            case RowTest(column, value):
-                found = _text_with(value, values) if isinstance(value, bytes) else _number_with(value, values)
-                return RowTest(column, found)
+            case RowTest(frame, inside):
+                return RowTest(frame, substituted(inside, values))
             case PresenceTest() | Settled():
                 return leaf
 
@@ -182,7 +193,7 @@ class _TooLarge(Exception):
     pass
 
 
-def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool = False) -> Stage:
+def _clauses(tree: Tree[ItemTest], constants: list[FormConstant], *, negated: bool = False) -> Stage:
     """The normal form of one stage."""
     match tree:
         case Settled(verdict):
@@ -201,10 +212,16 @@ def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool =
             if not negated:
                 return ((Test(axis, operator, len(constants) - 1),),)
             return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
-        case PatternTest(column, constant) | RowTest(column, constant):
+        case PatternTest(column, constant):
             constants.append(constant)
-            kind = AxisKind.ROW_TEXT if isinstance(constant, bytes) else AxisKind.ROW_NUMBER
-            axis = TestAxis(column, AxisKind.PATTERN if isinstance(tree, PatternTest) else kind)
+            axis = TestAxis(column, AxisKind.PATTERN)
+            return ((Test(axis, "!=" if negated else "=", len(constants) - 1),),)
+        case RowTest(frame, condition):
+            inside = formed(condition)
+            if inside is None:
+                raise _TooLarge
+            constants.append(inside[1])
+            axis = TestAxis(frame, AxisKind.ROWS, rows=inside[0])
             return ((Test(axis, "!=" if negated else "=", len(constants) - 1),),)
         case PresenceTest(column):
             axis = TestAxis(column, AxisKind.PRESENCE)
@@ -248,28 +265,32 @@ class Ranking(Protocol):
     size: int
     """How many ranks there are."""
 
-    def places(self, given: Sequence[Constant]) -> Places:
+    def places(self, given: Sequence[FormConstant]) -> Places:
         """The numbers of some of the constants."""
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         """Set the ranks of all entries."""
 
 
-def ranking_of(axis: TestAxis, wanted: WantedColumns, constants: Iterable[Constant]) -> Ranking:
+def ranking_of(axis: TestAxis, wanted: WantedColumns, constants: Iterable[FormConstant]) -> Ranking:
     """The ranking of an axis."""
     row = wanted.rows[axis.column]
     match axis.kind:
         case AxisKind.SUM:
             assert axis.addend is not None, "a sum has two columns"
-            return _Sums(row, wanted.rows[axis.addend], sorted({float(each) for each in constants}))
+            return _Sums(row, wanted.rows[axis.addend], _numbers_in(constants))
         case AxisKind.TEXT:
             return TextRanking(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
         case AxisKind.NUMBER:
-            return NumberRanking(row, sorted({float(each) for each in constants}))
+            return NumberRanking(row, _numbers_in(constants))
         case AxisKind.PRESENCE:
             return _Presence(row)
         case _:
             raise AssertionError("such an axis has keys")
+
+
+def _numbers_in(constants: Iterable[FormConstant]) -> list[float]:
+    return sorted({each for each in constants if isinstance(each, float)})
 
 
 class _Presence:
@@ -280,7 +301,7 @@ class _Presence:
     def __init__(self, row: int) -> None:
         self._row = row
 
-    def places(self, given: Sequence[Constant]) -> Places:
+    def places(self, given: Sequence[FormConstant]) -> Places:
         return np.zeros(len(given), np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
@@ -300,7 +321,7 @@ class NumberRanking:
         own = np.minimum(((found - self._least) * self._scale).astype(np.int64), count - 1)
         self._cells = np.searchsorted(own, np.arange(count + 1))
 
-    def places(self, given: Sequence[Constant]) -> Places:
+    def places(self, given: Sequence[FormConstant]) -> Places:
         return np.searchsorted(self.constants, np.array(given, np.float64)).astype(np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
@@ -322,7 +343,7 @@ class _Sums:
         self._rows = row, addend
         self._constants = np.array(constants)
 
-    def places(self, given: Sequence[Constant]) -> Places:
+    def places(self, given: Sequence[FormConstant]) -> Places:
         return np.searchsorted(self._constants, np.array(given, np.float64)).astype(np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
@@ -342,7 +363,7 @@ class TextRanking:
         self._keys = np.empty(len(constants), np.uint64)
         kernels.keys(self._joined, self._bounds, self._keys)
 
-    def places(self, given: Sequence[Constant]) -> Places:
+    def places(self, given: Sequence[FormConstant]) -> Places:
         return np.array([self._numbers[each] for each in given if isinstance(each, bytes)], np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:

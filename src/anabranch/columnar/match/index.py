@@ -9,6 +9,8 @@ Its cost follows the items and their matches, hardly the number of conditions:
   (`arranging.py`);
 * a clause that asks for a key, such as a pattern in a text, is listed under it, and an entry is only tried with the
   clauses of the keys that it has (`keys.py`);
+* conditions on the rows of a repeated part are matched with the rows, by another such index, and are keys of the
+  entries that the rows lie in;
 * conditions of one form (`forms.py`) are arranged together, and differ in numbers only.
 
 What is unclear for a value that is not known concerns only the conditions that look at it; they are judged in three
@@ -25,12 +27,14 @@ from itertools import chain
 
 import numpy as np
 
+from anabranch.columnar.expressions.rows import frame_rows
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.arranging import Alike, Arranged, axes_of
-from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, judge, tests
-from anabranch.columnar.match.forms import NumberRanking
+from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, tests
+from anabranch.columnar.match.forms import AxisKind, FormConstant, NumberRanking, TestAxis
+from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
-from anabranch.columnar.match.keys import entry_keys
+from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -93,13 +97,15 @@ class Matcher:
         self._count = count
         self._others = others
         self._wanted = wanted
-        axes = axes_of(groups, wanted)
+        axes = axes_of(groups, wanted, _key_index)
         self._rankings = list(axes.rankings.values())
         self._keys = list(axes.keys.values())
         self._first_keys = axes.first_keys
         self._laid = Arranged(axes, groups)
         numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int64)
         self._numbers = numbers
+        self.share = self._laid.share
+        """The part of all entries that is taken to meet one of the conditions."""
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
         self._pairs = _room(len(numbers), _ROOM)
         """Those of the last batch."""
@@ -176,3 +182,49 @@ class Matcher:
 def _room(conditions: int, pairs: int) -> Pairs:
     rooms = (np.empty((2, pairs), np.int32) for _ in range(2))
     return Pairs(np.empty(conditions, np.int64), np.zeros(2, np.int64), *rooms)
+
+
+def _key_index(axis: TestAxis, wanted: WantedColumns, constants: set[FormConstant]) -> KeyIndex:
+    """The index of an axis that has keys."""
+    if axis.kind is AxisKind.PATTERN:
+        return PatternKeys(wanted.rows[axis.column], sorted(each for each in constants if isinstance(each, bytes)))
+    return _RowKeys(axis, wanted, sorted(each for each in constants if isinstance(each, tuple)))
+
+
+class _RowKeys:
+    """Conditions of one form that may hold for rows of a repeated part, found by an index over the rows."""
+
+    def __init__(self, axis: TestAxis, wanted: WantedColumns, conditions: Sequence[tuple[FormConstant, ...]]) -> None:
+        """Conditions are given by their constants."""
+        assert isinstance(axis.column, int), "a repeated part is read"
+        assert axis.rows is not None, "a condition on rows has a form"
+        self._frame = axis.column
+        self._wanted = wanted.computing(axis.rows.columns)
+        self._numbers = {each: number for number, each in enumerate(conditions)}
+        self.count = len(conditions)
+        self._matcher = Matcher(self.count, [Alike(axis.rows, range(self.count), conditions)], (), self._wanted)
+        self.share = self._matcher.share
+
+    def places(self, given: Sequence[FormConstant]) -> Places:
+        return np.array([self._numbers[each] for each in given if isinstance(each, tuple)], np.int32)
+
+    def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
+        ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(kernels.UNKNOWN))
+        rows, owners = frame_rows(shredded, self._frame, self._wanted)
+        found = self._matcher.match(rows)
+        if found is None:
+            return None if len(shredded.fits) > 1 else self._of_one(rows)
+        entries, open_entries = owners[found.pairs], owners[found.open_entries]
+        kept, opened = shredded.fits[entries], shredded.fits[open_entries]
+        given = entries[kept], found.conditions[kept], open_entries[opened], found.open_conditions[opened]
+        return FoundKeys(*(each.astype(np.int32) for each in given))
+
+    def _of_one(self, rows: Shredded) -> FoundKeys:
+        """The keys of the only entry, whose rows are matched one by one."""
+        held, opened = (np.zeros(self.count, np.bool_) for _ in range(2))
+        for row in range(len(rows.fits)):
+            found = self._matcher.match(rows.part(row, row + 1))
+            assert found is not None, "there is room for one entry, whatever it meets"
+            held[found.conditions] = opened[found.open_conditions] = True
+        keys, more = (np.flatnonzero(each).astype(np.int32) for each in (held, opened))
+        return FoundKeys(np.zeros_like(keys), keys, np.zeros_like(more), more)

@@ -4,25 +4,36 @@ The compiler makes a boolean column of every condition that is no comparison of 
 A column is computed for all items, so thousands of conditions with other constants in them would cost thousands of
 columns. Some of them say the same as a test of columns without the constant:
 
-    contains(text, K)                whether a text contains a pattern
-    a >= b + K, and the like         a number against the sum of another and a constant
-    some $v in v satisfies $v = K    whether a repeated part has a value
+    contains(text, K)                    whether a text contains a pattern
+    a >= b + K, and the like             a number against the sum of another and a constant
+    some $v in v satisfies condition     whether a row of a repeated part fulfils the condition
+
+What a query gives may ask something, too: a loop whose `where` holds for no row gives nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
+from anabranch.columnar.expressions.scope import LARGEST, NotColumnar, simple_literal
 from anabranch.columnar.expressions.tree import (
+    Choice,
     Column,
     ColumnArithmetic,
     ColumnComparison,
     Constant,
     ConstantValue,
+    ContentOf,
     Expression,
+    Fragment,
     FunctionCall,
+    Junction,
     Kind,
+    Made,
     PartText,
+    Presence,
+    RowLoop,
     RowQuantifier,
     constant_of,
     has_constant,
@@ -32,11 +43,15 @@ from anabranch.columnar.match.condition import (
     ItemTest,
     NumberTest,
     PatternTest,
+    PresenceTest,
     RowTest,
     SumTest,
+    TextTest,
+    columns_of,
 )
-from anabranch.columnar.scan.look import Look
-from anabranch.logic import MIRRORED, Operator, Tree, mapped
+from anabranch.columnar.scan.kernels import SIMPLE
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree, mapped
 
 _DOUBLES = (Kind.UNTYPED, Kind.DOUBLE)
 _TEXTS = (Kind.UNTYPED, Kind.STRING)
@@ -44,59 +59,132 @@ _TEXTS = (Kind.UNTYPED, Kind.STRING)
 
 def indexable(condition: Condition, look: Look, marks: Container[Constant]) -> Condition:
     """The same condition; `marks` stand for constants that differ from query to query."""
+    found = _Conversion(look, marks)
 
     def test(leaf: ItemTest) -> Tree[ItemTest]:
         match leaf:
             case NumberTest(column, "=", 1.0) if not isinstance(column, int):
-                return _test(column, look, marks) or leaf
+                return found.tests(column) or leaf
             case _:
                 return leaf
 
     return tuple(mapped(each, test) for each in condition)
 
 
-def _test(expression: Expression, look: Look, marks: Container[Constant]) -> ItemTest | None:
-    """A test that holds where a boolean expression is true, and is unclear where it is; None if there is none."""
-    match expression:
-        case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
-            column: Column = text.column if isinstance(text, PartText) else text
-            return None if has_constant(text, marks) else PatternTest(column, pattern.encode())
-        case ColumnComparison(operator, left, right):
-            return _sum(operator, left, right, marks) or _sum(MIRRORED[operator], right, left, marks)
-        case RowQuantifier(frame, True, ColumnComparison("=", PartText(part), ConstantValue() as literal)):
-            return (
-                RowTest(part, constant_of(literal))
-                if look.frames[part] == frame and _is_outermost(frame, look)
-                else None
-            )
+def asked_by_result(fragments: Sequence[Fragment], look: Look, marks: Container[Constant]) -> Condition:
+    """What must hold that fragments give anything, as far as an index can find it."""
+    match fragments:
+        case (Made(RowLoop(frame, condition, _, -1, 0)),) if condition is not None:
+            asked: Expression = RowQuantifier(frame, True, condition)
+        case (Made(Choice(asked, _, ContentOf(()))),):
+            pass
         case _:
+            return ()
+    found = _Conversion(look, marks).tests(asked)
+    return () if found is None else (found,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """Makes tests of boolean expressions."""
+
+    look: Look
+    marks: Container[Constant]
+    frame: int = -1
+    """The repeated part in whose rows they are asked, -1 for items."""
+
+    def tests(self, expression: Expression) -> Tree[ItemTest] | None:
+        """Tests that hold where an expression is true, and are unclear where it is; None where nothing is gained."""
+        match expression:
+            case Junction(is_and, operands):
+                found = [self.tests(each) for each in operands]
+                if not any(found):
+                    return None
+                parts = tuple(each or _is_true(operand) for each, operand in zip(found, operands, strict=True))
+                return And(parts) if is_and else Or(parts)
+            case FunctionCall("not", (operand,), _):
+                inside = self.tests(operand)
+                return None if inside is None else Not(inside)
+            case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
+                return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
+            case ColumnComparison(operator, left, ConstantValue() as literal):
+                return self._compared(operator, left, literal)
+            case ColumnComparison(operator, ConstantValue() as literal, right):
+                return self._compared(MIRRORED[operator], right, literal)
+            case ColumnComparison(operator, left, right):
+                return self._sum(operator, left, right) or self._sum(MIRRORED[operator], right, left)
+            case Presence(column, 0) if self._is_here(column):
+                return PresenceTest(column)
+            case RowQuantifier(frame, is_some, condition, -1, 0) if self.frame < 0 and self._is_outermost(frame):
+                inside = _Conversion(self.look, self.marks, frame).tests(condition)
+                if inside is None or any(has_constant(each, self.marks) for each in columns_of((inside,))):
+                    return None
+                return RowTest(frame, (inside,)) if is_some else Not(RowTest(frame, (Not(inside),)))
+            case _:
+                return None
+
+    def _is_here(self, column: PartColumn) -> bool:
+        """Whether a part has at most one value in each row."""
+        return self.look.frames[column if column >= 0 else ~column] == self.frame
+
+    def _column(self, value: Expression) -> Column:
+        """What a test looks at for a value: a part as it is read, if it stands here."""
+        match value:
+            case PartText(column, 0) if self._is_here(column):
+                return column
+            case _:
+                return value
+
+    def _is_outermost(self, frame: int) -> bool:
+        """Whether a repeated part lies in no other."""
+        parent = self.look.parts[frame].parent
+        return parent < 0 or self.look.frames[parent] < 0
+
+    def _compared(self, operator: Operator, left: Expression, literal: ConstantValue) -> ItemTest | None:
+        """A value against a literal."""
+        if isinstance(left, ConstantValue) or has_constant(left, self.marks):
             return None
-
-
-def _is_outermost(frame: int, look: Look) -> bool:
-    """Whether a repeated part lies in no other."""
-    parent = look.parts[frame].parent
-    return parent < 0 or look.frames[parent] < 0
-
-
-def _sum(operator: Operator, left: Expression, right: Expression, marks: Container[Constant]) -> SumTest | None:
-    """A number against a sum in doubles, of which one side is a literal."""
-    match right:
-        case ColumnArithmetic("+", addend, ConstantValue() as literal) | ColumnArithmetic(
-            "+", ConstantValue() as literal, addend
-        ):
-            sign = 1.0
-        case ColumnArithmetic("-", addend, ConstantValue() as literal):
-            sign = -1.0
-        case ColumnArithmetic("-", ConstantValue() as literal, other):
-            addend, sign = ColumnArithmetic("*", ConstantValue(-1), other), 1.0
-        case _:
+        constant = constant_of(literal)
+        column = left if self.frame < 0 else self._column(left)  # items' own may be in the unit of other queries
+        if isinstance(constant, bytes):
+            return TextTest(column, operator, constant) if left.kind in _TEXTS else None
+        try:
+            simple_literal(literal)
+        except NotColumnar:
             return None
-    if addend.kind not in _DOUBLES or left.kind not in (*_DOUBLES, Kind.INTEGER) or isinstance(left, ConstantValue):
-        return None
-    if has_constant(left, marks) or has_constant(addend, marks):
-        return None
-    return SumTest(_double(left), operator, _double(addend), sign * float(constant_of(literal)))
+        match left.kind:
+            case Kind.UNTYPED:
+                is_known = True
+            case Kind.INTEGER:
+                is_known = abs(constant) < SIMPLE
+            case Kind.DOUBLE:
+                is_known = abs(constant) < LARGEST and operator != "!="  # NaN may be among them
+            case _:
+                is_known = False
+        return NumberTest(column, operator, constant) if is_known else None
+
+    def _sum(self, operator: Operator, left: Expression, right: Expression) -> SumTest | None:
+        """A number against a sum in doubles, of which one side is a literal."""
+        match right:
+            case ColumnArithmetic("+", addend, ConstantValue() as literal) | ColumnArithmetic(
+                "+", ConstantValue() as literal, addend
+            ):
+                sign = 1.0
+            case ColumnArithmetic("-", addend, ConstantValue() as literal):
+                sign = -1.0
+            case ColumnArithmetic("-", ConstantValue() as literal, other):
+                addend, sign = ColumnArithmetic("*", ConstantValue(-1), other), 1.0
+            case _:
+                return None
+        if addend.kind not in _DOUBLES or left.kind not in (*_DOUBLES, Kind.INTEGER):
+            return None
+        if has_constant(left, self.marks) or has_constant(addend, self.marks):
+            return None
+        return SumTest(_double(left), operator, _double(addend), sign * float(constant_of(literal)))
+
+
+def _is_true(expression: Expression) -> NumberTest:
+    return NumberTest(expression, "=", 1.0)
 
 
 def _double(expression: Expression) -> Expression:

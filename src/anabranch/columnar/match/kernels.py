@@ -133,6 +133,9 @@ class KeyLists(NamedTuple):
     bounds: Indices
     conditions: Places
     clauses: Places
+    user_bounds: Indices
+    users: Places
+    """By key: the conditions that ask for it, however they are found."""
 
 
 class EntryKeys(NamedTuple):
@@ -140,8 +143,10 @@ class EntryKeys(NamedTuple):
 
     bounds: Indices
     keys: Places
+    """The complement of a key where it is not clear whether the entry has it."""
     latest: Indices
-    """By key: the last entry that was found to have it, among those that were looked at."""
+    latest_open: Indices
+    """By key: the last entry that was found to have it, or may have it, among those that were looked at."""
 
 
 class Pairs(NamedTuple):
@@ -159,18 +164,21 @@ OPEN, TAKEN = 0, 1
 
 
 @compiled_lean
-def _is_inside(entry: int, axis: int, at: int, ranks: Places, latest: Indices, laid: Conditions) -> int:
+def _is_inside(entry: int, axis: int, at: int, ranks: Places, held: EntryKeys, laid: Conditions) -> int:
     """Whether the rank of an entry on an axis lies between a low and a high, or whether it has the key."""
     rank = ranks[axis, entry]
     if laid.keyed[axis]:
-        return YES if latest[laid.lows[at]] == entry else NO if rank >= 0 else UNCLEAR
+        key = laid.lows[at]
+        if held.latest[key] == entry:
+            return YES
+        return NO if rank >= 0 and held.latest_open[key] != entry else UNCLEAR
     if rank < 0:
         return UNCLEAR
     return YES if laid.lows[at] <= rank <= laid.highs[at] else NO
 
 
 @compiled_lean
-def _verdict(condition: int, entry: int, fits: bool, ranks: Places, latest: Indices, laid: Conditions) -> int:
+def _verdict(condition: int, entry: int, fits: bool, ranks: Places, held: EntryKeys, laid: Conditions) -> int:
     """What one condition makes of one entry, stage by stage."""
     form = laid.forms[condition]
     first_test = laid.first_tests[form]
@@ -185,7 +193,7 @@ def _verdict(condition: int, entry: int, fits: bool, ranks: Places, latest: Indi
                 if axis < 0:
                     holds = (YES if axis == ALWAYS else NO) if fits else UNCLEAR
                 else:
-                    inside = _is_inside(entry, axis, at, ranks, latest, laid)
+                    inside = _is_inside(entry, axis, at, ranks, held, laid)
                     holds = inside if inside == UNCLEAR or not laid.negated[first_test + test] else YES - inside
                 all_of = min(all_of, holds)
             found = max(found, all_of)
@@ -215,7 +223,7 @@ def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
 
 
 @compiled_lean
-def _judge_unknown(entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs) -> bool:
+def _judge_unknown(entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs) -> bool:
     """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
     for axis in range(len(ranks) + 1):
         if axis < len(ranks):
@@ -226,35 +234,43 @@ def _judge_unknown(entry: int, fit: bool, ranks: Places, latest: Indices, laid: 
             first, last = 0, 0 if fit else len(laid.settled)
         for place in range(first, last):
             condition = laid.users[place] if axis < len(ranks) else laid.settled[place]
-            if pairs.seen[condition] == entry:
-                continue
-            pairs.seen[condition] = entry
-            outcome = _verdict(condition, entry, fit, ranks, latest, laid)
-            if outcome != NO and not _note(pairs, condition, entry, TAKEN if outcome == YES and fit else OPEN):
+            if not _judge_one(condition, entry, fit, ranks, held, laid, pairs):
                 return False
     return True
 
 
 @compiled_lean
+def _judge_one(
+    condition: int, entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs
+) -> bool:
+    """Note what one condition makes of one entry, unless that is done; whether there was room."""
+    if pairs.seen[condition] == entry:
+        return True
+    pairs.seen[condition] = entry
+    outcome = _verdict(condition, entry, fit, ranks, held, laid)
+    return outcome == NO or _note(pairs, condition, entry, TAKEN if outcome == YES and fit else OPEN)
+
+
+@compiled_lean
 def _take(
-    condition: int, clause: int, entry: int, fit: bool, ranks: Places, latest: Indices, laid: Conditions, pairs: Pairs
+    condition: int, clause: int, entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs
 ) -> bool:
     """Note a condition whose clause holds if what else it asks does, -1 for nothing; whether there was room."""
     if pairs.seen[condition] == entry:
         return True
-    if clause >= 0 and not _holds(condition, clause, entry, ranks, latest, laid):
+    if clause >= 0 and not _holds(condition, clause, entry, ranks, held, laid):
         return True
     pairs.seen[condition] = entry
     return _note(pairs, condition, entry, TAKEN if fit else OPEN)
 
 
 @compiled_lean
-def _holds(condition: int, clause: int, entry: int, ranks: Places, latest: Indices, laid: Conditions) -> bool:
+def _holds(condition: int, clause: int, entry: int, ranks: Places, held: EntryKeys, laid: Conditions) -> bool:
     """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
     first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
     for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
         test = laid.tests[place]
-        inside = _is_inside(entry, laid.axes[first_test + test], base + test, ranks, latest, laid)
+        inside = _is_inside(entry, laid.axes[first_test + test], base + test, ranks, held, laid)
         if inside != (NO if laid.negated[first_test + test] else YES):
             return False
     return True
@@ -266,14 +282,26 @@ def _match_keys(
 ) -> bool:
     """The pairs of an entry that are clear by what is not known of it, and by its keys; whether there was room."""
     for at in range(found.bounds[entry], found.bounds[entry + 1]):
-        found.latest[found.keys[at]] = entry
-    if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, found.latest, laid, pairs):
+        key = found.keys[at]
+        if key >= 0:
+            found.latest[key] = entry
+        else:
+            found.latest_open[~key] = entry
+    if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, found, laid, pairs):
         return False
     for at in range(found.bounds[entry], found.bounds[entry + 1]):
         key = found.keys[at]
+        if key < 0:
+            for place in range(lists.user_bounds[~key], lists.user_bounds[~key + 1]):
+                if not _judge_one(lists.users[place], entry, fit, ranks, found, laid, pairs):
+                    return False
+    for at in range(found.bounds[entry], found.bounds[entry + 1]):
+        key = found.keys[at]
+        if key < 0:
+            continue
         for place in range(lists.bounds[key], lists.bounds[key + 1]):
             asked = lists.conditions[place], lists.clauses[place]
-            if not _take(asked[0], asked[1], entry, fit, ranks, found.latest, laid, pairs):
+            if not _take(asked[0], asked[1], entry, fit, ranks, found, laid, pairs):
                 return False
     return True
 
@@ -300,7 +328,7 @@ def match(
                 if first < low or first > high or second < more_low or second > more_high:
                     continue
                 asked = cells.conditions[place], cells.clauses[place]
-                if not _take(asked[0], asked[1], entry, fit, ranks, found.latest, laid, pairs):
+                if not _take(asked[0], asked[1], entry, fit, ranks, found, laid, pairs):
                     return False
     return True
 
@@ -323,7 +351,7 @@ def match_few(
                 lowest = left & (~left + _ONE_BIT)
                 left ^= lowest
                 condition = bits.conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
-                if condition >= 0 and not _take(condition, -1, entry, fit, ranks, found.latest, laid, pairs):
+                if condition >= 0 and not _take(condition, -1, entry, fit, ranks, found, laid, pairs):
                     return False
     return True
 

@@ -18,8 +18,9 @@ from anabranch.columnar.expressions.evaluating import FrameEvaluation
 from anabranch.columnar.expressions.tree import Column, PartText
 from anabranch.columnar.expressions.values import ABSENT as NOTHING
 from anabranch.columnar.expressions.values import CLEAR, States
-from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
+from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition
 from anabranch.columnar.match.index import Matches
+from anabranch.columnar.match.judging import judge
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
 from anabranch.columnar.panes.doubles import add_doubles, binary_ticks, in_reach
 from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks

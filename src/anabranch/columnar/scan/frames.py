@@ -71,9 +71,8 @@ class LoggedFrames:
                     np.cumsum(np.bincount(parents, minlength=self.items if around < 0 else len(found[around].parents))),
                 ]
             )
-            mine = spans[row_frames[spans[:, 0]] == number] if len(spans) else spans
             starts, ends = (np.full((len(row_frames), count), ABSENT, np.int32) for _ in range(2))
-            starts[mine[:, 0], mine[:, 1]], ends[mine[:, 0], mine[:, 1]] = mine[:, 2], mine[:, 3]
+            _place(spans, row_frames, number, starts, ends)
             values = np.full((len(row_frames), count), np.nan)
             for row in numeric.tolist():
                 if row_frames[row] == number:
@@ -84,6 +83,15 @@ class LoggedFrames:
     def of(self, part: int) -> FrameRows:
         """The rows of a repeated part."""
         return self._found[part]
+
+
+@compiled
+def _place(spans: Places, row_frames: Indices, frame: int, starts: Places, ends: Places) -> None:
+    """Put the logged spans of a frame where they belong."""
+    for at in range(len(spans)):
+        column, row = spans[at, 0], spans[at, 1]
+        if row_frames[column] == frame:
+            starts[column, row], ends[column, row] = spans[at, 2], spans[at, 3]
 
 
 @compiled

@@ -9,7 +9,7 @@ What lies inside of a repeated part is logged instead, each time it comes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -83,6 +83,10 @@ class WantedColumns:
         numeric = {part for each in (*numbers, *computed, *made) for part in read_numbers(each)}
         read = sorted(numeric.union(*(read_columns(each) for each in (*given, *made))))
         return WantedColumns(look, tuple(read), tuple(each in numeric for each in read), computed)
+
+    def computing(self, columns: Iterable[Column]) -> WantedColumns:
+        """The same with computed rows for some columns instead of its own, those of them that are not read."""
+        return replace(self, computed=tuple(dict.fromkeys(each for each in columns if not isinstance(each, int))))
 
     @cached_property
     def rows(self) -> dict[Column, int]:
