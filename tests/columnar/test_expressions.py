@@ -143,6 +143,12 @@ CORNERS = {
     "names": "return <a>{ name($p/d), local-name($p), name($p/o) }</a>",
     "texts of the query": "return <a k='{ if ($p/o) then '&lt;' else 'b' }'>{ concat('&lt;', $p/name, '&amp;') }</a>",
     "case beyond ASCII": "return <a>{ upper-case($p/name), lower-case($p/note), translate($p/name, 'é', 'e') }</a>",
+    "nodes that are chosen": "let $x := if ($p/o) then $p/o else $p/name return <a k='{ $x }'>{ $x, $x/text() }</a>",
+    "values of chosen nodes": "let $x := if ($p/o) then $p/o else $p/d/t where $x > 5 return <a>{ $x * 2 }</a>",
+    "counts of chosen nodes": "let $x := if ($p/o) then $p/o else $p/d/t return <a>{ count($x), exists($x) }</a>",
+    "whether there are chosen nodes": "let $x := if ($p/o) then $p/f else $p/name where $x return <a/>",
+    "the truth of a choice": "where not(if ($p/f) then $p/note else 0) return <a/>",
+    "chosen rows": "for $l in $p/line let $x := if ($l/q > 5) then $l/w else $l/sku where $x return <a>{ $x }</a>",
     "parts of what is around": "return <a>{ for $l in $p/line return <l n='{ count($l/w) }' m='{ $p/d/t }'/> }</a>",
 }
 
