@@ -127,6 +127,7 @@ CORNERS = {
     "large sums": "return <a>{ sum(for $v in $p/v return $v * 1e14), avg(($p/v, 999999999999999, 1)) }</a>",
     "sums of doubles": "return <a>{ sum(for $v in $p/v return $v * 0.1), avg(for $v in $p/v return $v div 3) }</a>",
     "extremes": "return <a k='{ min($p/v) }' l='{ max($p/line/w) }'>{ max(($p/d/t, $p/d/u)) }</a>",
+    "extremes of doubles and decimals": "return <a>{ max((2.5e-1, $p/d/t)), min(($p/v, $p/d/u * 1, 3)) }</a>",
     "zeros": "return <a>{ max($p/v[. = 0]), min(($p/d/t[. = 0], 0)) }</a>",
     "counts": "return <a>{ count($p/*), count($p//w), count($p/o), count($p/line[w]) }</a>",
     "in a list": "where $p/name = ('gold', 'iron') or $p/d/t = (5, 12, 60) or $p/v = (1, '7') return $p/d",

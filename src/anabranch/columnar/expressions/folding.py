@@ -122,7 +122,7 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
         owners.append(each.owners[rows])
         if each.numbers is not None:
             doubles.append(_row_values(each.numbers[0], rows))
-        if each.value is not None and each.numbers is not None and each.value.kind in _DECIMAL:
+        if each.value is not None and "exact" in function.reads and each.value.kind in _DECIMAL:
             numbers = each.value.numbers
             exact.append(np.full(len(rows), np.nan) if numbers is None else _row_values(numbers, rows))
         if each.value is not None and "texts" in function.reads:
