@@ -221,6 +221,9 @@ class Names:
 _TRANSLATIONS = ['"go", "x"', '"é", "e"', '"abc", "cab"']
 
 
+_AGGREGATES = ("sum", "avg", "min", "max", "median", "stddev")
+
+
 class QueryMaker:
     """Makes queries for the items of one style."""
 
@@ -322,7 +325,7 @@ class QueryMaker:
             lambda: f"number({self.text(names, below)})",
             lambda: f"count({random.choice([*names.repeated, *names.lines, *names.nodes])})",
             lambda: f"count({self.filtered(names, below)})",
-            lambda: f"{random.choice(['sum', 'avg', 'min', 'max', 'median', 'count'])}({self.values(names, below)})",
+            lambda: f"{random.choice([*_AGGREGATES, 'count'])}({self.values(names, below)})",
             lambda: f"{random.choice(['sum', 'avg', 'min', 'max'])}({random.choice(names.repeated or names.numbers)})",
             lambda: self.aggregate(names, below),
             lambda: (
@@ -370,14 +373,17 @@ class QueryMaker:
             parts = (self.number(names, below) for _ in range(random.choice([1, 2, 3])))
             return f"({', '.join(parts)})"
 
-        return self._some_of(
-            lambda: random.choice([*names.repeated, *names.numbers]), lambda: self.filtered(names, below), loop, row
-        )
+        def distinct() -> str:
+            found = random.choice([*names.repeated, *names.numbers, self.filtered(names, below)])
+            return f"distinct-values({found})"
+
+        plain = random.choice([*names.repeated, *names.numbers])
+        return self._some_of(lambda: plain, lambda: self.filtered(names, below), loop, row, distinct)
 
     def aggregate(self, names: Names, depth: int) -> str:
         """An aggregate of what is repeated, or of what a loop over it computes."""
         random = self.random
-        function = random.choice(["sum", "avg", "min", "max", "median", "stddev"])
+        function = random.choice(_AGGREGATES)
         path = random.choice(names.repeated or names.numbers)
         if random.randrange(2):
             return f"{function}({path})"

@@ -27,14 +27,11 @@ from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import LIMITS
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.lookahead import (
-    NOWHERE,
-    SAMPLE,
     ArrivalOrder,
     EntryTimes,
+    MergeAhead,
     NextEntries,
-    ReadAhead,
-    limit,
-    order_of,
+    first_entries,
     own_time,
 )
 from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
@@ -169,9 +166,8 @@ class PassingColumns:
     """The fast way; changes the merge and the shelf as they themselves would."""
 
     def __init__(self, merge: Merge, operator: ItemOperator, shelf: Shelf, following: Following) -> None:
-        self._merge = merge
-        self._sources = list(merge.sources.values())
-        self._stream = self._sources[0].stream
+        self._ahead = MergeAhead(merge)
+        self._stream = self._ahead.inputs[0].stream
         self._askers = operator.askers
         self._shelf = shelf
         self._following = following
@@ -180,24 +176,18 @@ class PassingColumns:
         self._able = (
             any(self._holes)
             and is_plain_root(self._stream.root)
-            and all(source.stream is self._stream for source in self._sources)
+            and all(source.stream is self._stream for source in self._ahead.inputs)
         )
         self._reader = EntryReader(self._stream)
         self._program: _Program | None = None
-        self._sights = [ReadAhead(len(self._sources)) for _ in self._sources]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
         return self._able and self._take()
 
     def _take(self) -> bool:
-        if not self._may_go_on():
-            return False
-        seen = zip(self._sources, self._sights, strict=True)
-        entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
-        if not all(each.plain for each in entries):
-            return False
-        if self._program is None and not self._learn(entries):
+        entries = self._ahead.entries()
+        if entries is None or (self._program is None and not self._reader.learn(first_entries(entries), self._use)):
             return False
         assert self._program is not None
         batch = self._batch(self._program, entries)
@@ -207,15 +197,12 @@ class PassingColumns:
             order = self._order(batch, entries)
         except OverflowError:
             return False
-        for sight, taken, given in zip(self._sights, order.places, entries, strict=True):
-            sight.after(len(taken), len(given))
-        if not len(order.inputs):
+        if order is None:
             return False
         arrivals = order.spread([np.arange(start, end) for start, end in batch.spans])
         self._answer_all(self._program, batch, arrivals, entries)
         self._tell(batch, order)
-        for source, taken, now in zip(self._sources, order.places, order.now, strict=True):
-            source.skip(len(taken), now)
+        self._ahead.skip(order)
         return True
 
     def _tell(self, batch: _Batch, order: ArrivalOrder) -> None:
@@ -225,19 +212,9 @@ class PassingColumns:
             input = next(input for input, (start, end) in enumerate(batch.spans) if start <= number < end)
             place = number - batch.spans[input][0]
             if place < len(order.places[input]):
-                found.append((int(order.places[input][place]), self._sources[input], each))
+                found.append((int(order.places[input][place]), self._ahead.inputs[input], each))
         for _, source, each in sorted(found, key=lambda each: each[0]):
             self._following.punctuation(*source.key, each)
-
-    def _may_go_on(self) -> bool:
-        """Whether there is something, and no input that has nothing holds it back."""
-        silent = [source for source in self._sources if not source.backlog]
-        return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
-
-    def _learn(self, entries: Sequence[NextEntries]) -> bool:
-        """Learn how items look; False where nothing came of it that is made for columns."""
-        sample = SAMPLE if len(entries) < SAMPLE else 1
-        return self._reader.learn((entry for each in entries for entry in each.first(sample)), self._use)
 
     def _use(self, look: Look) -> bool:
         """Compile for a look; False where fewer queries are made for columns than before."""
@@ -315,14 +292,14 @@ class PassingColumns:
             case _:
                 return None
 
-    def _order(self, batch: _Batch, entries: Sequence[NextEntries]) -> ArrivalOrder:
-        """The order in which entries arrive."""
+    def _order(self, batch: _Batch, entries: Sequence[NextEntries]) -> ArrivalOrder | None:
+        """The order in which entries arrive; None if none does."""
         moments: list[EntryTimes] = []
         for (start, end), given in zip(batch.spans, entries, strict=True):
             bad = [number - start for number in batch.bad if start <= number < end]
             complete = given.complete and end - start == len(given)
             moments.append(EntryTimes(given, batch.times.part(start, end), batch.timed[start:end], bad, complete))
-        return order_of(self._merge, self._sources, moments)
+        return self._ahead.order(moments, entries)
 
     # --- answers ------------------------------------------------------------------------------------------
 

@@ -204,6 +204,42 @@ def order_of(merge: Merge, sources: Sequence[MergeInput], inputs: Sequence[Entry
     return ArrivalOrder(found, places, now)
 
 
+class MergeAhead:
+    """The entries that come next in all inputs of a merge."""
+
+    def __init__(self, merge: Merge) -> None:
+        self.inputs = list(merge.sources.values())
+        self._merge = merge
+        self._sights = [ReadAhead(len(self.inputs)) for _ in self.inputs]
+
+    def entries(self) -> list[NextEntries] | None:
+        """Those of each input; None where nothing may be taken, or something is not for columns."""
+        silent = [each for each in self.inputs if not each.backlog]
+        if len(silent) == len(self.inputs) or any(limit(self._merge, each, 1) == NOWHERE for each in silent):
+            return None
+        seen = zip(self.inputs, self._sights, strict=True)
+        found = [NextEntries.ahead(each.backlog, sight.most) for each, sight in seen]
+        return found if all(each.plain for each in found) else None
+
+    def order(self, moments: Sequence[EntryTimes], entries: Sequence[NextEntries]) -> ArrivalOrder | None:
+        """The order in which entries arrive, of which more or fewer are looked at the next time; None if none does."""
+        found = order_of(self._merge, self.inputs, moments)
+        for sight, taken, given in zip(self._sights, found.places, entries, strict=True):
+            sight.after(len(taken), len(given))
+        return found if len(found.inputs) else None
+
+    def skip(self, order: ArrivalOrder) -> None:
+        """Have the inputs go on behind what has arrived."""
+        for each, taken, now in zip(self.inputs, order.places, order.now, strict=True):
+            each.skip(len(taken), now)
+
+
+def first_entries(entries: Sequence[NextEntries]) -> Iterator[RawEntry]:
+    """Some entries of all inputs to learn from."""
+    sample = SAMPLE if len(entries) < SAMPLE else 1
+    return (entry for each in entries for entry in each.first(sample))
+
+
 def limit(merge: Merge, source: MergeInput, unit: int) -> int:
     """Up to which time an input brings nothing behind what is there."""
     known = merge.known_until(source.key)

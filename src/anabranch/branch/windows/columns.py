@@ -25,15 +25,7 @@ import numpy as np
 from anabranch.branch.evolution.following import Following
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import LIMITS, BatchReader, EntryBatch
-from anabranch.branch.intake.lookahead import (
-    NOWHERE,
-    SAMPLE,
-    ArrivalOrder,
-    NextEntries,
-    ReadAhead,
-    limit,
-    order_of,
-)
+from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, MergeAhead, NextEntries, first_entries
 from anabranch.branch.intake.merge import Merge, MergeInput
 from anabranch.branch.members import Asker
 from anabranch.branch.windows.windows import Windows, WindowSequence
@@ -63,9 +55,8 @@ class HeldWindowColumns:
         askers = operator.everyone.askers
         standing = askers[0].standing
         self._clause = standing.fors[0]
-        self._merge = merge
-        self._sources = list(merge.sources.values())
-        self._stream = self._sources[0].stream
+        self._ahead = MergeAhead(merge)
+        self._stream = self._ahead.inputs[0].stream
         self._operator = operator
         self._judge = operator.judge
         self._shelf = shelf
@@ -77,7 +68,6 @@ class HeldWindowColumns:
         self._able = is_plain_root(self._stream.root) and standing.plain_hole is not None
         self._compiled: CompiledFor | None = None
         self._results: CompiledWindows | None = None
-        self._sights = [ReadAhead(len(self._sources)) for _ in self._sources]
         operator.front = self
 
     def take(self) -> bool:
@@ -85,13 +75,8 @@ class HeldWindowColumns:
         return self._able and self._take()
 
     def _take(self) -> bool:
-        if not self._may_go_on():
-            return False
-        seen = zip(self._sources, self._sights, strict=True)
-        entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
-        if not all(each.plain for each in entries):
-            return False
-        if self._compiled is None and not self._learn(entries):
+        entries = self._ahead.entries()
+        if entries is None or (self._compiled is None and not self._reader.learn(first_entries(entries), self._use)):
             return False
         assert self._compiled is not None
         batches = [self._reader.batch(self._compiled, (), each) for each in entries]
@@ -100,31 +85,19 @@ class HeldWindowColumns:
                 return True
         try:
             moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
-            order = order_of(self._merge, self._sources, moments)
+            order = self._ahead.order(moments, entries)
+            if order is None:
+                return False
             arrivals = _Arrivals(self._shelf, order, entries, batches)
             shown = self._shown(arrivals) if self._judge.timed else None
         except OverflowError:
             return False
-        for sight, mine, given in zip(self._sights, order.places, entries, strict=True):
-            sight.after(len(mine), len(given))
-        if not len(order.inputs):
-            return False
         self._shelf.taken += int(np.count_nonzero(arrivals.items))
         self._arrive(arrivals, shown)
-        for source, signal in arrivals.signals(self._sources):
+        for source, signal in arrivals.signals(self._ahead.inputs):
             self._following.punctuation(*source.key, signal)
-        for source, mine, now in zip(self._sources, order.places, order.now, strict=True):
-            source.skip(len(mine), now)
+        self._ahead.skip(order)
         return True
-
-    def _may_go_on(self) -> bool:
-        """Whether there is something, and no input that has nothing holds it back."""
-        silent = [source for source in self._sources if not source.backlog]
-        return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
-
-    def _learn(self, entries: Sequence[NextEntries]) -> bool:
-        sample = SAMPLE if len(entries) < SAMPLE else 1
-        return self._reader.learn((entry for each in entries for entry in each.first(sample)), self._use)
 
     def _use(self, look: Look) -> bool:
         """Compile for a look; whether it is made for columns."""

@@ -108,7 +108,11 @@ class LookScope(ValueScope):
 
     def _is_value(self, expression: ast.Expression) -> bool:
         """Whether an expression has at most one value, and is no path."""
-        return not self.is_path(expression) and not isinstance(expression, ast.Sequence | ast.Flwor)
+        match expression:
+            case ast.Sequence() | ast.Flwor() | ast.Call("distinct-values" | "fn:distinct-values"):
+                return False
+            case _:
+                return not self.is_path(expression)
 
     def _is_bare(self, expression: ast.Expression) -> bool:
         """Whether it is a path without predicates, and so not to text nodes."""
@@ -186,7 +190,9 @@ class LookScope(ValueScope):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
             case ast.Call("data" | "fn:data", (operand,)) if self.is_path(operand):
-                return [Made(escaped(self.folded("string-join", operand, (ast.String(" "),)), escape_text))]
+                return self._joined(operand)
+            case ast.Call("distinct-values" | "fn:distinct-values"):
+                return self._joined(expression)
             case _ if self.gives_nodes(expression, some=True):
                 raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
@@ -215,7 +221,11 @@ class LookScope(ValueScope):
             return []
         if any(self.gives_nodes(each, some=True) for each in items):
             raise NotColumnar("values beside nodes", "elements around them")
-        return [Made(escaped(self.folded("string-join", ast.Sequence(tuple(items)), (ast.String(" "),)), escape_text))]
+        return self._joined(ast.Sequence(tuple(items)))
+
+    def _joined(self, values: ast.Expression) -> list[Fragment]:
+        """Values as content, with a space between them."""
+        return [Made(escaped(self.folded("string-join", values, (ast.String(" "),)), escape_text))]
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
         """What a path leads to, in document order."""

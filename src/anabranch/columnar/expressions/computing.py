@@ -25,6 +25,7 @@ from anabranch.columnar.expressions.tree import (
     ColumnComparison,
     ConstantValue,
     Expression,
+    FirstOfValue,
     FunctionCall,
     Junction,
     Kind,
@@ -171,6 +172,8 @@ class ValueScope(PathScope):
                 return sum(parts, _NOTHING)
             case ast.Call("data" | "fn:data", (operand,)):
                 return self.sequence(operand, counted=counted, ordered=ordered)
+            case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
+                return self._distinct(self.sequence(operand, ordered=ordered), counted=counted)
             case ast.If(condition, then, otherwise):
                 holds = self.truth(condition)
                 sides = (self.sequence(each, counted=counted, ordered=ordered) for each in (then, otherwise))
@@ -191,6 +194,17 @@ class ValueScope(PathScope):
         if ordered and len(found) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
+
+    def _distinct(self, sequence: CompiledSequence, *, counted: bool) -> CompiledSequence:
+        """A sequence of texts without those that come again."""
+        match sequence.sources:
+            case (RowSource(frame, condition, value) as source,) if value is not None and value.kind in TEXTUAL:
+                if frame != self.frame:
+                    first = FirstOfValue(frame, value, condition, self.frame)
+                    source = replace(source, condition=then(condition, first))
+                return replace(sequence, sources=(_there(source) if counted else source,))
+            case _:
+                raise NotColumnar("distinct values of several parts, or of numbers", "string(...) of one part")
 
     def _values_at(self, spot: Spot) -> RowSource:
         side = self.side if spot.is_single else spot.side

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.exactness import is_exact, simple
-from anabranch.columnar.expressions.folding import FOLDS, SourceRows, folded
+from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
@@ -32,6 +32,7 @@ from anabranch.columnar.expressions.tree import (
     ConstantValue,
     ContentOf,
     Expression,
+    FirstOfValue,
     Fragment,
     FunctionCall,
     Junction,
@@ -158,6 +159,8 @@ class FrameEvaluation:
             case RowFold(name, sources, arguments):
                 rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
                 return folded(name, rows, self.count, [self.value(each) for each in arguments])
+            case FirstOfValue():
+                return ColumnValue.truth(self._first_of_value(expression))
             case RowExtreme(frame, is_greatest, operand):
                 return self._extreme(self.inside(frame), is_greatest, operand)
             case RowLoop(frame, condition, content):
@@ -195,6 +198,8 @@ class FrameEvaluation:
                 return self._stands_around(column)
             case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder():
                 return expression.at != self._frame
+            case FirstOfValue(frame):
+                return frame != self._frame
             case _:
                 return False
 
@@ -366,6 +371,14 @@ class FrameEvaluation:
         value = None if source.value is None else rows.value(source.value)
         numbers = rows._numbers(value) if value is not None and "doubles" in reads else None
         return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
+
+    def _first_of_value(self, asked: FirstOfValue) -> NDArray[np.uint8]:
+        outer = self._around
+        while outer is not None and outer._frame != asked.at:
+            outer = outer._around
+        assert outer is not None, "a first row lies in something"
+        verdicts = None if asked.condition is None else self.truth(asked.condition)
+        return first_of_values(SourceRows(outer._owners_of(self), verdicts, self.value(asked.text), None), outer.count)
 
     def _by_owner(self, inside: FrameEvaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
         """The greatest of the outcomes of the rows inside of each row, or the least."""

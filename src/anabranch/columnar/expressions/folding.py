@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind, RowSource
@@ -32,7 +33,7 @@ from anabranch.columnar.expressions.values import (
     state_of,
     worst,
 )
-from anabranch.columnar.match.condition import NO
+from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.panes.doubles import binary_ticks
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
@@ -135,6 +136,27 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
     if len(sources) > 1:
         values = values.in_order()
     return function.evaluate(values, count, others).unclear_where(unclear)
+
+
+def first_of_values(rows: SourceRows, count: int) -> NDArray[np.uint8]:
+    """Which rows are the first with their text among those of their owner that are taken."""
+    taken, doubtful = rows.taken(count)
+    assert rows.value is not None, "a text is looked at"
+    assert rows.value.texts is not None, "a text is looked at"
+    found, data = np.full(len(rows.owners), NO, np.uint8), rows.value.texts.data
+    seen: set[tuple[int, bytes]] = set()
+    spans = (
+        np.broadcast_to(each, len(rows.owners))[taken] for each in (rows.value.texts.starts, rows.value.texts.ends)
+    )
+    for row, owner, start, end in zip(
+        taken, rows.owners[taken].tolist(), *(each.tolist() for each in spans), strict=True
+    ):
+        known = len(seen)
+        seen.add((owner, data[start:end].tobytes()))
+        if len(seen) > known:
+            found[row] = YES
+    found[doubtful[rows.owners]] = UNCLEAR_VERDICT
+    return found
 
 
 def _row_values(values: Numbers, rows: Indices) -> Numbers:
@@ -304,6 +326,20 @@ def _median(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Col
     return ColumnValue(Kind.DOUBLE, worst(state_of(unclear, UNCLEAR), state_of(counts == 0, ABSENT)), found)
 
 
+def _stddev(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
+    """From whole numbers, as sums are made; unclear where doubles were computed that are none."""
+    counts, unclear, found = values.counts(count), np.zeros(count, np.bool_), np.zeros(count)
+    known = _ticks(values)
+    ticks, unit, wrong = known or (np.zeros(len(values.owners), np.int64), 1, np.ones(len(values.owners), np.bool_))
+    unclear[values.owners[wrong]] = True
+    bounds = values.bounds(count).tolist()
+    for owner in np.flatnonzero((counts > 1) & ~unclear).tolist():
+        mine = ticks[bounds[owner] : bounds[owner + 1]].tolist()
+        spread = len(mine) * sum(each * each for each in mine) - sum(mine) ** 2
+        found[owner] = rounded(root(Fraction(spread, len(mine) * (len(mine) - 1) * unit**2)))
+    return ColumnValue(Kind.DOUBLE, worst(state_of(unclear, UNCLEAR), state_of(counts < 2, ABSENT)), found)
+
+
 # --- others -----------------------------------------------------------------------------------------------
 
 
@@ -355,6 +391,7 @@ FOLDS: Mapping[str, ColumnFold] = {
     "sum of some": ColumnFold(_of_numbers, _sum_of_some, _EXACT),
     "avg": ColumnFold(_of_numbers, _avg, _EXACT),
     "median": ColumnFold(_of_numbers, _median, _EXACT),
+    "stddev": ColumnFold(_of_numbers, _stddev, _EXACT),
     "min": ColumnFold(_extreme_kind, _extreme(greatest=False), _DOUBLES),
     "max": ColumnFold(_extreme_kind, _extreme(greatest=True), _DOUBLES),
     "string-join": ColumnFold(_join_kind, _joined, frozenset({"texts"})),

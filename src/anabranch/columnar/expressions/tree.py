@@ -197,6 +197,18 @@ class RowFold:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstOfValue:
+    """Whether a row is the first with its text among those for which a condition holds, as `distinct-values` asks."""
+
+    frame: int
+    text: Expression
+    condition: Expression | None
+    at: int = -1
+    """The frame in each of whose rows there is a first one, -1 for items."""
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
 class RowExtreme:
     """The greatest number among the rows of a repeated part, or else the least."""
 
@@ -279,6 +291,7 @@ Expression: TypeAlias = (
     | Clear
     | RowQuantifier
     | RowFold
+    | FirstOfValue
     | RowExtreme
     | RowLoop
     | PartsInOrder
@@ -309,7 +322,7 @@ def inner(node: _Node) -> tuple[_Node, ...]:
         case RowFold(_, sources, arguments):
             parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
             return (*parts, *arguments)
-        case RowLoop(_, condition, content):
+        case RowLoop(_, condition, content) | FirstOfValue(_, content, condition):
             return (content,) if condition is None else (condition, content)
         case ContentOf(parts) | Wrapped(parts):
             return parts
@@ -385,6 +398,8 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             )
         case RowLoop(_, condition, content):
             return replace(expression, condition=changed(condition), content=with_constants(content, values))
+        case FirstOfValue(_, text, condition):
+            return replace(expression, text=with_constants(text, values), condition=changed(condition))
         case ContentOf(fragments):
             return ContentOf(tuple(fragment_with(each, values) for each in fragments))
         case _:

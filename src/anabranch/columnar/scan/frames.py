@@ -71,12 +71,13 @@ class LoggedFrames:
                     np.cumsum(np.bincount(parents, minlength=self.items if around < 0 else len(found[around].parents))),
                 ]
             )
-            starts, ends = (np.full((len(row_frames), count), ABSENT, np.int32) for _ in range(2))
+            starts, ends = (np.empty((len(row_frames), count), np.int32) for _ in range(2))
+            values = np.empty((len(row_frames), count))  # rows of what lies elsewhere mean nothing, and are not touched
+            mine = np.flatnonzero(row_frames == number)
+            starts[mine], ends[mine], values[mine] = ABSENT, ABSENT, np.nan
             _place(spans, row_frames, number, starts, ends)
-            values = np.full((len(row_frames), count), np.nan)
-            for row in numeric.tolist():
-                if row_frames[row] == number:
-                    _read_numbers(self.data, starts[row], ends[row], values[row])
+            for row in np.intersect1d(mine, numeric).tolist():
+                _read_numbers(self.data, starts[row], ends[row], values[row])
             found[part] = FrameRows(parents, heads, starts, ends, values)
         return found
 
