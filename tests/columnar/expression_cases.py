@@ -566,7 +566,8 @@ class QueryMaker:
                 bound = self._variable("n")
                 lets = f" let {bound} := {self.number(inside, below)}"
                 inside = replace(inside, numbers=(*inside.numbers, bound))
-            return f"(for {variable} in {source}{lets}{where} return {self.nodes(inside, below)})"
+            order = self.order(inside, below) if random.randrange(3) == 0 else ""
+            return f"(for {variable} in {source}{lets}{where}{order} return {self.nodes(inside, below)})"
 
         return self._some_of(
             lambda: random.choice(names.nodes),
@@ -580,6 +581,12 @@ class QueryMaker:
             loop,
             loop,
         )
+
+    def order(self, names: Names, depth: int) -> str:
+        """Keys of all kinds."""
+        makers = (self.number, self.number, self.text, self.boolean)
+        keys = [self.random.choice(makers)(names, depth - 1) for _ in range(self.random.choice([1, 1, 2]))]
+        return f" order by {', '.join(key + self.random.choice(['', ' descending']) for key in keys)}"
 
     def constructor(self, names: Names, depth: int) -> str:
         """An element with computed text and attributes."""

@@ -42,6 +42,7 @@ from anabranch.columnar.expressions.tree import (
     Presence,
     RowExtreme,
     RowFold,
+    RowKey,
     RowLoop,
     RowQuantifier,
     Taken,
@@ -180,6 +181,8 @@ class LookScope(ValueScope):
                 return self._in_a_row(items)
             case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
                 return self._values([expression])
+            case ast.Flwor((ast.For(name, source, None), *lets), where, order, inside) if order:
+                return self._ordered_rounds(name, source, lets, expression)
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
@@ -292,6 +295,30 @@ class LookScope(ValueScope):
                 condition, where = then(condition, scope.truth(where)), None
             content = ContentOf(tuple(scope.rounds(others, where, inside)))
             found = RowLoop(nodes.frame, condition, content, self.frame, spot.side)
+        return [Made(behind(self.asked([spot]), found))]
+
+    def _ordered_rounds(
+        self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
+    ) -> list[Fragment]:
+        """What the rounds of a loop give, in the order that it asks for."""
+        spots = self.filtered_spots(source) if self.is_path(source) and self.gives_nodes(loop) else []
+        if len(spots) != 1 or spots[0].is_single:
+            raise NotColumnar("a loop with `order by` over something else than one repeated part")
+        (spot,), clears = spots, []
+        nodes = self.nodes_at(spot)
+        scope = self.bind_row(name, spot.bare, nodes.frame)
+        for each in lets:
+            if not isinstance(each, ast.Let):
+                raise NotColumnar("a loop with `order by` and several `for`")
+            scope, clear = scope.let(each.variable, each.value)
+            clears += [] if clear is None else [clear]
+        condition = nodes.condition
+        if clears or loop.where is not None:
+            holds = TRUE if loop.where is None else scope.truth(loop.where)
+            condition = then(condition, behind(clears, holds))
+        keys = tuple(RowKey(scope.value(each.key), each.descending) for each in loop.order)
+        content = ContentOf(tuple(scope.result(loop.result)))
+        found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
         return [Made(behind(self.asked([spot]), found))]
 
     # --- constructors -------------------------------------------------------------------------------------

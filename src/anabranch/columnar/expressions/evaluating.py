@@ -22,6 +22,7 @@ from anabranch.columnar.expressions.exactness import is_exact, simple
 from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
+from anabranch.columnar.expressions.ordering import ordered
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -58,6 +59,8 @@ from anabranch.columnar.expressions.values import (
     UNCLEAR,
     ColumnValue,
     States,
+    only_unclear,
+    spans_of_owners,
     spelled,
     state_of,
     worst,
@@ -163,8 +166,8 @@ class FrameEvaluation:
                 return ColumnValue.truth(self._first_of_value(expression))
             case RowExtreme(frame, is_greatest, operand):
                 return self._extreme(self.inside(frame), is_greatest, operand)
-            case RowLoop(frame, condition, content):
-                return self._looped(self.inside(frame), condition, content)
+            case RowLoop(frame):
+                return self._looped(self.inside(frame), expression)
             case PartsInOrder(columns):
                 return self._in_order(columns)
             case ContentOf(fragments):
@@ -350,10 +353,9 @@ class FrameEvaluation:
             self._inside[frame] = FrameEvaluation(self._shredded, picks, frame, self, owners)
         return self._inside[frame]
 
-    def _some(self, holds: Flags) -> FrameEvaluation:
-        """Some of the rows of a frame, which belong to the same as here."""
+    def _some(self, chosen: Indices) -> FrameEvaluation:
+        """Some of the rows of a frame, in this order, which belong to the same as here."""
         assert self._owners is not None
-        chosen = np.flatnonzero(holds)
         picks = chosen if self._picks is None else self._picks[chosen]
         return FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
 
@@ -411,18 +413,23 @@ class FrameEvaluation:
             states[owners[state == UNCLEAR]] = UNCLEAR
         return ColumnValue(Kind.DOUBLE, states, found)
 
-    def _looped(self, inside: FrameEvaluation, condition: Expression | None, content: Expression) -> ColumnValue:
+    def _looped(self, inside: FrameEvaluation, loop: RowLoop) -> ColumnValue:
         unclear = np.zeros(self.count, np.bool_)
-        if condition is not None:
-            verdicts = inside.truth(condition)
+        if loop.condition is not None:
+            verdicts = inside.truth(loop.condition)
             unclear[self._owners_of(inside)[verdicts == UNCLEAR_VERDICT]] = True
-            inside = inside._some(verdicts == YES)
-        found = inside.value(content)
+            inside = inside._some(np.flatnonzero(verdicts == YES))
+        if loop.order:
+            keys = [(inside.value(each.value), each.descending) for each in loop.order]
+            order, doubtful = ordered(keys, self._owners_of(inside))
+            unclear[self._owners_of(inside)[doubtful]] = True
+            inside = inside._some(order)
+        found = inside.value(loop.content)
         assert found.texts is not None
         if found.state is not None:
             unclear[self._owners_of(inside)[found.state == UNCLEAR]] = True
         joined, _ = texts.concat([found.texts]) if len(found.texts.starts) != inside.count else (found.texts, None)
-        spans = _spans_of_owners(joined, self._bounds(inside))
+        spans = spans_of_owners(joined, self._bounds(inside))
         return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=spans)
 
     # --- content ------------------------------------------------------------------------------------------
@@ -458,7 +465,7 @@ class FrameEvaluation:
         made, full = texts.concat([TextColumn(self._shredded.data, starts[order], ends[order])])
         unclear[owner[order][np.broadcast_to(full, len(order))]] = True
         bounds = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=self.count))])
-        return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=_spans_of_owners(made, bounds))
+        return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=spans_of_owners(made, bounds))
 
     def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
         """The texts of a fragment, and where they are unclear; what is absent is an empty text."""
@@ -474,11 +481,11 @@ class FrameEvaluation:
             case Taken(column):
                 span = self._span(column)
                 assert span.texts is not None
-                return [span.texts], _only_unclear(span.state)
+                return [span.texts], only_unclear(span.state)
             case Made(expression):
                 value = spelled(self.value(expression), self.count)
                 assert value.texts is not None
-                return [value.texts], _only_unclear(value.state)
+                return [value.texts], only_unclear(value.state)
             case Wrapped(content, end_tag):
                 inside = self._content(content)
                 assert inside.texts is not None
@@ -487,13 +494,3 @@ class FrameEvaluation:
                 opening = tags.take(filled)
                 closing = tags.take(2 + filled)
                 return [opening, inside.texts, closing], inside.state
-
-
-def _spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
-    """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
-    edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
-    return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
-
-
-def _only_unclear(state: States | None) -> States | None:
-    return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))

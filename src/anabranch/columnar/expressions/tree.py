@@ -221,6 +221,14 @@ class RowExtreme:
 
 
 @dataclass(frozen=True, slots=True)
+class RowKey:
+    """A key that rows are in the order of."""
+
+    value: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RowLoop:
     """What the rows of a repeated part give, one behind the other; of those for which a condition holds."""
 
@@ -229,6 +237,8 @@ class RowLoop:
     content: Expression
     at: int = -1
     side: int = 0
+    order: tuple[RowKey, ...] = ()
+    """What `order by` asks, if it does."""
     kind = Kind.CONTENT
 
 
@@ -322,8 +332,11 @@ def inner(node: _Node) -> tuple[_Node, ...]:
         case RowFold(_, sources, arguments):
             parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
             return (*parts, *arguments)
-        case RowLoop(_, condition, content) | FirstOfValue(_, content, condition):
-            return (content,) if condition is None else (condition, content)
+        case RowLoop(_, condition, content):
+            keys = (each.value for each in node.order)
+            return (*(() if condition is None else (condition,)), *keys, content)
+        case FirstOfValue(_, text, condition):
+            return (text,) if condition is None else (condition, text)
         case ContentOf(parts) | Wrapped(parts):
             return parts
         case _:
@@ -397,7 +410,9 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
                 expression, sources=fresh, arguments=tuple(with_constants(each, values) for each in arguments)
             )
         case RowLoop(_, condition, content):
-            return replace(expression, condition=changed(condition), content=with_constants(content, values))
+            keys = tuple(RowKey(with_constants(each.value, values), each.descending) for each in expression.order)
+            found = with_constants(content, values)
+            return replace(expression, condition=changed(condition), content=found, order=keys)
         case FirstOfValue(_, text, condition):
             return replace(expression, text=with_constants(text, values), condition=changed(condition))
         case ContentOf(fragments):

@@ -160,3 +160,14 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
         spans[1][gone] = spans[0][gone]
         found = TextColumn(found.data, *spans)
     return replace(value, texts=found)
+
+
+def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
+    """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
+    edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
+    return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
+
+
+def only_unclear(state: States | None) -> States | None:
+    """The same where what is absent is clear."""
+    return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))
