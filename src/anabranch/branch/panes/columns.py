@@ -14,8 +14,6 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anabranch.aggregates import AGGREGATES
@@ -32,6 +30,8 @@ from anabranch.branch.panes.results import (
     Test,
     WindowResult,
 )
+from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
+from anabranch.columnar.expressions.texts import TextColumn, concat
 from anabranch.columnar.match.condition import OPERATORS
 from anabranch.columnar.panes.kernels import HALF, best_of, totals
 from anabranch.columnar.panes.rows import Rows
@@ -45,8 +45,6 @@ from anabranch.values.sequences import atomize
 
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
-_PLAIN = (1e-6, 1e6)
-"""Between these a double is spelled without an exponent."""
 
 
 class ClosedWindows(Protocol):
@@ -225,49 +223,44 @@ def _side(operand: Operand, windows: ClosedWindows) -> tuple[Numbers | Indices |
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def texts(result: WindowResult, windows: ClosedWindows) -> pa.Array:
-    """The texts of all windows that add one, in order."""
+def texts(result: WindowResult, windows: ClosedWindows) -> TextColumn:
+    """The texts of all windows that add one, in order, one behind the other."""
     chosen = np.flatnonzero(held(result.test, windows))
     if not len(chosen):
-        return pa.array([], pa.string())
+        return TextColumn.room(0, 0)
     aggregates = [each for each in _fragments(result.element) if isinstance(each, AggregateValue)]
     columns = {each: windows.column(each) for each in aggregates}
     absent = [(each, ~column.present[chosen]) for each, column in columns.items() if column.present is not None]
     if not any(flags.any() for _, flags in absent):
         return _written(_fragments(result.element), columns, chosen)
     patterns, which = np.unique(np.stack([flags for _, flags in absent]), axis=1, return_inverse=True)
-    found = np.empty(len(chosen), object)
+    found: list[bytes] = [b""] * len(chosen)
     for number, pattern in enumerate(patterns.T.tolist()):
         lacking = frozenset(each for (each, _), is_absent in zip(absent, pattern, strict=True) if is_absent)
         at = np.flatnonzero(which.ravel() == number)
-        found[at] = _written(_fragments(result.element, lacking), columns, chosen[at]).to_pylist()
-    return pa.array(found, pa.string())
+        made = _written(_fragments(result.element, lacking), columns, chosen[at])
+        for place, start, end in zip(at.tolist(), made.starts.tolist(), made.ends.tolist(), strict=True):
+            found[place] = made.data[start:end].tobytes()
+    return TextColumn.of(*found)
 
 
 def _written(
     fragments: Sequence[str | AggregateValue], columns: Mapping[AggregateValue, Column], chosen: Indices
-) -> pa.Array:
+) -> TextColumn:
     """The texts of some windows whose aggregates all have values."""
-    parts = [
-        pa.scalar(each) if isinstance(each, str) else _spelled(columns[each].values[chosen])
+    parts = (
+        TextColumn.of(each.encode()) if isinstance(each, str) else _spelled(columns[each].values[chosen])
         for each in _joined(fragments)
-    ]
-    if len(parts) == 1:
-        return pa.repeat(parts[0], len(chosen))
-    return pc.binary_join_element_wise(*parts, "")
+    )
+    made, _ = concat([TextColumn.of(b"").repeated(len(chosen)), *parts])
+    return made
 
 
-def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> pa.Array:
-    """Numbers in XQuery's spelling; Arrow has the same for doubles that need no exponent."""
-    found = pa.array(values).cast(pa.string())
+def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> TextColumn:
+    """Numbers in XQuery's spelling."""
     if values.dtype == np.int64:
-        return found
-    sizes = np.abs(values)
-    others = ~((sizes >= _PLAIN[0]) & (sizes < _PLAIN[1])) & (values != 0)
-    if others.any():
-        spelled = pa.array(list(map(spell, values[others].tolist())), pa.string())
-        found = pc.replace_with_mask(found, pa.array(others), spelled)
-    return found
+        return spelled_integers(values.astype(np.int64))
+    return spelled_doubles(values.astype(np.float64))
 
 
 def _fragments(part: Part, absent: Container[AggregateValue] = ()) -> list[str | AggregateValue]:

@@ -33,7 +33,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Failure
@@ -46,6 +45,7 @@ from anabranch.branch.panes.results import WindowResult, in_units
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
+from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels import find_windows, window_spans
 from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
@@ -272,12 +272,10 @@ class PaneWindows:
         result = self._result
         return None if result is None else lambda columns, _: self._extend(texts(result, columns))
 
-    def _extend(self, found: pa.Array) -> None:
+    def _extend(self, found: TextColumn) -> None:
         """Give texts, one for each window that adds something."""
-        if len(found):
-            _, offsets, data = found.buffers()
-            bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
-            self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
+        if len(found.ends):
+            self._answers.extend(found.data[: found.ends[-1]].tobytes(), len(found.ends), int(found.ends[0]))
 
     def _write_listed(self, windows: Sequence[Pane], _: Sequence[int]) -> None:
         """Answer windows that were put together one by one, given with their numbers."""
