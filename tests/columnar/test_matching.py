@@ -28,7 +28,7 @@ from anabranch.columnar.match.condition import (
 )
 from anabranch.columnar.match.index import Matcher, Matches
 from anabranch.columnar.match.judging import judge
-from anabranch.columnar.match.kernels import UNKNOWN, rank_sums
+from anabranch.columnar.match.ranks import UNKNOWN, rank_sums
 from anabranch.columnar.scan.kernels import ABSENT
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns

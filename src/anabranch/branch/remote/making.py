@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import pyarrow as pa
 
 from anabranch.aggregates.partial import Failure, Partial
 from anabranch.aggregates.written import rank_text, sum_text
@@ -23,6 +22,7 @@ from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, ReachedMark, Sending, mark_text, window_text
+from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.rows import Pane
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import UsageError
@@ -146,7 +146,7 @@ class SentWindows(PaneWindows):
         for path, fields in zip(self._sending.paths, self._sending.layout.fields, strict=True):
             texts = [[f' {field}="{text}"' for text in _texts(columns, path, field)] for field in fields]
             parts.append([f"<v{''.join(each)}/>" for each in zip(*texts, strict=True)])
-        self._extend(pa.array(["".join(each) + "</w>" for each in zip(*parts, strict=True)]))
+        self._extend(TextColumn.of(*(f"{''.join(each)}</w>".encode() for each in zip(*parts, strict=True))))
         self._told = int(numbers[chosen[-1]]) + 1
 
     # --- between epochs -----------------------------------------------------------------------------------

@@ -303,8 +303,7 @@ class Arranged:
         self._grids, self._bits, self._lists = Grids(sizes), ClauseBits(sizes), _Lists(self._first_keys[-1])
         self._asks_keys = False
         """Whether a clause asks for keys and is not found by one."""
-        self.share = 0.0
-        """The part of all entries that is taken to meet one of the conditions."""
+        self.share = 0.0  # the part of all entries that is taken to meet one of the conditions
         forms: list[int] = []
         bases: list[Indices] = []
         users: list[list[Indices]] = [[] for _ in self._axes]

@@ -28,7 +28,6 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions.tree import Column, Constant, with_constants
-from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import (
     UNCLEAR,
     YES,
@@ -43,6 +42,7 @@ from anabranch.columnar.match.condition import (
     TextTest,
 )
 from anabranch.columnar.match.judging import long_numbers
+from anabranch.columnar.match.ranks import rank_numbers, rank_presence, rank_sums, rank_texts, text_keys
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -305,7 +305,7 @@ class _Presence:
         return np.zeros(len(given), np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
-        kernels.rank_presence(shredded.starts[self._row], self.size - 1, ranks)
+        rank_presence(shredded.starts[self._row], self.size - 1, ranks)
 
 
 class NumberRanking:
@@ -327,7 +327,7 @@ class NumberRanking:
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         cells = self._cells, self._least, self._scale
         given = shredded.values[self.row], shredded.starts[self.row], self.size - 1
-        kernels.rank_numbers(*given, self.constants, *cells, ranks)
+        rank_numbers(*given, self.constants, *cells, ranks)
         entries, doubles = long_numbers(shredded, self.row)
         if len(entries):
             places = np.searchsorted(self.constants, doubles)
@@ -348,7 +348,7 @@ class _Sums:
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         (values, starts), (addends, others) = ((shredded.values[row], shredded.starts[row]) for row in self._rows)
-        kernels.rank_sums(values, starts, addends, others, self.size - 1, self._constants, ranks)
+        rank_sums(values, starts, addends, others, self.size - 1, self._constants, ranks)
 
 
 class TextRanking:
@@ -361,11 +361,11 @@ class TextRanking:
         self._joined = np.frombuffer(b"".join(constants) + b"\0", np.uint8)
         self._bounds = np.cumsum([0, *map(len, constants)])
         self._keys = np.empty(len(constants), np.uint64)
-        kernels.keys(self._joined, self._bounds, self._keys)
+        text_keys(self._joined, self._bounds, self._keys)
 
     def places(self, given: Sequence[FormConstant]) -> Places:
         return np.array([self._numbers[each] for each in given if isinstance(each, bytes)], np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         spans = shredded.starts[self._row], shredded.ends[self._row]
-        kernels.rank_texts(shredded.data, *spans, self.size - 1, self._joined, self._bounds, self._keys, ranks)
+        rank_texts(shredded.data, *spans, self.size - 1, self._joined, self._bounds, self._keys, ranks)

@@ -35,6 +35,7 @@ from anabranch.columnar.match.forms import AxisKind, FormConstant, NumberRanking
 from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
 from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys
+from anabranch.columnar.match.ranks import UNKNOWN
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -209,7 +210,7 @@ class _RowKeys:
         return np.array([self._numbers[each] for each in given if isinstance(each, tuple)], np.int32)
 
     def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
-        ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(kernels.UNKNOWN))
+        ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(UNKNOWN))
         rows, owners = frame_rows(shredded, self._frame, self._wanted)
         found = self._matcher.match(rows)
         if found is None:

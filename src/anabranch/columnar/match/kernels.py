@@ -1,6 +1,6 @@
-"""The compiled loops of matching: where values stand among constants, and which conditions hold for which entries.
+"""The compiled loops of matching: which conditions hold for which entries.
 
-Values are given by their ranks (`forms.py`), so every test is whether a rank lies in an interval.
+Values are given by their ranks (`forms.py`, `ranks.py`), so every test is whether a rank lies in an interval.
 """
 
 from __future__ import annotations
@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES
 from anabranch.columnar.scan.kernels import (
-    ABSENT,
-    NOT_A_NUMBER,
-    Bytes,
     Flags,
     Indices,
-    Numbers,
     Places,
     compiled,
     compiled_lean,
@@ -354,148 +350,3 @@ def match_few(
                 if condition >= 0 and not _take(condition, -1, entry, fit, ranks, found, laid, pairs):
                     return False
     return True
-
-
-# --- ranks -----------------------------------------------------------------------------------------------------
-
-
-UNKNOWN = -1
-"""The rank of a value that is not known."""
-_KEY = 8
-
-
-@compiled
-def rank_presence(starts: Places, missing: int, ranks: Places) -> None:
-    """The ranks of what is there; `missing` is that of nothing."""
-    for entry in range(len(starts)):
-        ranks[entry] = 1 if starts[entry] >= 0 else missing if starts[entry] == ABSENT else UNKNOWN
-
-
-@compiled
-def rank_numbers(
-    values: Numbers,
-    starts: Places,
-    missing: int,
-    constants: Numbers,
-    cells: Indices,
-    least: float,
-    scale: float,
-    ranks: Places,
-) -> None:
-    """The ranks of numbers, `missing` where there is none.
-
-    The constants of each cell, which are equally wide, stand between two of `cells`.
-    """
-    last = len(cells) - 2
-    for entry in range(len(values)):
-        value = values[entry]
-        if value != value:
-            ranks[entry] = missing if starts[entry] in (ABSENT, NOT_A_NUMBER) else UNKNOWN
-            continue
-        cell = (value - least) * scale
-        if not cell >= 0.0:  # also where that is infinity times nothing
-            cell = 0.0
-        cell = min(cell, last)
-        low, high = cells[int(cell)], cells[int(cell) + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if constants[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        ranks[entry] = 2 * low + (1 if low < len(constants) and constants[low] == value else 0)
-
-
-@compiled
-def rank_sums(
-    values: Numbers,
-    starts: Places,
-    addends: Numbers,
-    addend_starts: Places,
-    missing: int,
-    constants: Numbers,
-    ranks: Places,
-) -> None:
-    """Where numbers stand among the sums of others and constants, `missing` where there is none.
-
-    A sum that is rounded never falls while the constant rises, so the sums are searched as the constants would be.
-    Where several constants give the same sum, which the number is, there is no one rank; then it is not known.
-    """
-    for entry in range(len(values)):
-        value, addend = values[entry], addends[entry]
-        if value != value or addend != addend:
-            known = value == value or starts[entry] == ABSENT
-            known = known and (addend == addend or addend_starts[entry] == ABSENT)
-            ranks[entry] = missing if known else UNKNOWN
-            continue
-        low, high = 0, len(constants)
-        while low < high:
-            middle = (low + high) >> 1
-            if addend + constants[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        is_sum = low < len(constants) and addend + constants[low] == value
-        if is_sum and low + 1 < len(constants) and addend + constants[low + 1] == value:
-            ranks[entry] = UNKNOWN
-        else:
-            ranks[entry] = 2 * low + (1 if is_sum else 0)
-
-
-@compiled
-def _order(data: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> int:
-    """The order of two texts."""
-    length, size = end - start, last - first
-    for place in range(min(length, size)):
-        if data[start + place] != other[first + place]:
-            return -1 if data[start + place] < other[first + place] else 1
-    return 0 if length == size else (-1 if length < size else 1)
-
-
-@compiled
-def _key(data: Bytes, start: int, end: int) -> np.uint64:
-    """The first bytes of a text as one number, which is in the same order."""
-    key = np.uint64(0)
-    for place in range(_KEY):
-        key = key << np.uint64(8) | np.uint64(data[start + place] if start + place < end else 0)
-    return key
-
-
-@compiled
-def keys(constants: Bytes, bounds: Indices, found: NDArray[np.uint64]) -> None:
-    """The keys of texts, which stand one behind the other, between two bounds each."""
-    for number in range(len(found)):
-        found[number] = _key(constants, bounds[number], bounds[number + 1])
-
-
-@compiled
-def rank_texts(
-    data: Bytes,
-    starts: Places,
-    ends: Places,
-    missing: int,
-    constants: Bytes,
-    bounds: Indices,
-    known: NDArray[np.uint64],
-    ranks: Places,
-) -> None:
-    """The ranks of texts, `missing` where there is none; `known` are the keys of the constants."""
-    for entry in range(len(starts)):
-        start, end = starts[entry], ends[entry]
-        if start < 0:
-            ranks[entry] = missing if start == ABSENT else UNKNOWN
-            continue
-        key = _key(data, start, end)
-        low, high, equal = 0, len(known), 0
-        while low < high:
-            middle = (low + high) >> 1
-            if known[middle] != key:
-                order = 1 if known[middle] < key else -1
-            else:
-                order = _order(data, start, end, constants, bounds[middle], bounds[middle + 1])
-            if order > 0:
-                low = middle + 1
-            else:
-                high = middle
-                equal = 1 if order == 0 else equal
-        ranks[entry] = 2 * low + equal

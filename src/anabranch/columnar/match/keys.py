@@ -16,9 +16,9 @@ import numpy as np
 
 from anabranch.columnar.expressions.patterns import PatternIndex
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.match import kernels
 from anabranch.columnar.match.forms import AxisKind, FormConstant
 from anabranch.columnar.match.kernels import EntryKeys
+from anabranch.columnar.match.ranks import UNKNOWN
 from anabranch.columnar.scan import kernels as scan_kernels
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
@@ -75,7 +75,7 @@ class PatternKeys:
     def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
         starts, ends = shredded.starts[self._row], shredded.ends[self._row]
         unknown = starts == scan_kernels.UNCLEAR
-        ranks[:] = np.where(unknown, np.int32(kernels.UNKNOWN), np.int32(0))
+        ranks[:] = np.where(unknown, np.int32(UNKNOWN), np.int32(0))
         texts = TextColumn(shredded.data, np.maximum(starts, 0), np.maximum(ends, 0))
         found = self._index.find_few(texts, MOST_KEYS if len(starts) > 1 else self.count)
         if found is None:
