@@ -461,7 +461,7 @@ class FrameEvaluation:
             case Taken(column):
                 span = self._span(column)
                 assert span.texts is not None
-                return [span.texts], _only_unclear(span.state)
+                return _with_front(span.texts, fragment), _only_unclear(span.state)
             case Made(expression):
                 value = spelled(self.value(expression), self.count)
                 assert value.texts is not None
@@ -474,6 +474,15 @@ class FrameEvaluation:
                 opening = tags.take(filled)
                 closing = tags.take(2 + filled)
                 return [opening, inside.texts, closing], inside.state
+
+
+def _with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
+    """Texts with others in the place of their first bytes; what is absent stays empty."""
+    if not taken.front:
+        return [found]
+    there = (found.ends > found.starts).astype(np.int32)
+    rest = TextColumn(found.data, found.starts + there * np.int32(taken.replaced), found.ends)
+    return [TextColumn.of(b"", taken.front).take(there), rest]
 
 
 def _spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:

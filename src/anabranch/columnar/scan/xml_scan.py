@@ -8,8 +8,9 @@ Others are marked (`decoded.py`), and so are those with texts that are not plain
 
     <p a="1"><x>5</x><y/> text <x>6</x></p>
 
-The scanner knows the everyday cases: no comment, instruction, CDATA section or namespace, no reference but those
-that `decoded.py` knows, and of what is not canonical `<a></a>` and `<a />`.
+The scanner knows the everyday cases: no comment, instruction or CDATA section, no reference but those that `decoded.py`
+knows, of what is not canonical `<a></a>` and `<a />`, and of namespaces those that the look declares.
+It compares names as they are written: in items that declare the same, these mean the same.
 It refuses whatever else there is, and the law judges that.
 It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
 inside of a repeated part or with one inside of it.
@@ -154,6 +155,8 @@ def scan_item(
             at = _behind_attributes(data, at, stop, part, guide, columns, log, decoded, entry, memory)
             if at < 0:
                 return at
+        elif guide.declared[part] < guide.declared[part + 1]:
+            return REFUSED
         if at + 1 >= stop:
             return REFUSED
         text, end, number, is_closed = at, at, np.nan, True
@@ -243,13 +246,18 @@ def _behind_attributes(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
+    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`.
+
+    All that the look declares there must be among them; where something else comes first, bytes are not canonical.
+    """
     tag = next_stamp(memory)
     guess = 2 * len(guide.texts) + 1 + part
+    first = len(guide.texts) - len(guide.uris) + 1
+    due, missing = first + guide.declared[part], guide.declared[part + 1] - guide.declared[part]
     while at < stop and data[at] == SPACE:
         if at + 1 < stop and (data[at + 1] == _SLASH or data[at + 1] == _CLOSE):  # <a />
             decoded.marks[entry] = NOT_CANONICAL
-            return at + 1
+            return at + 1 if missing == 0 else REFUSED
         attribute, at = _part_at(data, at + 1, stop, part, True, guess, guide, memory)
         if attribute < 0 or memory.tags[attribute] == tag:
             return REFUSED
@@ -265,6 +273,14 @@ def _behind_attributes(
             start, end = decode(data, text, at, decoded, entry) if row >= 0 else (text, at)
         if at >= stop or data[at] != _QUOTE or start < 0:
             return REFUSED
+        if attribute >= first:
+            begin, finish = guide.uris[attribute - first], guide.uris[attribute - first + 1]
+            if at - text != finish - begin or not are_equal(data, text, guide.names, begin, finish - begin):
+                return REFUSED
+            if attribute != due:
+                decoded.marks[entry] = NOT_CANONICAL
+            missing -= 1
+        due += 1
         if not (
             note(row, attribute, start, end, number, guide, columns, log, memory)
             and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
@@ -272,7 +288,7 @@ def _behind_attributes(
             return FULL
         at += 1
         guess = attribute
-    return at
+    return at if missing == 0 else REFUSED
 
 
 @compiled_inline
