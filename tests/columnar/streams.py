@@ -105,7 +105,7 @@ class Stream:
 
     def __init__(
         self,
-        queries: Mapping[str, ItemQuery],
+        queries: dict[str, ItemQuery],
         form: Format = "lines",
         *,
         root: str = "<root>",

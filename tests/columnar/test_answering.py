@@ -40,10 +40,10 @@ COLUMNAR = {
     "otherwise": 'for $p in stream("s")/root/p return if ($p/z > 3) then <high/> else $p/z',
     "here and there": 'for $p in stream("s")/root/p return <p>{ if ($p/z > 3) then $p/z else () }</p>',
     "computed": 'for $p in stream("s")/root/p where $p/a/x + 1 > 3 return <s>{ string($p/z) }</s>',
+    "spaced": 'declare namespace n = "u"; <f xmlns="v">{ for $p in stream("s")/root/p return $p/z }</f>',
 }
 OTHERS = {
     "deep": 'stream("s")//x',
-    "spaced": 'declare namespace n = "u"; <f xmlns="v">{ for $p in stream("s")/root/p return $p/z }</f>',
     "digits": 'for $p in stream("s")/root/p where $p/a/x > 0.1000000000000000055 return <d/>',
 }
 QUERIES = item_queries(COLUMNAR | OTHERS)

@@ -42,9 +42,15 @@ def copied(spot: Spot, around: Scope = NOTHING) -> Taken:
         in_scope |= dict(each.declared)
     part = parts[-1]
     prefix, _, local = part.name.rpartition(":")
-    if around[""] and "" not in in_scope and prefix:
+    if around[""] and "" not in in_scope and prefix and _holds_elements_without(spot):
         raise NotColumnar("a copy of elements in no namespace, where another is the default")
     name, declarations, _ = start_tag(Element(Name(local, part.uri, prefix), in_scope), around)
     own = "".join(f' {declaring(each)}="{uri}"' for each, uri in part.declared)
     written, found = (f"<{name}{each}".encode() for each in (own, declarations))
     return taken if written == found else Taken(spot.whole, spot.side, found, len(written))
+
+
+def _holds_elements_without(spot: Spot) -> bool:
+    """Whether there are elements in no namespace inside of one; each of them would have to say so by itself."""
+    inside = (spot.look.parts[each] for each in spot.look.descendants(spot.part))
+    return any(not each.uri and not each.name.startswith("@") for each in inside)
