@@ -176,6 +176,44 @@ def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) ->
     return np.int64((found ^ (found >> _HALF)) >> _ONE)  # type: ignore[return-value]
 
 
+# --- declarations -------------------------------------------------------------------------------------------
+
+
+@compiled_inline
+def first_declaration(guide: Guide) -> int:
+    """The first of the parts that are declarations; all behind it are."""
+    return len(guide.texts) - len(guide.uris) + 1
+
+
+@compiled_lean
+def is_declared(data: Bytes, begin: int, end: int, declaration: int, guide: Guide) -> bool:
+    """Whether the value of a declaration is that of the look."""
+    number = declaration - first_declaration(guide)
+    start, size = guide.uris[number], guide.uris[number + 1] - guide.uris[number]
+    return end - begin == size and are_equal(data, begin, guide.names, start, size)
+
+
+@compiled_lean
+def is_declared_next(declaration: int, before: int, guide: Guide) -> bool:
+    """Whether a declaration stands where it is serialised: behind that with the number before its own, or first.
+
+    `before` is the attribute before it, or the place of the guess for the first one.
+    """
+    part = before - 2 * len(guide.texts) - 1
+    is_first = part >= 0 and declaration == first_declaration(guide) + guide.declared[part]
+    return before == declaration - 1 or is_first
+
+
+@compiled_lean
+def declares_all(part: int, guide: Guide, memory: ScanMemory) -> bool:
+    """Whether an item of which the start tag was read has all declarations that the look has there."""
+    first = first_declaration(guide)
+    for declaration in range(first + guide.declared[part], first + guide.declared[part + 1]):
+        if memory.tags[declaration] < memory.stamps[0]:
+            return False
+    return True
+
+
 # --- rows ---------------------------------------------------------------------------------------------------
 
 

@@ -57,8 +57,12 @@ from anabranch.columnar.scan.kernels import (
 from anabranch.columnar.scan.scan_memory import (
     ScanMemory,
     begin_item,
+    declares_all,
     find_part,
+    first_declaration,
     guessed_part,
+    is_declared,
+    is_declared_next,
     make_unclear,
     next_stamp,
     note,
@@ -155,7 +159,7 @@ def scan_item(
             at = _behind_attributes(data, at, stop, part, guide, columns, log, decoded, entry, memory)
             if at < 0:
                 return at
-        elif guide.declared[part] < guide.declared[part + 1]:
+        if depth == 0 and len(guide.uris) > 1 and not declares_all(part, guide, memory):
             return REFUSED
         if at + 1 >= stop:
             return REFUSED
@@ -246,18 +250,14 @@ def _behind_attributes(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`.
-
-    All that the look declares there must be among them; where something else comes first, bytes are not canonical.
-    """
+    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
     tag = next_stamp(memory)
     guess = 2 * len(guide.texts) + 1 + part
-    first = len(guide.texts) - len(guide.uris) + 1
-    due, missing = first + guide.declared[part], guide.declared[part + 1] - guide.declared[part]
+    declarations = first_declaration(guide)
     while at < stop and data[at] == SPACE:
         if at + 1 < stop and (data[at + 1] == _SLASH or data[at + 1] == _CLOSE):  # <a />
             decoded.marks[entry] = NOT_CANONICAL
-            return at + 1 if missing == 0 else REFUSED
+            return at + 1
         attribute, at = _part_at(data, at + 1, stop, part, True, guess, guide, memory)
         if attribute < 0 or memory.tags[attribute] == tag:
             return REFUSED
@@ -273,14 +273,11 @@ def _behind_attributes(
             start, end = decode(data, text, at, decoded, entry) if row >= 0 else (text, at)
         if at >= stop or data[at] != _QUOTE or start < 0:
             return REFUSED
-        if attribute >= first:
-            begin, finish = guide.uris[attribute - first], guide.uris[attribute - first + 1]
-            if at - text != finish - begin or not are_equal(data, text, guide.names, begin, finish - begin):
+        if attribute >= declarations:
+            if not is_declared(data, text, at, attribute, guide):
                 return REFUSED
-            if attribute != due:
+            if not is_declared_next(attribute, guess, guide):
                 decoded.marks[entry] = NOT_CANONICAL
-            missing -= 1
-        due += 1
         if not (
             note(row, attribute, start, end, number, guide, columns, log, memory)
             and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
@@ -288,7 +285,7 @@ def _behind_attributes(
             return FULL
         at += 1
         guess = attribute
-    return at if missing == 0 else REFUSED
+    return at
 
 
 @compiled_inline
