@@ -38,6 +38,8 @@ PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
 
 Declarations: TypeAlias = tuple[tuple[str, str], ...]
 """Which prefixes mean which namespaces, sorted by prefix; the empty one is that of elements without any."""
+_MOST_DECLARATIONS = 16
+"""A start tag may be looked through for each of them, and time is linear in bytes."""
 
 
 @lru_cache(maxsize=8)
@@ -81,7 +83,7 @@ def declarations(item: Element) -> Declarations | None:
 
     None for items in which elements inside declare namespaces, or that have a name for control elements.
     """
-    if not all(map(_is_usual_declaration, item.namespaces.items())):
+    if len(item.namespaces) > _MOST_DECLARATIONS or not all(map(_is_usual_declaration, item.namespaces.items())):
         return None
     for element in (item, *(each for each in descendants(item) if isinstance(each, Element))):
         names = element.name, *(attribute.name for attribute in element.attributes)

@@ -57,12 +57,10 @@ from anabranch.columnar.scan.kernels import (
 from anabranch.columnar.scan.scan_memory import (
     ScanMemory,
     begin_item,
-    declares_all,
     find_part,
-    first_declaration,
     guessed_part,
     is_declared,
-    is_declared_next,
+    is_declared_first,
     make_unclear,
     next_stamp,
     note,
@@ -159,8 +157,10 @@ def scan_item(
             at = _behind_attributes(data, at, stop, part, guide, columns, log, decoded, entry, memory)
             if at < 0:
                 return at
-        if depth == 0 and len(guide.uris) > 1 and not declares_all(part, guide, memory):
-            return REFUSED
+        if depth == 0 and len(guide.uris) > 1 and not is_declared_first(data, begin, at, part, guide):
+            if not is_declared(data, begin, at, part, guide):
+                return REFUSED
+            decoded.marks[entry] = NOT_CANONICAL
         if at + 1 >= stop:
             return REFUSED
         text, end, number, is_closed = at, at, np.nan, True
@@ -253,7 +253,6 @@ def _behind_attributes(
     """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
     tag = next_stamp(memory)
     guess = 2 * len(guide.texts) + 1 + part
-    declarations = first_declaration(guide)
     while at < stop and data[at] == SPACE:
         if at + 1 < stop and (data[at + 1] == _SLASH or data[at + 1] == _CLOSE):  # <a />
             decoded.marks[entry] = NOT_CANONICAL
@@ -273,11 +272,6 @@ def _behind_attributes(
             start, end = decode(data, text, at, decoded, entry) if row >= 0 else (text, at)
         if at >= stop or data[at] != _QUOTE or start < 0:
             return REFUSED
-        if attribute >= declarations:
-            if not is_declared(data, text, at, attribute, guide):
-                return REFUSED
-            if not is_declared_next(attribute, guess, guide):
-                decoded.marks[entry] = NOT_CANONICAL
         if not (
             note(row, attribute, start, end, number, guide, columns, log, memory)
             and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
