@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
+from random import Random
 
 from anabranch.columnar.items.answering import Rows, StreamAnswers
 from anabranch.columnar.items.programs import ItemQueries
@@ -84,8 +86,9 @@ class Answered:
 class ItemQuery:
     """A query that answers one item at a time."""
 
-    plain_hole: ast.Expression | None
+    expanded_hole: ast.Expression | None
     units: Units
+    namespaces: Mapping[str, str] = field(default_factory=dict)
 
     def answer(self, root: Element, item: Element) -> str:
         return self.units.item(root, item).text
@@ -94,7 +97,7 @@ class ItemQuery:
 def item_queries(texts: Mapping[str, str]) -> dict[str, ItemQuery]:
     found = {name: standing(check(parse(text), text).query) for name, text in texts.items()}
     assert all(each.kind == "items" and each.separate for each in found.values())
-    return {name: ItemQuery(each.plain_hole, Units(each)) for name, each in found.items()}
+    return {name: ItemQuery(each.expanded_hole, Units(each), each.scope) for name, each in found.items()}
 
 
 class Stream:
@@ -102,7 +105,7 @@ class Stream:
 
     def __init__(
         self,
-        queries: Mapping[str, ItemQuery],
+        queries: dict[str, ItemQuery],
         form: Format = "lines",
         *,
         root: str = "<root>",
@@ -148,7 +151,12 @@ class Stream:
 
     def answers(self) -> StreamAnswers:
         queries = [
-            ItemQueries(query.plain_hole, (), [Asked(((number, name),), (), partial(self._answer_slowly, query))])
+            ItemQueries(
+                query.expanded_hole,
+                (),
+                [Asked(((number, name),), (), partial(self._answer_slowly, query))],
+                query.namespaces,
+            )
             for number, (name, query) in enumerate(self.queries.items())
         ]
         return StreamAnswers(queries, self.form, self.root, self.limits, self.schema)
@@ -179,6 +187,22 @@ class Stream:
             out.found.items += answers.answer(shredder, piece, read_one, out).items
         out.found.carry = shredder.carry
         return out.found, read
+
+
+def check_by_law(stream: Stream, data: bytes, random: Random) -> tuple[StreamAnswers, int]:
+    """Answers, dead letters, their order and counts are those of the law; gives who answered, and the number of items.
+
+    All is fed twice, since more may be known of the look of items the second time, and then cut into pieces anywhere;
+    what is left to the law is counted the second time.
+    """
+    law = stream.by_law(data)
+    answers = stream.answers()
+    assert stream.by_columns([data], answers)[0] == law
+    stream.left_to_law = 0
+    cuts = sorted(random.randrange(len(data)) for _ in range(random.choice([0, 0, 1, 5])))
+    pieces = [data[first:last] for first, last in pairwise((0, *cuts, len(data)))]
+    assert stream.by_columns(pieces, answers)[0] == law
+    return answers, law.items
 
 
 class _Out:

@@ -100,18 +100,17 @@ def _row_condition(random: Random, number: float) -> Tree[ItemTest]:
     low = NumberTest(_REPEATED, random.choice((">", ">=")), number)
     doubled = ColumnArithmetic("*", PartText(_REPEATED), ConstantValue(2))
     around = ColumnArithmetic("-", PartText(_REPEATED), PartText(1))
-    return random.choice(
-        [
-            NumberTest(_REPEATED, random.choice(_OPERATORS), number),
-            TextTest(_REPEATED, random.choice(_OPERATORS), text),
-            And((low, NumberTest(_REPEATED, "<", number + 3))),
-            Or((low, TextTest(_REPEATED, "=", text))),
-            And((Not(low), PatternTest(_REPEATED, random.choice(_PATTERNS).encode()))),
-            NumberTest(doubled, "<", number),
-            And((NumberTest(around, ">=", number), NumberTest(doubled, "<", number))),
-            PresenceTest(_REPEATED),
-        ]
-    )
+    found: list[Tree[ItemTest]] = [
+        NumberTest(_REPEATED, random.choice(_OPERATORS), number),
+        TextTest(_REPEATED, random.choice(_OPERATORS), text),
+        And((low, NumberTest(_REPEATED, "<", number + 3))),
+        Or((low, TextTest(_REPEATED, "=", text))),
+        And((Not(low), PatternTest(_REPEATED, random.choice(_PATTERNS).encode()))),
+        NumberTest(doubled, "<", number),
+        And((NumberTest(around, ">=", number), NumberTest(doubled, "<", number))),
+        PresenceTest(_REPEATED),
+    ]
+    return random.choice(found)
 
 
 def _staged(random: Random) -> Condition:

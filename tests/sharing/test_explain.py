@@ -209,6 +209,8 @@ def test_of_windows_and_joins_the_way_in_is_said(explain: Explain) -> None:
 
 
 def test_what_cannot_be_in_columns_whatever_items_look_like(explain: Explain) -> None:
-    """Namespaces around the results."""
-    query = '<r xmlns="u">{ for $p in stream("photons")/photons/photon return <e/> }</r>'
+    """Namespaces around windows; around items they may be."""
+    query = '<r xmlns="u">{ for $w in stream("photons")/photons/photon |count 3| return <c>{ count($w) }</c> }</r>'
     assert "  by the law: namespaces around the results\n" in explain(q=query)
+    query = 'declare namespace q = "u"; <q:r>{ for $p in stream("s")/r/q:p where $p/q:x > 1 return $p }</q:r>'
+    assert "  in columns: items are answered, if items look as the query's paths suggest" in explain(q=query)

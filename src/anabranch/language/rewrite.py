@@ -3,7 +3,7 @@
 `with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
 the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
 each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
-differ in the names of their variables only.
+differ in the names of their variables only; `with_expanded_names` spares them the namespaces that are declared.
 
 `parts` gives all nodes of a tree, `children` those directly below one, `rebuild` and `with_part` the tree with others
 in their places; `bindings_in` and `conjuncts` are what several readers of queries ask for.
@@ -20,6 +20,7 @@ from typing import Any
 
 from anabranch.errors import Span
 from anabranch.language import ast
+from anabranch.stream.tree import Name
 
 
 def with_input(query: ast.Query, source: ast.Source) -> ast.Query:
@@ -147,6 +148,29 @@ def with_plain_names(query: ast.Query) -> ast.Query:
                 return rebuild(node, visit)
 
     return visit(query)  # type: ignore[no-any-return]  # a query remains one
+
+
+def with_expanded_names(node: Any, namespaces: Mapping[str, str]) -> Any:
+    """The same where names mean what they say, whatever is declared around: `Q{uri}local` in the place of `p:local`.
+
+    In the same way `Q{uri}*` stands for `p:*`; `*` and `*:local` mean the same everywhere.
+    A constructor declares whatever its own names need.
+    """
+    match node:
+        case ast.ElementConstructor():
+            inner = {**namespaces, **dict(node.namespaces)}
+            used = {name.rpartition(":")[0] for name in (node.name, *(each.name for each in node.attributes))}
+            without = node.name.rpartition(":")[0] == ""  # an attribute without a prefix is in no namespace
+            needed = {each: inner[each] for each in used if inner.get(each) and (each or without) and each != "xml"}
+            declared = tuple({**dict(node.namespaces), **needed}.items())
+            element = node if declared == node.namespaces else replace(node, namespaces=declared)
+            return rebuild(element, lambda part: with_expanded_names(part, inner))
+        case ast.Step(axis, ast.NameTest(local, prefix)) if prefix != "*" and (prefix or local != "*"):
+            uri = namespaces[prefix] if prefix else "" if axis == "attribute" else namespaces.get("", "")
+            step = replace(node, test=ast.NameTest(Name(local, uri).expanded)) if uri else node
+            return rebuild(step, lambda part: with_expanded_names(part, namespaces))
+        case _:
+            return rebuild(node, lambda part: with_expanded_names(part, namespaces))
 
 
 def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:

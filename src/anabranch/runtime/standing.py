@@ -24,7 +24,7 @@ from anabranch.language import ast
 from anabranch.language.checks.unbounded import flowing_fors, flows, readers, readings
 from anabranch.language.intervals import Bound
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import parts, with_part
+from anabranch.language.rewrite import parts, with_expanded_names, with_part
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -133,6 +133,11 @@ class Standing:
     def plain_hole(self) -> ast.Expression | None:
         """The hole, where no namespace around it changes what its names mean or how its pieces are written."""
         return None if self.scope or self.env.namespaces.get("") else self.hole
+
+    @property
+    def expanded_hole(self) -> ast.Expression | None:
+        """The hole, with names that need no declaration; its pieces are written within the `scope` all the same."""
+        return None if self.hole is None else with_expanded_names(self.hole, self.env.namespaces)
 
     @property
     def flwor(self) -> ast.Flwor:

@@ -40,6 +40,11 @@ class Name:
     def __str__(self) -> str:
         return f"{self.prefix}:{self.local}" if self.prefix else self.local
 
+    @property
+    def expanded(self) -> str:
+        """As XQuery writes a name that needs no declaration: `Q{uri}local`, and `local` alone in no namespace."""
+        return f"Q{{{self.uri}}}{self.local}" if self.uri else self.local
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:

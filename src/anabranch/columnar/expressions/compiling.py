@@ -15,7 +15,8 @@ item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope, behind, then
 from anabranch.columnar.expressions.scope import (
@@ -27,6 +28,7 @@ from anabranch.columnar.expressions.scope import (
     literal_of,
     simple_number,
 )
+from anabranch.columnar.expressions.start_tags import constructed_tag, copied
 from anabranch.columnar.expressions.tree import (
     Choice,
     ColumnComparison,
@@ -57,12 +59,15 @@ from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
-from anabranch.stream.serialize import escape_attribute, escape_text
+from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
 
 
 @dataclass(frozen=True, slots=True)
 class LookScope(ValueScope):
     """Compiles the conditions and results of queries."""
+
+    around: Scope = field(default_factory=lambda: NOTHING)
+    """The namespaces that are declared around what is given."""
 
     @blaming
     def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
@@ -188,7 +193,7 @@ class LookScope(ValueScope):
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
             case _ if self.is_path(expression):
-                return self._each(self.filtered_spots(expression), lambda spot: Taken(spot.whole, spot.side))
+                return self._each(self.filtered_spots(expression), partial(copied, around=self.around))
             case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
@@ -235,13 +240,15 @@ class LookScope(ValueScope):
         if not spots:
             return []
         if len(spots) > 1:
-            columns = tuple(each.column for each in map(fragment, spots))
+            taken = [*map(fragment, spots)]
             if not all(each.bound == self.frame and each.condition is None for each in spots):
                 raise NotColumnar("a path to parts of different names that are not all taken")
-            return [Made(PartsInOrder(columns, self.frame, spots[0].side))]
+            if any(each.front for each in taken):
+                raise NotColumnar("copies of parts of different names with namespaces")
+            return [Made(PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side))]
         (spot,) = spots
         if spot.is_single and spot.condition is None:
-            return [fragment(spot)]
+            return [as_fragment(fragment(spot))]
         if spot.is_single:
             found: Expression = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
         else:
@@ -325,9 +332,11 @@ class LookScope(ValueScope):
 
     def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
         names = [constructor.name, *(each.name for each in constructor.attributes)]
-        if constructor.namespaces or any(":" in name for name in names) or len(set(names[1:])) < len(names) - 1:
-            raise NotColumnar("a constructor with namespaces")
-        tag: list[Fragment] = [f"<{constructor.name}".encode()]
+        if any(":" in name for name in names[1:]) or len(set(names[1:])) < len(names) - 1:
+            raise NotColumnar("a constructor with attributes in namespaces")
+        start, around = constructed_tag(constructor, self.around)
+        inside = self if around is self.around else replace(self, around=around)
+        tag: list[Fragment] = [start.encode()]
         for attribute in constructor.attributes:
             tag += [f' {attribute.name}="'.encode(), *self._attribute_value(attribute), b'"']
         content: list[Fragment] = []
@@ -338,13 +347,13 @@ class LookScope(ValueScope):
                     for spot in copied:
                         tag += _copied_attribute(spot)
                         names.append(spot.name)
-                    content += self.result(rest) if rest is not None else []
+                    content += inside.result(rest) if rest is not None else []
                 case ast.Characters(value):
                     content.append(escape_text(value).encode())
                 case ast.CommentConstructor(value):
                     content.append(f"<!--{value}-->".encode())
                 case ast.ElementConstructor():
-                    content += self._constructor(part)
+                    content += inside._constructor(part)
         end = f"</{constructor.name}>".encode()
         if not any(content):
             return [*tag, b"/>"]
@@ -362,7 +371,7 @@ class LookScope(ValueScope):
             spots = self.filtered_spots(each) if self.is_path(each) and not _is_text_path(each) else []
             known = {*names[1:], *(spot.name for spot in found)}
             fits = len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in known
-            if not fits or spots[0].condition is not None:
+            if not fits or spots[0].condition is not None or ":" in spots[0].name:
                 rest = items[number:]
                 return found, rest[0] if len(rest) == 1 else ast.Sequence(tuple(rest))
             found += spots
@@ -386,6 +395,11 @@ class LookScope(ValueScope):
             assert found[0].value is not None
             return escaped(found[0].value, escape_attribute)
         return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)
+
+
+def as_fragment(taken: Taken) -> Fragment:
+    """What is taken, by itself."""
+    return Made(ContentOf((taken,))) if taken.front else taken
 
 
 def _copied_attribute(spot: Spot) -> list[Fragment]:

@@ -306,7 +306,7 @@ class ValueScope(PathScope):
             case "data", (operand,):
                 return self.value(operand)
             case (("name" | "local-name"), _):
-                return self._name(arguments[0] if arguments else ast.ContextItem())
+                return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
                 return self.folded(name, operand, others)
         if name not in FUNCTIONS:
@@ -331,12 +331,13 @@ class ValueScope(PathScope):
             raise NotColumnar(f"the function {name}() of such values")
         return behind(sequence.clears, RowFold(name, sequence.sources, arguments, kind, self.frame))
 
-    def _name(self, operand: ast.Expression) -> Expression:
+    def _name(self, operand: ast.Expression, *, local: bool) -> Expression:
         spots = self.filtered_spots(operand) if self.is_path(operand) else []
         if len(spots) != 1 or not spots[0].is_single:
             raise NotColumnar("the name of several nodes, or of none")
         there = self.nodes_at(spots[0]).condition or TRUE
-        return behind(self.asked(spots), Choice(there, ConstantValue(spots[0].name), ConstantValue("")))
+        found = spots[0].name.rpartition(":")[2] if local else spots[0].name
+        return behind(self.asked(spots), Choice(there, ConstantValue(found), ConstantValue("")))
 
     def _exists(self, operand: ast.Expression) -> Expression:
         found = self.sequence(operand, counted=True)

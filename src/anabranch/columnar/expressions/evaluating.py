@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.exactness import is_exact, simple
-from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded
+from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
-from anabranch.columnar.expressions.ordering import ordered
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -63,6 +62,7 @@ from anabranch.columnar.expressions.values import (
     spans_of_owners,
     spelled,
     state_of,
+    with_front,
     worst,
 )
 from anabranch.columnar.match.condition import NO, OPERATORS, YES
@@ -481,7 +481,7 @@ class FrameEvaluation:
             case Taken(column):
                 span = self._span(column)
                 assert span.texts is not None
-                return [span.texts], only_unclear(span.state)
+                return with_front(span.texts, fragment), only_unclear(span.state)
             case Made(expression):
                 value = spelled(self.value(expression), self.count)
                 assert value.texts is not None

@@ -5,6 +5,9 @@ What an aggregate makes of a sequence (`aggregates/`) is made here of many seque
 Sums are exact (LAWS 2.2): decimals of few digits are added as whole numbers of a common unit, and divided once; so are
 computed doubles that are binary fractions of few places, and others are added by `math.fsum`, which rounds once.
 A sum for which that does not do is *unclear*, and left to the law.
+
+Sequences are also put in the order of keys, as `order by` asks for it: nothing, then NaN, numbers by value, text
+(LAWS 2.3).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (
@@ -396,3 +400,59 @@ FOLDS: Mapping[str, ColumnFold] = {
     "max": ColumnFold(_extreme_kind, _extreme(greatest=True), _DOUBLES),
     "string-join": ColumnFold(_join_kind, _joined, frozenset({"texts"})),
 }
+
+
+# --- orders -----------------------------------------------------------------------------------------------
+
+
+_NOTHING, _NAN, _NUMBER, _TEXT = range(4)
+
+
+def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[Indices, Flags]:
+    """The rows of each owner in the order of keys, which may be descending; and those that leave the order unclear."""
+    unclear = np.zeros(len(owners), np.bool_)
+    columns: list[Numbers | Indices] = [owners]
+    for value, descending in keys:
+        found, doubtful = _ranks(value, len(owners))
+        columns += [-each if descending else each for each in found]
+        unclear |= doubtful
+    return np.lexsort(columns[::-1]), unclear
+
+
+def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
+    """What values are, and where each stands among those that are the same; and which of them are unclear."""
+    state = np.zeros(count, np.uint8) if value.state is None else np.broadcast_to(value.state, count)
+    unclear = state == UNCLEAR
+    kinds, places = np.full(count, _NUMBER, np.float64), np.zeros(count)
+    if value.verdicts is not None:
+        places[:] = value.verdicts == YES
+        unclear = unclear | (value.verdicts == UNCLEAR_VERDICT)
+    elif value.numbers is not None:
+        places[:] = value.numbers
+    else:
+        places[:] = np.nan
+    unread = np.isnan(places)
+    places[unread], kinds[unread] = 0, _NAN
+    if value.kind in (Kind.UNTYPED, Kind.STRING):
+        rows = np.flatnonzero(unread & (state != ABSENT) & ~unclear)
+        assert value.texts is not None
+        texts = value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows))
+        kinds[rows], places[rows] = _TEXT, _text_places(texts)
+        if value.kind is Kind.UNTYPED:
+            unclear[rows[~_are_no_numbers(texts)]] = True
+    kinds[state == ABSENT], places[state == ABSENT] = _NOTHING, 0
+    return [kinds, places], unclear
+
+
+def _are_no_numbers(texts: TextColumn) -> Flags:
+    numbers, kinds = np.empty(len(texts.starts)), np.empty(len(texts.starts), np.uint8)
+    read_doubles(texts, numbers, kinds)
+    found: Flags = kinds == NO_NUMBER
+    return found
+
+
+def _text_places(texts: TextColumn) -> list[int]:
+    """Where each text stands among them; bytes of UTF-8 are in the order of code points."""
+    found = [texts.data[start:end].tobytes() for start, end in zip(texts.starts, texts.ends, strict=True)]
+    places = {each: place for place, each in enumerate(sorted(set(found)))}
+    return [places[each] for each in found]

@@ -112,7 +112,7 @@ class Spot:
 
     @property
     def name(self) -> str:
-        """What the element or attribute is called."""
+        """What the element or attribute is called, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
 
     @property
@@ -139,12 +139,10 @@ class Spot:
     def steps(self, step: ast.Step) -> list[Spot]:
         """What a step leads to, its predicates not looked at."""
         match step:
-            case ast.Step("child" | "attribute" as axis, ast.NameTest(local, None), _, deep):
+            case ast.Step("child" | "attribute" as axis, ast.NameTest() as test, _, deep):
                 pass
-            case ast.Step("descendant", ast.NameTest(local, None), _, False):
+            case ast.Step("descendant", ast.NameTest() as test, _, False):
                 axis, deep = "child", True
-            case ast.Step(_, ast.NameTest(_, str())):
-                raise NotColumnar("a name in a namespace")
             case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
                 raise NotColumnar("a step to nodes of one kind, whatever their name")
             case ast.Step(axis):
@@ -152,11 +150,24 @@ class Spot:
         starts = (self.part, *self.look.descendants(self.part)) if deep else (self.part,)
         found = []
         for child in (child for start in starts for child in self.look.children(start)):
-            name = self.look.parts[child].name
-            is_attribute = name.startswith("@")
-            if is_attribute == (axis == "attribute") and local in ("*", name.removeprefix("@")):
+            part = self.look.parts[child]
+            if part.name.startswith("@") == (axis == "attribute") and is_named(part.expanded, test):
                 found.append(replace(self, part=child))
         return found
+
+
+def is_named(name: str, test: ast.NameTest) -> bool:
+    """Whether an expanded name passes a test whose name is expanded, too (`with_expanded_names`)."""
+    match test:
+        case ast.NameTest("*", None | "*"):
+            return True
+        case ast.NameTest(local, None):
+            space, _, last = local.rpartition("}")
+            return name == local or (last == "*" and name.rpartition("}")[0] == space)
+        case ast.NameTest(local, "*"):
+            return name.rpartition("}")[2] == local
+        case _:
+            raise NotColumnar("a name in a namespace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,6 +270,10 @@ class Taken:
     column: PartColumn
     side: int = 0
     """Which of the items of a tuple it is, in a join."""
+    front: bytes = b""
+    """What stands in the place of its first bytes (`start_tags.py`); then it is part of an expression."""
+    replaced: int = 0
+    """How many these are."""
 
 
 @dataclass(frozen=True, slots=True)

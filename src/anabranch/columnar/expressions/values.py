@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Kind
+from anabranch.columnar.expressions.tree import Kind, Taken
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
@@ -171,3 +171,12 @@ def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
 def only_unclear(state: States | None) -> States | None:
     """The same where what is absent is clear."""
     return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))
+
+
+def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
+    """Texts with others in the place of their first bytes; what is absent stays empty."""
+    if not taken.front:
+        return [found]
+    there = (found.ends > found.starts).astype(np.int32)
+    rest = TextColumn(found.data, found.starts + there * np.int32(taken.replaced), found.ends)
+    return [TextColumn.of(b"", taken.front).take(there), rest]

@@ -109,13 +109,21 @@ def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> Stretc
         compiled = program.compiled[program.sets[group.numbers[0]]]
         if compiled is None:
             continue  # the law answers it anyway
-        units = _units(compiled, look, group)
+        units = None if _reads_prefixes(compiled, look) else _units(compiled, look, group)
         needed = {column: units.get(column, ()) for column in compiled.numbers} if units is not None else {}
         if units is None or any(maps.get(column, changes) != changes for column, changes in needed.items()):
             by_law.update(group.numbers)
         else:
             maps |= needed
     return StretchUnits(frozenset(by_law), {column: changes for column, changes in maps.items() if changes})
+
+
+def _reads_prefixes(compiled: CompiledQuery, look: Look) -> bool:
+    """Whether a query reads parts in namespaces: accents call them by prefixes, which need not be the query's."""
+    read = compiled.columns.union(*map(read_columns, compiled.fragments))
+    columns = {part for column in read for part in read_columns(column)}
+    parts = {part for each in columns for part in ((each,) if each >= 0 else (~each, *look.descendants(~each)))}
+    return any(each.uri for part in parts for each in look.parts_to(part)[1:])
 
 
 def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column, Changes] | None:

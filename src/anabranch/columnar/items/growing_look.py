@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.template import Declarations
 from anabranch.stream.tree import Element
 
 SAMPLE = 20
@@ -40,11 +42,12 @@ Use: TypeAlias = Callable[[Look], bool]
 class GrowingLook:
     """What is known of the items of a stream by one who reads them, and who alone changes it."""
 
-    def __init__(self, *, is_json: bool, lines: bool = False) -> None:
-        """`lines` say that each item is one, so that none holds a line end."""
+    def __init__(self, *, is_json: bool, lines: bool = False, scope: Declarations = ()) -> None:
+        """`lines` say that each item is one, so that none holds a line end; `scope` is declared around items."""
         self.look: Look | None = None
         self._is_json = is_json
         self._lines = lines
+        self._scope = scope
         self._share = inf
         self._pause = 0
         """How many batches the last pause took."""
@@ -73,9 +76,10 @@ class GrowingLook:
     def _grown(self, items: Sequence[tuple[bytes, Element]], share: float, use: Use) -> Look | None:
         """A new look that is of use."""
         known = self.look
-        found = Look.learn(items, known, is_json=self._is_json)
+        learn = partial(Look.learn, is_json=self._is_json, scope=self._scope)
+        found = learn(items, known)
         if found is None and 2 * share > 1:  # there is no room for more, and what is known is of no use
-            found = Look.learn(items, is_json=self._is_json)
+            found = learn(items)
         found = self._with_template(found, share)
         if found is None or found == known:
             return None
@@ -85,7 +89,7 @@ class GrowingLook:
             return None
         careful = known
         for each in items:
-            one = Look.learn([each], careful, is_json=self._is_json)
+            one = learn([each], careful)
             careful = one if one is not None and one.keeps(careful) else careful
         careful = replace(careful, template=known.template)
         return careful if careful not in (known, found) and use(careful) else None

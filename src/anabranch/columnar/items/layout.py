@@ -38,7 +38,8 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> F
                 case bytes():
                     found.append((kernels.FIXED, len(fixed), len(fixed) + len(each)))
                     fixed.extend(each)
-                case Taken(column):
+                case Taken(column, front=front):
+                    assert not front, "it is computed"
                     found.append((kernels.TAKEN, wanted.rows[column], 0))
                 case Made():
                     found.append((kernels.MADE, made, 0))

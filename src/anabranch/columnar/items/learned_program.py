@@ -17,7 +17,7 @@ from anabranch.columnar.items.growing_look import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.items.programs import Compile, ItemQueries, Program, compiled_queries, program_of
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
-from anabranch.columnar.scan.template import is_plain_root
+from anabranch.columnar.scan.template import scope_around, scope_of
 from anabranch.errors import BadItem
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
@@ -69,16 +69,15 @@ class LearnedProgram:
         self._queries = queries
         self._compiles = compiles
         self._form = form
-        self._root = root.name.local
+        self._root = root.name.expanded
+        self._scope = scope_of(root)
         self._limits = limits
         self._schema = schema
         self._item = item
         self._together = together
-        self._growing = GrowingLook(is_json=form == "json", lines=form == "lines")
-        plain = is_plain_root(root)
-        self._able = plain and (bool(compiles) or any(each.hole is not None for each in queries))
-        reason = "items whose look is not known" if plain else "a stream whose root stands in a namespace"
-        self.coverage = Coverage.of(queries, [NotColumnar(reason)] * len(queries))
+        self._growing = GrowingLook(is_json=form == "json", lines=form == "lines", scope=self._scope)
+        self._able = bool(compiles) or any(each.hole is not None for each in queries)
+        self.coverage = Coverage.of(queries, [NotColumnar("items whose look is not known")] * len(queries))
         """Who is answered in columns."""
         self.program: Program | None = None
 
@@ -107,13 +106,15 @@ class LearnedProgram:
         self._growing.learn([(cut.raw, tree) for cut in cuts if (tree := self._tree(cut))], share, use)
 
     def _tree(self, cut: Cut) -> Element | None:
-        """The tree of a good item, for learning."""
+        """The tree of a good item, for learning; what its root declares is what the stream's root does."""
+        if scope_around(cut.root, cut.encoding) != self._scope:
+            return None
         try:
             if self._form == "json":
                 element = parse_line(cut.raw, Place("", "", 0), self._limits, self._item)
                 tree = element.tree if isinstance(element, Item) else None
             else:
-                tree = parse_item(cut.raw, self._limits)
+                tree = parse_item(cut.raw, self._limits, dict(self._scope))
         except BadItem:
             return None
         return None if tree and self._schema and self._schema.undeclared(tree) else tree

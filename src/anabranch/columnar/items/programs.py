@@ -7,7 +7,7 @@ then each gets its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -56,9 +56,12 @@ class ItemQueries:
     """Queries of one shape."""
 
     hole: ast.Expression | None
-    """What they do with one item, with marks in the place of constants; None if that stands in a namespace."""
+    """What they do with one item, with marks in the place of constants and its names expanded; None if they also look
+    at something else."""
     marks: tuple[Constant, ...]
     members: Sequence[ItemQuery]
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    """What is declared around all that they give."""
 
 
 class Compiled(Protocol):
@@ -82,7 +85,7 @@ class Compiled(Protocol):
 
 
 Compile: TypeAlias = Callable[[str, Look], Compiled | None]
-"""Makes something for a look, or None if it cannot; told the name of the stream's root."""
+"""Makes something for a look, or None if it cannot; told the expanded name of the stream's root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,11 @@ class Program:
 
 def compiled_queries(queries: Sequence[ItemQueries], root: str, look: Look) -> list[CompiledQuery | NotColumnar]:
     """What each group of queries is for a look."""
-    spaced = NotColumnar("names in a namespace, or a document beside the stream")
-    return [spaced if each.hole is None else compile_query(each.hole, root, look, each.marks) for each in queries]
+    other = NotColumnar("a document beside the stream")
+    return [
+        other if each.hole is None else compile_query(each.hole, root, look, each.marks, each.namespaces)
+        for each in queries
+    ]
 
 
 def program_of(
@@ -141,7 +147,8 @@ def program_of(
         _AlikeQueries.of(look, query, group) if isinstance(query, CompiledQuery) else None
         for group, query in zip(queries, found, strict=True)
     ]
-    taken = tuple(each(root, look) for each in compiles)
+    # takers read items without what is declared around them
+    taken = tuple(None if look.scope else each(root, look) for each in compiles)
     if not any(made) and not taken:
         return None
     groups: list[Alike] = []

@@ -12,12 +12,14 @@ Its path leads to items themselves, and the reference of its time window to one 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from anabranch.columnar.expressions.compiling import LookScope
-from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot
-from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, Taken, Wrapped
+from anabranch.columnar.expressions.compiling import LookScope, as_fragment
+from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.start_tags import copied, scope_within
+from anabranch.columnar.expressions.tree import Column, Constant, ContentOf, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
@@ -35,6 +37,7 @@ from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
 from anabranch.logic import Tree
 from anabranch.stream.path import Path
+from anabranch.stream.serialize import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +59,30 @@ class CompiledQuery:
 
 
 def compile_query(
-    hole: ast.Expression, root: str, look: Look, marks: Container[Constant] = ()
+    hole: ast.Expression,
+    root: str,
+    look: Look,
+    marks: Container[Constant] = (),
+    namespaces: Mapping[str, str] = MappingProxyType({}),
 ) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 
-    `root` is the name of the stream's root; neither it nor the query may stand in a namespace.
-    `marks` are literals that stand for others.
+    `root` is the expanded name of the stream's root; the names of the query are expanded, too (`with_expanded_names`).
+    `marks` are literals that stand for others, `namespaces` are declared around what the query gives.
     """
     try:
-        return _compiled(hole, root, look, NodeBudget(marks))
+        return _compiled(hole, root, look, NodeBudget(marks), scope_within(dict(namespaces)))
     except NotColumnar as reason:
         return reason.blame(hole)
 
 
-def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget) -> CompiledQuery:
+def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget, around: Scope) -> CompiledQuery:
     match hole:
         case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
             conditions, found = source_spots(source, root, look, work=work)
             if not found:
                 return CompiledQuery(tuple(conditions), ())
-            scope = LookScope({variable: only(found)}, work)
+            scope = LookScope({variable: only(found)}, work, around=around)
             while others and isinstance(others[0], ast.Let):
                 scope, clear = scope.let(others[0].variable, others[0].value)
                 if clear is not None:
@@ -91,7 +98,7 @@ def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget) -> 
             return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result)))
         case ast.Path():
             conditions, found = source_spots(hole, root, look, work=work)
-            fragments = [Taken(only(found).whole)] if found else []
+            fragments = [as_fragment(copied(only(found), around))] if found else []
             return CompiledQuery(tuple(conditions) or ALWAYS, tuple(fragments))
         case _:
             raise NotColumnar("a query that is no loop over items")
@@ -102,13 +109,13 @@ def source_spots(
 ) -> tuple[list[Tree[ItemTest]], list[Spot]]:
     """The conditions in the predicates of a path over a stream, and what the path leads to."""
     match source:
-        case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest(top, None), (), False), *steps)) if steps:
+        case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest() as top, (), False), *steps)) if steps:
             pass
         case _:
             raise NotColumnar(
                 "a path that does not lead from the root to items by names", "name the root and the items"
             )
-    found = [Spot(look, -1, side=side)] if top in (root, "*") else []
+    found = [Spot(look, -1, side=side)] if is_named(root, top) else []
     conditions: list[Tree[ItemTest]] = []
     for number, step in enumerate(steps, 1):
         found = [each for parent in found for each in parent.steps(step)]
@@ -157,6 +164,8 @@ def copied_by(fragments: Sequence[Fragment]) -> int:
                 found = max(found, copied_by(content))
             case Taken(column):
                 found = max(found, TAKES_TEXTS if column >= 0 else COPIES_ELEMENTS)
+            case Made(ContentOf(content)):
+                found = max(found, copied_by(content))
             case Made():
                 found = TAKES_TEXTS
     return found
@@ -196,8 +205,7 @@ class CompiledFor:
 def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> CompiledFor | None:
     """Compile a `for` of its own; None where it is not made for columns.
 
-    `root` is the name of the stream's root, which stands in no namespace, nor may the query; `time` is the path to the
-    times of items, where it is declared.
+    `root` is the expanded name of the stream's root; `time` is the path to the times of items, where it is declared.
     """
     try:
         conditions, spot = single_spot(clause.source, root, look)
@@ -227,11 +235,7 @@ def time_column(path: Path | None, look: Look) -> PartColumn | None:
     """The column that has the time of each item; None if they have none."""
     if path is None:
         return None
-    spots = [Spot(look, each) for each in look.own]
-    for name in path.steps:
-        axis: ast.Axis = "attribute" if name.startswith("@") else "child"
-        step = ast.Step(axis, ast.NameTest(name.removeprefix("@")))
-        spots = [each for spot in spots for each in spot.steps(step)]
+    spots = [Spot(look, part) for part in range(len(look.parts)) if look.path(part)[1:] == path.steps]
     return only(spots).text if spots else None
 
 
@@ -239,7 +243,7 @@ def reference_column(window: ast.TimeWindow, root: str, spot: Spot) -> PartColum
     """The column at a window's reference; a path from the root begins with the steps that lead to the element."""
     path = window.reference
     if isinstance(path.start, ast.Root):
-        above = [ast.NameTest(name) for name in (root, *spot.look.path(spot.part))]
+        above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]
         if [step.test for step in path.steps[: len(above)]] != above:
             raise NotColumnar("a reference outside of items")
         path = ast.Path(None, path.steps[len(above) :])

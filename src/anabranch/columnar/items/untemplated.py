@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space, number_at
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.columnar.scan.template import is_plain_around
+from anabranch.columnar.scan.template import scope_around
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import LONGEST_NAME, Limits
 
@@ -69,8 +69,9 @@ def _spans(
     """Entries that may be good items, and where their bytes are."""
     if not shredded.cuts:
         return others, shredded.raw, shredded.begins[others], shredded.finishes[others]
+    assert shredded.wanted is not None, "something is wanted"
     around = {(cut.root, cut.encoding) for cut in shredded.cuts.values()}
-    plain = {each for each in around if is_plain_around(*each)}
+    plain = {each for each in around if scope_around(*each) == shredded.wanted.look.scope}
     able = {
         entry: cut.raw
         for entry, cut in shredded.cuts.items()
@@ -100,12 +101,15 @@ def _parses(data: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def _guide(wanted: WantedColumns) -> _Guide:
-    """The look's elements as steps: (state, start of the name, its end, next state, row or -1) each."""
+    """The look's elements as steps: (state, start of the name, its end, next state, row or -1) each.
+
+    Nothing leads into items that declare namespaces: those that are read here do not.
+    """
     names = bytearray()
     steps: list[tuple[int, int, int, int, int]] = []
     for number, part in enumerate(wanted.look.parts):
         name = part.name.encode()
-        if part.name.startswith("@"):
+        if part.name.startswith("@") or part.declared:
             continue
         row = wanted.rows.get(number, -1)
         is_wanted = row >= 0 and wanted.numeric[row] and wanted.look.frames[number] < 0

@@ -38,7 +38,7 @@ def window_look(look: Look) -> Look:
     inside = (
         replace(each, parent=each.parent + _AROUND, repeated=each.repeated or each.parent < 0) for each in look.parts
     )
-    return Look((LookPart("", -1, has_text=False), *inside))
+    return Look((LookPart("", -1, has_text=False), *inside), scope=look.scope)
 
 
 def _in_item(column: PartColumn) -> PartColumn:

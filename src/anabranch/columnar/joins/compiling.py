@@ -75,8 +75,8 @@ def compile_join(
 ) -> CompiledJoin | None:
     """Compile a join; None where it is not made for columns.
 
-    By side: `roots` are the names of the streams' roots, which stand in no namespace, nor may the query; `times` are
-    the paths to the times of items, where they are declared.
+    By side: `roots` are the expanded names of the streams' roots; `times` are the paths to the times of items, where
+    they are declared.
     """
     fors = [clause for clause in flwor.clauses[: len(roots)] if isinstance(clause, ast.For)]
     lets = [clause for clause in flwor.clauses[len(roots) :] if isinstance(clause, ast.Let)]

@@ -115,7 +115,7 @@ def write_item(
 
     Where it is REFUSED or has NO_ROOM, the caller takes back what is in the log.
     """
-    names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated = guide
+    names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated, _, _ = guide
     counts, opened, spans = log
     followers, stamps, parts, objects, begins, last_places, rows, are_tags_open, are_in_arrays = state
     limit = min(len(out) - WORD, out_at + LONGEST_ITEM)

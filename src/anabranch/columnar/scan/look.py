@@ -13,7 +13,11 @@ So queries are compiled for a look, whatever single items are like, and `*` and 
 An item with anything else in it is left to the law.
 
 The tree is the same for XML and JSON, since a record of JSON is read as an element (`stream/reading/json_items.py`).
-Names stand in no namespace.
+
+Scanners compare names as they are written, prefix and all, and queries as they are expanded.
+Both agree since declarations belong to the look: those of the root around items, and those of an item's own element.
+An item that declares anything else, or leaves out what others declare, is of another look; so is one in which an
+element further in declares a namespace.
 
 *Columns* are what may be asked of each item, given as numbers: `p` for the text of part p, and `~p` for all of it, as
 it is serialised.
@@ -27,8 +31,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from anabranch.columnar.scan.template import Template
-from anabranch.stream.tree import Element
+from anabranch.columnar.scan.template import Declarations, Template, declarations
+from anabranch.stream.tree import Element, Name
 
 MOST_PARTS = 1_000
 """A look of more parts is none: such items have keys or names that are values."""
@@ -42,7 +46,7 @@ class LookPart:
     """An element or an attribute that items have."""
 
     name: str
-    """With an `@` in front for an attribute."""
+    """As it is written, with an `@` in front for an attribute."""
     parent: int
     """Its number among the parts; -1 for an item's own element."""
     has_text: bool
@@ -51,6 +55,16 @@ class LookPart:
     """Whether it was missing somewhere."""
     repeated: bool = False
     """Whether it often stood more than once in one element; where it seldom does, such an item is left to the law."""
+    uri: str = ""
+    """The namespace of its name."""
+    declared: Declarations = ()
+    """What an item's own element declares."""
+
+    @property
+    def expanded(self) -> str:
+        """Its name as queries compare it (`Name.expanded`), whether of an element or of an attribute."""
+        name = self.name.removeprefix("@")
+        return Name(name.rpartition(":")[2], self.uri).expanded if self.uri else name
 
 
 @dataclass(frozen=True)
@@ -65,26 +79,36 @@ class Look:
     is_json: bool = False
     """Whether items are lines of JSON."""
 
+    scope: Declarations = ()
+    """What the root around items declares."""
+
     @staticmethod
     def learn(
-        items: Iterable[tuple[bytes, Element]], before: Look | None = None, *, is_json: bool = False
+        items: Iterable[tuple[bytes, Element]],
+        before: Look | None = None,
+        *,
+        is_json: bool = False,
+        scope: Declarations = (),
     ) -> Look | None:
         """The look of some items, given as bytes and tree, and of those that were seen before.
 
+        All stand below roots that declare the same `scope`.
         None where no look can show them.
         """
         reading = _LearnedParts()
         if before is not None:
             reading.begin(before)
-        items = [each for each in items if _is_plain(each[1])]
+        items = _declaring_alike(items, before)
         if not items:
             return before
         for _, item in items:
             reading.take_item(item)
         if len(reading.parts) > MOST_PARTS:
             return None
-        look = reading.look()
-        return replace(look, is_json=is_json).with_template(None if is_json else Template.learn(items))
+        look = replace(reading.look(), is_json=is_json, scope=scope)
+        if look.has_synonyms:
+            return before
+        return look.with_template(None if is_json else Template.learn(items))
 
     def with_template(self, template: Template | None) -> Look:
         """The same with a template, if nothing in it is repeated."""
@@ -130,25 +154,43 @@ class Look:
             found.append(number if part.repeated else found[part.parent] if part.parent >= 0 else -1)
         return tuple(found)
 
+    @property
+    def has_synonyms(self) -> bool:
+        """Whether attributes of one element differ in their prefixes only: an item with both of them is a bad one."""
+        attributes = [(each.parent, each.expanded) for each in self.parts if each.name.startswith("@") and each.uri]
+        return len(set(attributes)) < len(attributes)
+
     def presence(self, part: int) -> PartColumn:
         """A column that an item has where it has a part."""
         return part if self.parts[part].has_text else ~part
 
     def path(self, part: int) -> tuple[str, ...]:
-        """The names that lead to a part, from the item's own on."""
-        names: list[str] = []
+        """The names that lead to a part as they are written, from the item's own on."""
+        return tuple(each.name for each in self.parts_to(part))
+
+    def expanded_path(self, part: int) -> tuple[str, ...]:
+        """The same names as queries compare them."""
+        return tuple(each.expanded for each in self.parts_to(part))
+
+    def parts_to(self, part: int) -> list[LookPart]:
+        """A part and those around it, from the item's own on."""
+        found: list[LookPart] = []
         while part >= 0:
-            names.append(self.parts[part].name)
+            found.append(self.parts[part])
             part = self.parts[part].parent
-        return tuple(reversed(names))
+        return found[::-1]
 
 
-def _is_plain(element: Element) -> bool:
-    """Whether no name in an item stands in a namespace."""
-    names = (element.name, *(attribute.name for attribute in element.attributes))
-    if element.namespaces or any(name.uri or name.prefix for name in names):
-        return False
-    return all(_is_plain(child) for child in element.children if isinstance(child, Element))
+def _declaring_alike(items: Iterable[tuple[bytes, Element]], before: Look | None) -> list[tuple[bytes, Element]]:
+    """Items that declare what was known of others like them, or else what most of those in the sample do."""
+    found = [(each, declared) for each in items if (declared := declarations(each[1])) is not None]
+    times = Counter((str(item.name), declared) for (_, item), declared in found)
+    usual: dict[str, Declarations] = {}
+    for (name, declared), _ in times.most_common():
+        usual.setdefault(name, declared)
+    if before is not None:
+        usual |= {before.parts[own].name: before.parts[own].declared for own in before.own}
+    return [each for each, declared in found if usual[str(each[1].name)] == declared]
 
 
 @dataclass(slots=True)
@@ -178,16 +220,18 @@ class _LearnedParts:
 
     def take_item(self, item: Element) -> None:
         """Take an item in."""
-        number = self._part(item.name.local, -1, has_text=True)
+        number = self._part(item.name, -1)
+        if number >= self.known:
+            self.parts[number] = replace(self.parts[number], declared=tuple(sorted(item.namespaces.items())))
         self.seen[number] += 1
         self._take(item, number)
 
-    def _part(self, name: str, parent: int, *, has_text: bool) -> int:
-        key = parent, name
+    def _part(self, name: Name, parent: int, mark: str = "") -> int:
+        key = parent, f"{mark}{name}"
         if key not in self.numbers:
             self.numbers[key] = len(self.parts)
             optional = parent >= 0 and (parent < self.known or self.instances[parent] > 1)  # one was without it
-            self.parts.append(LookPart(name, parent, has_text, optional))
+            self.parts.append(LookPart(key[1], parent, has_text=True, optional=optional, uri=name.uri))
             self.seen.append(0)
             self.several.append(0)
             self.instances.append(0)
@@ -196,18 +240,19 @@ class _LearnedParts:
     def _take(self, element: Element, number: int) -> None:
         self.instances[number] += 1
         for attribute in element.attributes:
-            part = self._part(f"@{attribute.name.local}", number, has_text=True)
+            part = self._part(attribute.name, number, "@")
             self.seen[part] += 1
             self.instances[part] += 1
         children = [each for each in element.children if isinstance(each, Element)]
         if children:
             self.parts[number] = replace(self.parts[number], has_text=False)
-        for name, times in Counter(each.name.local for each in children).items():
-            part = self._part(name, number, has_text=True)
+        names = {str(each.name): each.name for each in children}
+        for written, times in Counter(str(each.name) for each in children).items():
+            part = self._part(names[written], number)
             self.seen[part] += 1
             self.several[part] += times > 1
         for each in children:
-            self._take(each, self.numbers[number, each.name.local])
+            self._take(each, self.numbers[number, str(each.name)])
 
     def look(self) -> Look:
         for number, part in enumerate(self.parts):

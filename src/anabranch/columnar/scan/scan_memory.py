@@ -18,6 +18,7 @@ import numpy as np
 
 from anabranch.columnar.scan.kernels import (
     ABSENT,
+    SPACE,
     UNCLEAR,
     Bytes,
     Indices,
@@ -29,6 +30,7 @@ from anabranch.columnar.scan.kernels import (
 from anabranch.columnar.scan.wanted import FrameLog, Guide
 from anabranch.columnar.scan.words import are_equal
 
+_EQUALS, _QUOTE = b'="'
 _ONE, _HALF, _PRIME = map(np.uint64, (1, 32, 0x100000001B3))
 
 
@@ -174,6 +176,47 @@ def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) ->
     for place in range(begin, end):
         found = (found ^ np.uint64(data[place])) * _PRIME
     return np.int64((found ^ (found >> _HALF)) >> _ONE)  # type: ignore[return-value]
+
+
+# --- declarations -------------------------------------------------------------------------------------------
+
+
+@compiled_lean
+def is_declared_first(data: Bytes, begin: int, end: int, part: int, guide: Guide) -> bool:
+    """Whether the start tag `data[begin:end]` of a part has what the look declares there, as it is serialised."""
+    at = begin + 1 + guide.bounds[part + 1] - guide.bounds[part]
+    for number in range(guide.declared[part], guide.declared[part + 1]):
+        at = _behind_declaration(data, at, end, number, guide)
+        if at < 0:
+            return False
+    return True
+
+
+@compiled_lean
+def is_declared(data: Bytes, begin: int, end: int, part: int, guide: Guide) -> bool:
+    """The same, wherever among the attributes it stands."""
+    for number in range(guide.declared[part], guide.declared[part + 1]):
+        at = begin
+        is_quoted = False
+        while at < end and (is_quoted or _behind_declaration(data, at, end, number, guide) < 0):
+            is_quoted ^= data[at] == _QUOTE
+            at += 1
+        if at == end:
+            return False
+    return True
+
+
+@compiled_inline
+def _behind_declaration(data: Bytes, at: int, end: int, number: int, guide: Guide) -> int:
+    """The place behind a declaration of the look and the space that it begins with; -1 where it does not stand here."""
+    part = len(guide.texts) - len(guide.uris) + 1 + number
+    name, uri = guide.bounds[part], guide.uris[number]
+    value = at + 1 + guide.bounds[part + 1] - name + 2
+    behind = value + guide.uris[number + 1] - uri
+    if behind >= end or data[at] != SPACE or data[value - 1] != _QUOTE or data[behind] != _QUOTE:
+        return -1
+    is_named = are_equal(data, at + 1, guide.names, name, value - 2 - at - 1) and data[value - 2] == _EQUALS
+    return behind + 1 if is_named and are_equal(data, value, guide.names, uri, behind - value) else -1
 
 
 # --- rows ---------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan.cutter import ItemCutter
 from anabranch.columnar.scan.frames import FrameRows, Frames
 from anabranch.columnar.scan.kernels import UNCLEAR, ItemColumns
-from anabranch.columnar.scan.template import is_plain_around
+from anabranch.columnar.scan.template import Declarations, scope_around
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
@@ -122,7 +122,7 @@ class Shredded:
         """The item of an entry that fits."""
         raw = self.cut(entry).raw
         if self.wanted is None or not self.wanted.look.is_json:
-            return parse_item(raw, self.limits)
+            return parse_item(raw, self.limits, dict(self.wanted.look.scope) if self.wanted else {})
         (own,) = self.wanted.look.own
         element = parse_line(raw, Place("", "", 0), self.limits, self.wanted.look.parts[own].name)
         assert isinstance(element, Item), "what fits is an item"
@@ -206,7 +206,7 @@ class Shredder:
         fed = 0
         while True:
             carry = self.carry
-            if carry.position > tried and _is_between_plain_items(carry):
+            if carry.position > tried and _is_between_items(carry, wanted.look.scope):
                 if carry.root != columns.around.root or columns.cutter.is_full:
                     yield columns.shredded(self._limits)
                     columns = _Columns.of(piece, base, wanted, carry, self._limits)
@@ -232,11 +232,11 @@ class Shredder:
         self._position = base + len(piece)
 
 
-def _is_between_plain_items(carry: Carry) -> bool:
-    """Whether what follows is read as an item of its own, with nothing around it that changes its meaning."""
+def _is_between_items(carry: Carry, scope: Declarations) -> bool:
+    """Whether what follows is read as an item of its own, and nothing but this scope changes its meaning."""
     if carry.skipping is not None or not carry.inside or carry.strict > carry.position:
         return False
-    return is_plain_around(None if carry.root is None else carry.root.encode("latin-1"), carry.encoding)
+    return scope_around(None if carry.root is None else carry.root.encode("latin-1"), carry.encoding) == scope
 
 
 @dataclass(slots=True)

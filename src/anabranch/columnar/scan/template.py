@@ -24,38 +24,83 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import DOCUMENT
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.serialize import escape_text, serialize
-from anabranch.stream.tree import Comment, Element, Instruction, Text, namespaces_in_scope
+from anabranch.stream.tree import STREAM_NAMESPACE, Comment, Element, Instruction, Text, descendants
 
 PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
 """By byte, 1 for those that mean themselves in text and attributes; the rest is left to a parser."""
 
 
-@lru_cache(maxsize=8)
-def is_plain_around(root: bytes | None, encoding: str) -> bool:
-    """Whether items below this root mean what their own bytes say, and are good or bad by these alone.
+Declarations: TypeAlias = tuple[tuple[str, str], ...]
+"""Which prefixes mean which namespaces, sorted by prefix; the empty one is that of elements without any."""
+_MOST_DECLARATIONS = 16
+"""A start tag may be looked through for each of them, and time is linear in bytes."""
 
-    They do not where the root declares namespaces, and all are bad where it cannot be read (`ElementReader`).
+
+@lru_cache(maxsize=8)
+def scope_around(root: bytes | None, encoding: str) -> Declarations | None:
+    """What is declared around items below this root; they are good or bad by that and by their own bytes alone.
+
+    None where more than that counts: all are bad where the root cannot be read (`ElementReader`).
     """
     if encoding != "utf-8":
-        return False
+        return None
     try:
-        return root is None or is_plain_root(parse_root(root))
+        found = None if root is None else parse_root(root)
     except StreamError:
-        return False
+        return None
+    if found is None:
+        return ()
+    return None if found.name.uri == STREAM_NAMESPACE else scope_of(found)
+
+
+def scope_of(root: Element) -> Declarations:
+    """What a root declares for the names of items, and for what is copied from below it.
+
+    A prefix for control elements does not come along (LAWS 2.1); who uses it is of no usual look.
+    """
+    found = ((prefix, uri) for prefix, uri in root.namespaces.items() if uri and prefix != "xml")
+    return tuple(sorted((prefix, uri) for prefix, uri in found if not prefix or uri != STREAM_NAMESPACE))
+
+
+def is_plain_around(root: bytes | None, encoding: str) -> bool:
+    """Whether items below this root mean what their own bytes say, and are good or bad by these alone."""
+    return scope_around(root, encoding) == ()
 
 
 def is_plain_root(root: Element) -> bool:
-    """Whether no namespace is at work in this root or comes along with what is copied from below it.
+    """Whether no namespace is at work in this root or comes along with what is copied from below it."""
+    return not root.name.uri and not scope_of(root)
 
-    A prefix for control elements does not (LAWS 2.1); who uses it is of no usual look.
+
+def declarations(item: Element) -> Declarations | None:
+    """What an item declares, if columns can show its names: only its own element declares, and only what they know.
+
+    None for items in which elements inside declare namespaces, or that have a name for control elements.
     """
-    return not root.name.uri and not namespaces_in_scope(root)
+    if len(item.namespaces) > _MOST_DECLARATIONS or not all(map(_is_usual_declaration, item.namespaces.items())):
+        return None
+    for element in (item, *(each for each in descendants(item) if isinstance(each, Element))):
+        names = element.name, *(attribute.name for attribute in element.attributes)
+        if (element.namespaces and element is not item) or any(name.uri == STREAM_NAMESPACE for name in names):
+            return None
+    return tuple(sorted(item.namespaces.items()))
+
+
+def _is_usual_declaration(declared: tuple[str, str]) -> bool:
+    """Whether one is written as it is, binds something, and is copied along."""
+    prefix, uri = declared
+    return bool(uri) and all(PLAIN[byte] for byte in uri.encode()) and prefix != "xml" and uri != STREAM_NAMESPACE
+
+
+def declaring(prefix: str) -> str:
+    """The name of the attribute that declares a prefix."""
+    return f"xmlns:{prefix}" if prefix else "xmlns"
 
 
 class Anchor(NamedTuple):
@@ -89,8 +134,14 @@ class Template:
     @staticmethod
     def of(item: Element) -> Template | None:
         """The template of an item, its comments and instructions left out; None for one that no template can show."""
-        reading = _Reading()
-        return Template(tuple(map(bytes, reading.pieces)), tuple(reading.parts)) if reading.take(item, -1) else None
+        reading, declared = _Reading(), declarations(item)
+        if declared is None:
+            return None
+        return (
+            Template(tuple(map(bytes, reading.pieces)), tuple(reading.parts))
+            if reading.take(item, -1, declared)
+            else None
+        )
 
     @staticmethod
     def learn(items: Iterable[tuple[bytes, Element]]) -> Template | None:
@@ -140,19 +191,18 @@ class _Reading:
         self.pieces.append(bytearray())
         return len(self.pieces) - 2
 
-    def take(self, element: Element, parent: int) -> bool:
+    def take(self, element: Element, parent: int, declared: Declarations = ()) -> bool:
         """Add an element with all that is in it; False if it is not of the kind that templates know."""
-        names = [element.name, *(each.name for each in element.attributes)]
-        if element.namespaces or any(each.uri or each.prefix for each in names):
-            return False
-        name, children = element.name.local, [each for each in element.children if not isinstance(each, _REMARKS)]
+        name, children = str(element.name), [each for each in element.children if not isinstance(each, _REMARKS)]
         number, begin = len(self.parts), self.place
         self.parts.append(TemplatePart(name, parent, None, begin, begin))
         self.write(f"<{name}")
+        for prefix, uri in declared:
+            self.write(f' {declaring(prefix)}="{uri}"')
         for attribute in element.attributes:
-            self.write(f' {attribute.name.local}="')
+            self.write(f' {attribute.name}="')
             before, own = self.place, self.open_gap()
-            self.parts.append(TemplatePart(f"@{attribute.name.local}", number, own, before, self.place))
+            self.parts.append(TemplatePart(f"@{attribute.name}", number, own, before, self.place))
             self.write('"')
         self.write(">" if children else "/>")
         gap = self.open_gap() if children and all(isinstance(each, Text) for each in children) else None
@@ -198,7 +248,7 @@ class TemplateTrees:
 
 def _filled(model: Element, texts: Iterator[str]) -> Element:
     """A copy of an element with the next texts in its gaps, which come in the order in which `Template` has them."""
-    fresh = Element(model.name)
+    fresh = Element(model.name, dict(model.namespaces))
     for attribute in model.attributes:
         fresh.set(attribute.name, next(texts))
     children = model.children

@@ -17,8 +17,8 @@ import numpy as np
 
 from anabranch.columnar.expressions.tree import Column, Expression, Fragment, read_columns, read_numbers
 from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
-from anabranch.columnar.scan.look import Look, PartColumn
-from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart
+from anabranch.columnar.scan.look import Look, LookPart, PartColumn
+from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart, declaring
 from anabranch.columnar.scan.words import WORD
 
 
@@ -26,7 +26,8 @@ class Guide(NamedTuple):
     """A look and what is wanted of it, as scanners take it."""
 
     names: Bytes
-    """The names of all parts one behind the other, those of attributes without `@`; then a word of zeros."""
+    """The names of all parts one behind the other, those of attributes without `@`; then what declarations declare,
+    and a word of zeros."""
     bounds: Indices
     """By part: where its name begins, and the last ends."""
     are_attributes: Flags
@@ -45,6 +46,13 @@ class Guide(NamedTuple):
     """By part: the number of its frame, 0 for what an item has once; frames are numbered from 1 on."""
     repeated: Flags
     """By part: whether it may come several times; each time is a row of its frame."""
+    declared: Indices
+    """By part: how many declarations all parts before it have, and the last all of them.
+
+    Declarations are attributes that an element must have with one value. They are parts behind those of the look, which
+    nobody can ask for."""
+    uris: Indices
+    """By declaration: where its value begins among the names, and the last ends."""
 
 
 class FrameLog(NamedTuple):
@@ -101,12 +109,16 @@ class WantedColumns:
     @cached_property
     def guide(self) -> Guide:
         """As scanners take it."""
-        parts = self.look.parts
+        declared = [(number, *each) for number, part in enumerate(self.look.parts) for each in part.declared]
+        hidden = (LookPart(f"@{declaring(prefix)}", number, has_text=True) for number, prefix, _ in declared)
+        look = Look((*self.look.parts, *hidden))
+        parts = look.parts
         names = [part.name.removeprefix("@").encode() for part in parts]
-        children = [self.look.children(number) for number in range(-1, len(parts))]
+        uris = [uri.encode() for _, _, uri in declared]
+        children = [look.children(number) for number in range(-1, len(parts))]
         frame_numbers = {-1: 0, **{part: number for number, part in enumerate(self.frames, 1)}}
         return Guide(
-            np.frombuffer(b"".join(names) + bytes(WORD), np.uint8),
+            np.frombuffer(b"".join((*names, *uris)) + bytes(WORD), np.uint8),
             np.cumsum([0, *map(len, names)]),
             np.array([part.name.startswith("@") for part in parts], np.bool_),
             np.cumsum([0, *map(len, children)]),
@@ -115,8 +127,10 @@ class WantedColumns:
             np.array([self.rows.get(~number, -1) for number in range(len(parts))], np.int64),
             np.array(self.numeric, np.bool_),
             np.array([part.has_text for part in parts], np.bool_),
-            np.array([frame_numbers[each] for each in self.look.frames], np.int64),
+            np.array([frame_numbers[each] for each in look.frames], np.int64),
             np.array([part.repeated for part in parts], np.bool_),
+            np.cumsum([0, *(len(part.declared) for part in parts)]),
+            sum(map(len, names)) + np.cumsum([0, *map(len, uris)]),
         )
 
     # --- templates ----------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ Others are marked (`decoded.py`), and so are those with texts that are not plain
 
     <p a="1"><x>5</x><y/> text <x>6</x></p>
 
-The scanner knows the everyday cases: no comment, instruction, CDATA section or namespace, no reference but those
-that `decoded.py` knows, and of what is not canonical `<a></a>` and `<a />`.
+The scanner knows the everyday cases: no comment, instruction or CDATA section, no reference but those that `decoded.py`
+knows, of what is not canonical `<a></a>` and `<a />`, and of namespaces those that the look declares.
+It compares names as they are written: in items that declare the same, these mean the same.
 It refuses whatever else there is, and the law judges that.
 It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
 inside of a repeated part or with one inside of it.
@@ -58,6 +59,8 @@ from anabranch.columnar.scan.scan_memory import (
     begin_item,
     find_part,
     guessed_part,
+    is_declared,
+    is_declared_first,
     make_unclear,
     next_stamp,
     note,
@@ -154,6 +157,10 @@ def scan_item(
             at = _behind_attributes(data, at, stop, part, guide, columns, log, decoded, entry, memory)
             if at < 0:
                 return at
+        if depth == 0 and len(guide.uris) > 1 and not is_declared_first(data, begin, at, part, guide):
+            if not is_declared(data, begin, at, part, guide):
+                return REFUSED
+            decoded.marks[entry] = NOT_CANONICAL
         if at + 1 >= stop:
             return REFUSED
         text, end, number, is_closed = at, at, np.nan, True

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from anabranch.columnar.scan.look import Look, LookPart
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
+from anabranch.stream.tree import Name
 
 _ABOVE = -2
 """Where a path over the stream begins: above the root, which is -1."""
@@ -21,7 +22,7 @@ _Names: TypeAlias = Mapping[str | None, _Places]
 
 
 def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
-    """The name of a stream's root and the look of its items, as a query takes them to be."""
+    """The name of a stream's root and the look of its items, as a query takes them to be, whose names are expanded."""
     found = _Assuming(stream)
     found.walk(body, {})
     parents = {part.parent for part in found.parts if not part.name.startswith("@")}
@@ -94,23 +95,25 @@ class _Assuming:
 
     def _step(self, start: _Places, step: ast.Step) -> _Places:
         match step:
-            case ast.Step("child" | "attribute" | "descendant" as axis, ast.NameTest(local)):
-                name = "any" if local == "*" else local
+            case ast.Step("child" | "attribute" | "descendant" as axis, ast.NameTest(test)):
+                space, _, local = test.rpartition("}")
+                name = Name("any" if local == "*" else local, space.removeprefix("Q{"))
                 if start == (_ABOVE,) and not step.deep:
-                    self.root = name
+                    self.root = name.expanded
                     return (-1,)
                 found = (max(each, -1) for each in start)
-                return tuple(self._part(each, f"@{name}" if axis == "attribute" else name) for each in found)
+                return tuple(self._part(each, name, "@" if axis == "attribute" else "") for each in found)
             case ast.Step("child" | "self", ast.KindTest()):
                 return start
             case _:
                 return ()
 
-    def _part(self, parent: int, name: str) -> int:
-        key = parent, name
+    def _part(self, parent: int, name: Name, mark: str) -> int:
+        key = parent, f"{mark}{name.expanded}"
         if key not in self.numbers:
             self.numbers[key] = len(self.parts)
-            self.parts.append(LookPart(name, parent, has_text=True, optional=parent >= 0))
+            part = LookPart(f"{mark}{name.local}", parent, has_text=True, optional=parent >= 0, uri=name.uri)
+            self.parts.append(part)
         return self.numbers[key]
 
     def _repeat(self, places: _Places) -> None:

@@ -18,11 +18,12 @@ from anabranch.columnar.items.growing_look import SAMPLE
 from anabranch.columnar.items.query import compile_for, compile_query, reference_column, single_spot
 from anabranch.columnar.panes.query import compile_panes
 from anabranch.columnar.scan.look import MOST_PARTS, Look, LookPart
-from anabranch.columnar.scan.template import is_plain_root
+from anabranch.columnar.scan.template import scope_of
 from anabranch.engine.reports.assumed_look import assumed_look
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import ast
 from anabranch.language.printer import print_expression
+from anabranch.language.rewrite import with_expanded_names
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.explain.text import ColumnsVerdict
@@ -65,7 +66,7 @@ class SupposedLook:
             found = schema.child(item)
             assert found is not None, "it is declared"
             add(Part(found.name, found.declared, optional=True, repeated=False), -1, frozenset({found.declared}))
-        if len(parts) > MOST_PARTS:
+        if len(parts) > MOST_PARTS or any(":" in part.name for part in parts):  # who knows what prefixes mean?
             return None
         return SupposedLook(schema.root, Look(tuple(parts)), "as the schema declares")
 
@@ -78,12 +79,13 @@ class SupposedLook:
             root = contents.root
         except AnabranchError:
             return None
-        if not trees or not is_plain_root(root):
+        scope = scope_of(root)
+        if not trees or (scope and contents.format != "document"):
             return None
         items = [(serialize(each).encode(), each) for each in trees]
-        look = Look.learn(items, is_json=contents.format == "json")
+        look = Look.learn(items, is_json=contents.format == "json", scope=scope)
         many = f"the first {len(trees)} do" if len(trees) > 1 else "the first one does"
-        return None if look is None else SupposedLook(root.name.local, look, f"as {many}")
+        return None if look is None else SupposedLook(root.name.expanded, look, f"as {many}")
 
     @staticmethod
     def of(source: Source | None, schema: Schema | None) -> SupposedLook | None:
@@ -105,7 +107,7 @@ def columns_verdict(
         return None
     if query.kind == "whole" or not query.streams:
         return None
-    hole = query.plain_hole
+    hole = query.expanded_hole if query.kind == "items" else query.plain_hole
     if hole is None or query.documents:
         what = "a document beside the stream" if query.documents else "namespaces around the results"
         return ColumnsVerdict(_DOES[query.kind], None, what)
@@ -115,7 +117,7 @@ def columns_verdict(
     match query.kind:
         case "items":
             (only,) = looks.values()
-            found = compile_query(hole, only.root, only.look)
+            found = compile_query(hole, only.root, only.look, namespaces=query.scope)
             reason = found if isinstance(found, NotColumnar) else None
         case _:
             reason = next(_refused(query, looks), None)
@@ -137,7 +139,7 @@ def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[Not
     plan = pane_plan(query, Fraction(0), Fraction(0))
     for clause, name in zip(query.fors, query.streams, strict=False):
         root, look = looks[name].root, looks[name].look
-        reason = _entering(clause, root, look)
+        reason = NotColumnar("a root with namespaces") if look.scope else _entering(clause, root, look)
         if reason is not None:
             yield reason
         elif plan is not None and compile_panes(plan.query, root, look) is None:
@@ -161,7 +163,7 @@ def _entering(clause: ast.For, root: str, look: Look) -> NotColumnar | None:
 
 def assumed(query: Standing, stream: str) -> SupposedLook:
     """As the paths of a query suggest."""
-    root, look = assumed_look(query.query.body, stream)
+    root, look = assumed_look(with_expanded_names(query.query.body, query.env.namespaces), stream)
     return SupposedLook(root, look, "as the query's paths suggest")
 
 

@@ -79,7 +79,7 @@ def item_queries(
             for constants, each in members.items()
         ]
         before = sum(len(each.members) for each in held.queries)
-        held.queries.append(ItemQueries(_hole(standing_query), marks, made))
+        held.queries.append(ItemQueries(_hole(standing_query), marks, made, standing_query.scope))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked
@@ -117,7 +117,7 @@ def beginning(subscription: Registration, stream: str, borders: tuple[int, ...])
 
 
 def _hole(query: Standing) -> ast.Expression | None:
-    return None if query.documents else query.plain_hole
+    return None if query.documents else query.expanded_hole
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:
             parts = [each for each in look.own if item in ("*", look.parts[each].name)]
             for step in steps:
                 inner = (child for part in parts for child in look.children(part))
-                parts = [child for child in inner if look.parts[child].name == step]
+                parts = [child for child in inner if look.parts[child].name == step and not look.parts[child].uri]
             if not all(look.parts[each].has_text and look.frames[each] < 0 for each in parts):
                 return None
             found.append(tuple(parts))

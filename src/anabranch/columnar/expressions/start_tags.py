@@ -1,0 +1,56 @@
+"""The start tags of answers, where namespaces are at work: known when a query is compiled, as `serialize` writes them.
+
+    <n:d xmlns:n="urn:items" unit="K">   for   <n:d unit="K">   inside of   <n:p xmlns:n="urn:items">
+
+A copy takes the namespaces in scope along (LAWS 2.1), and declares those that the element around it does not.
+All items of a look declare the same, so a start tag differs from the item's own bytes in what stands in front of the
+attributes, and that is the same in all of them.
+"""
+
+from __future__ import annotations
+
+from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.tree import Taken
+from anabranch.columnar.scan.template import declaring
+from anabranch.language import ast
+from anabranch.stream.serialize import NOTHING, Scope, start_tag
+from anabranch.stream.tree import Element, Name
+
+
+def scope_within(namespaces: dict[str, str]) -> Scope:
+    """What prefixes mean inside of an element that declares these."""
+    return start_tag(Element(Name("around", namespaces.get("", "")), namespaces), None)[2]
+
+
+def constructed_tag(constructor: ast.ElementConstructor, around: Scope) -> tuple[str, Scope]:
+    """The start tag of a constructor up to its attributes, and the scope inside; its names need no other declaration.
+
+    `around` is the scope in which it stands (`with_expanded_names`).
+    """
+    declared = dict(constructor.namespaces)
+    prefix, _, local = constructor.name.rpartition(":")
+    name, declarations, inside = start_tag(Element(Name(local, declared.get(prefix, ""), prefix), declared), around)
+    return f"<{name}{declarations}", inside
+
+
+def copied(spot: Spot, around: Scope = NOTHING) -> Taken:
+    """A copy of an element."""
+    taken = Taken(spot.whole, spot.side)
+    parts = spot.look.parts_to(spot.part)
+    in_scope = dict(spot.look.scope)
+    for each in parts:
+        in_scope |= dict(each.declared)
+    part = parts[-1]
+    prefix, _, local = part.name.rpartition(":")
+    if around[""] and "" not in in_scope and prefix and _holds_elements_without(spot):
+        raise NotColumnar("a copy of elements in no namespace, where another is the default")
+    name, declarations, _ = start_tag(Element(Name(local, part.uri, prefix), in_scope), around)
+    own = "".join(f' {declaring(each)}="{uri}"' for each, uri in part.declared)
+    written, found = (f"<{name}{each}".encode() for each in (own, declarations))
+    return taken if written == found else Taken(spot.whole, spot.side, found, len(written))
+
+
+def _holds_elements_without(spot: Spot) -> bool:
+    """Whether there are elements in no namespace inside of one; each of them would have to say so by itself."""
+    inside = (spot.look.parts[each] for each in spot.look.descendants(spot.part))
+    return any(not each.uri and not each.name.startswith("@") for each in inside)
