@@ -135,7 +135,9 @@ declare function o:place($key as xs:anyAtomicType?) as xs:integer {
   else let $value := xs:double($key)
        return if ($value ne $value) then 1 else if (o:finite($value)) then 3 else if ($value lt 0) then 2 else 4
 };
-declare function o:size($key as xs:anyAtomicType?) as xs:numeric { if (o:place($key) eq 3) then o:exact($key) else 0 };
+declare function o:size($key as xs:anyAtomicType?) as xs:numeric {
+  if (o:place($key) ne 3) then 0 else if ($key instance of xs:boolean) then xs:decimal($key) else o:exact($key)
+};
 declare function o:spelling($key as xs:anyAtomicType?) as xs:string { if (o:place($key) eq 5) then string($key) else "" };
 
 (: --- errors: LAWS 2.4 ------------------------------------------------------------------------------------ :)
