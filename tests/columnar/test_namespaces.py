@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 
 from anabranch.errors import QueryError
@@ -57,7 +58,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_names_are_answered_as_by_law() -> None:
     """The same cases each time; a good part of them is answered in columns."""
     shares = Shares()
-    for number in range(20_000, 20_200):
+    for number in range(20_000, 20_080):
         check_case(number, shares)
     assert shares.compiled >= 0.4 * shares.queries, shares
     assert shares.left_to_law <= 0.8 * shares.pairs, shares
@@ -154,16 +155,16 @@ ROOTS = [
 ROOTS += ["<r>", '<r xmlns="">', '<r xmlns:n="urn:anabranch:stream">', '<r xmlns:n="&amp;">', '<r xmlns:n="u" a="1">']
 
 
-def test_roots_are_the_scope_of_their_items() -> None:
+def test_roots_are_the_scope_of_their_items(mass: Mass) -> None:
     """Whatever the root of the stream and that of a document declare."""
     below = [*usual("<n:p id='1'><n:x>{}</n:x><y>a</y></n:p>".replace("'", '"')), *ODD]
     plain = [*usual("<p><x>{}</x><y>a</y></p>"), *ODD]
-    for root in ROOTS:
-        for other in (root, *ROOTS):
-            for items in (below, plain, [*plain, *below]):
-                stream = Stream(asked(), "document", root=root)
-                end = "</n:r>" if other.startswith("<n:") else "</r>"
-                check_by_law(stream, f"{other}{''.join(items)}{end}".encode(), Random(3))
+    cases = [*product(ROOTS, ROOTS, (below, plain, [*plain, *below]))]
+    for number in mass.cases(len(cases)):
+        root, other, items = cases[number]
+        stream = Stream(asked(), "document", root=root)
+        end = "</n:r>" if other.startswith("<n:") else "</r>"
+        check_by_law(stream, f"{other}{''.join(items)}{end}".encode(), Random(3))
 
 
 def test_items_below_a_root_with_declarations_go_through_columns() -> None:
