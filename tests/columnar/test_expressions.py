@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from xml.sax.saxutils import escape
 
@@ -12,16 +11,14 @@ import pytest
 
 from anabranch.columnar.items.query import CompiledQuery, compile_query
 from anabranch.columnar.scan.look import Look
-from anabranch.errors import QueryError
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.parse import parse_item
-from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Oddity, QueryMaker, Style, is_attribute
+from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Style, is_attribute
+from columnar.random_cases import ODDITIES, Shares, random_lines, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
 from mass import Mass
-
-_ODDITIES = (PLAIN, Oddity(5, 2), Oddity(20, 8))
 
 
 def stream_of(queries: dict[str, ItemQuery], style: Style) -> Stream:
@@ -35,52 +32,18 @@ def joined(lines: Sequence[str]) -> bytes:
 # --- random queries ---------------------------------------------------------------------------------------
 
 
-def random_query(random: Random, style: Style) -> tuple[str, ItemQuery]:
-    """A query that passes the checks and answers item by item."""
-    while True:
-        text = QueryMaker(random, style).query(random.choice([1, 2, 2, 3]))
-        try:
-            return text, item_queries({"q": text})["q"]
-        except (QueryError, AssertionError):
-            continue
-
-
-@dataclass
-class Shares:
-    """What the cases of a test have covered: pairs of an item and a query, and of these what the law was left."""
-
-    pairs: int = 0
-    left_to_law: int = 0
-    queries: int = 0
-    compiled: int = 0
-
-    def check(self) -> None:
-        """Check that the cases test something: a good part of what they ask is answered in columns.
-
-        Much is not: items are odd on purpose, and what looks at them may fail.
-        """
-        assert self.compiled >= 0.55 * self.queries, self
-        assert self.left_to_law <= 0.7 * self.pairs, self
-
-
 def check_case(number: int, shares: Shares) -> None:
     """A few queries over a few dozen items are answered as by law."""
     random = Random(number)
     style = random.choice(STYLES)
     queries = dict(random_query(random, style) for _ in range(3))
-    usual = ItemMaker(random, style, random.choice(_ODDITIES))
-    unusual = ItemMaker(random, style, random.choice(_ODDITIES))
-    lines = [*(usual.line() for _ in range(20)), *(unusual.line() for _ in range(12))]
+    lines, unusual = random_lines(random, style)
     if random.randrange(4) == 0:  # kinds of events that have nothing in common
         lines = [each for line in lines for each in (line, unusual.event()) if each is line or random.randrange(2)]
     is_document = style != "json" and random.randrange(4) == 0
     stream = Stream(queries, "document" if is_document else "json" if style == "json" else "lines", root="<r>")
     data = b"<r>" + joined(lines) + b"</r>" if is_document else joined(lines)
-    answers, items = check_by_law(stream, data, random)
-    shares.pairs += items * len(queries)
-    shares.left_to_law += stream.left_to_law
-    shares.queries += len(queries)
-    shares.compiled += answers.coverage.in_columns
+    shares.cover(stream, *check_by_law(stream, data, random))
 
 
 def test_some_random_queries_are_answered_as_by_law() -> None:
@@ -169,7 +132,7 @@ def test_corners_are_answered_as_by_law(style: Style) -> None:
     if style == "json":
         texts = {name: text.replace("/r/p", "/r/item") for name, text in texts.items()}
     queries = item_queries(texts)
-    for oddity in _ODDITIES:
+    for oddity in ODDITIES:
         maker = ItemMaker(Random(3), style, oddity)
         data = joined([maker.line() for _ in range(150)])
         stream = stream_of(queries, style)

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Oddity
-from columnar.test_expressions import random_query
+from columnar.random_cases import random_query
 from mass import Mass
 from oracle.compare import difference
 from oracle.counting import compared
