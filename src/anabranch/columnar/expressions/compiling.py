@@ -186,7 +186,7 @@ class LookScope(ValueScope):
                 return self._in_a_row(items)
             case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
                 return self._values([expression])
-            case ast.Flwor((ast.For(name, source, None), *lets), where, order, inside) if order:
+            case ast.Flwor((ast.For(name, source, None), *lets), _, order, _) if order:
                 return self._ordered_rounds(name, source, lets, expression)
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
