@@ -219,6 +219,12 @@ def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
 
 
 @compiled_lean
+def _has_more(entry: int, fit: bool, ranks: Places, found: EntryKeys) -> bool:
+    """Whether there is more to an entry than ranks that are all known; to most there is not."""
+    return found.bounds[entry] < found.bounds[entry + 1] or not _is_known(entry, fit, ranks)
+
+
+@compiled_lean
 def _judge_unknown(entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs) -> bool:
     """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
     for axis in range(len(ranks) + 1):
@@ -309,7 +315,7 @@ def match(
     """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
+        if _has_more(entry, fit, ranks, found) and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for grid in range(len(cells.axes)):
             one, two = cells.axes[grid]
@@ -336,7 +342,7 @@ def match_few(
     """The same as `match`, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
+        if _has_more(entry, fit, ranks, found) and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for word in range(bits.untested.shape[1]):
             left = _ALL_BITS

@@ -178,9 +178,11 @@ class PaneCounter:
         whose, *placed = placing(batch, frozenset(members), states, self._queries, self._axis_of)
         given = (*placed, hit_rows, row_conditions, row_panes, row_entries)
         found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
-        conditions, heads = row_conditions[: len(found)], row_entries[: len(found)]
+        order, at = _by_condition(row_conditions[: len(found)])
+        conditions, heads = row_conditions[order], row_entries[order]
+        at.take(hit_rows, out=hit_rows, mode="wrap")
         found.members[:] = np.array(batch.members, np.int64)[conditions]
-        found.panes[:] = row_panes[: len(found)]
+        found.panes[:] = row_panes[order]
         found.orders[:] = (self._entries + heads) << NODES
         for member in members:
             if self._axis_of[member] < 0:
@@ -260,6 +262,18 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
+
+
+def _by_condition(conditions: Indices) -> tuple[Indices, Indices]:
+    """The order in which the rows of a condition are one behind the other; and where each row is then, -1 for none.
+
+    Whoever merges the rows of many batches finds each member's in long runs.
+    """
+    few = conditions.max(initial=0) < 1 << 16  # those are sorted in linear time
+    order = np.argsort(conditions.astype(np.uint16) if few else conditions, kind="stable")
+    at = np.full(len(order) + 1, -1, np.int64)
+    at[order] = np.arange(len(order))
+    return order, at
 
 
 _FAR = 1 << 62

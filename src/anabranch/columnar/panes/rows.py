@@ -167,11 +167,14 @@ class Rows:
         """With the same decimal places for all; None where sums become too large."""
         if _is_level(self.known):
             return self
-        known = self.known.each(np.copy)
         most = np.zeros((self.paths, int(self.members.max()) + 1), np.int64)
         for path in range(self.paths):
-            np.maximum.at(most[path], self.members, known.places[path])
-        for path, row in zip(*np.nonzero(known.places < most[:, self.members]), strict=True):
+            np.maximum.at(most[path], self.members, self.known.places[path])
+        uneven = np.nonzero(self.known.places < most[:, self.members])
+        if not len(uneven[0]):
+            return self
+        known = self.known.each(np.copy)
+        for path, row in zip(*uneven, strict=True):
             (total,) = totals(known.high[path, row : row + 1], known.low[path, row : row + 1])
             wanted = most[path, self.members[row]]
             total *= 10 ** int(wanted - known.places[path, row])

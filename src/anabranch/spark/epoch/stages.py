@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from pyspark import RDD, SparkContext
 
+from anabranch.spark import garbage
 from anabranch.spark.answers.segments import late_places, stream_of
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.job import Job, Report, SentReport
@@ -26,6 +27,9 @@ _SHORT = 0.05
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+_Mapping: TypeAlias = Callable[[Iterable[_Given]], Iterator[_Made]]
 _Tasks: TypeAlias = Sequence[Sequence[Range]]
 """The ranges of an epoch, by task."""
 
@@ -52,7 +56,7 @@ class Stages:
         found = [each for task in tasks for each in task if each.stream in lively(job)]
         if sum(each.end - each.start for each in found) <= _AT_HAND:
             return [search(job, found)]
-        return [report for _, report in _collected(self._spread(tasks).mapPartitions(partial(search_ranges, job)))]
+        return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
 
     def _run(self, tasks: _Tasks, shards: int, job: Job) -> list[Report]:
         """Run the tasks of an epoch.
@@ -65,16 +69,16 @@ class Stages:
         if not tasks:
             return []
         if not branches:
-            return [report for _, report in _collected(self._spread(tasks).mapPartitions(partial(answer_ranges, job)))]
+            return [report for _, report in _collected(_mapped(self._spread(tasks), partial(answer_ranges, job)))]
         strands = any(each.is_braid for each in branches)
         short = self._branch_seconds is not None and self._branch_seconds <= _SHORT
         if len(tasks) == 1 and (short or shards == 1):
-            reports = _collected(self._spread(tasks).mapPartitions(partial(answer_at_once, job, strands)))
+            reports = _collected(_mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
         else:
-            sent = self._spread(tasks).mapPartitions(partial(send_ranges, job)).partitionBy(shards, int)
+            sent = _mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(shards, int)
             if strands:
-                sent = sent.mapPartitions(partial(pass_shards, job)).partitionBy(shards, int)
-            reports = _collected(sent.mapPartitions(partial(answer_shards, job)))
+                sent = _mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
+            reports = _collected(_mapped(sent, partial(answer_shards, job)))
         self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= BEHIND)
         return [report for _, report in reports]
 
@@ -86,6 +90,16 @@ def answer_at_once(job: Job, strands: bool, tasks: Iterable[Sequence[Range]]) ->
     """The function that Spark maps over the only task of a small epoch: it reads the ranges and is all shards, too."""
     sent = send_ranges(job, tasks)
     yield from answer_shards(job, pass_shards(job, sent) if strands else sent)
+
+
+def _mapped(given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
+    """What a function makes of the partitions of some data, in the processes of Spark."""
+    return given.mapPartitions(partial(_at_work, function))
+
+
+def _at_work(function: _Mapping[_Given, _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+    garbage.here.begin_task()
+    return function(given)
 
 
 def _collected(found: RDD[SentReport]) -> list[tuple[int, Report]]:
