@@ -16,6 +16,7 @@ from anabranch.columnar.scan.kernels import (
     Indices,
     Places,
     compiled,
+    compiled_inline,
     compiled_lean,
 )
 
@@ -209,19 +210,13 @@ def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
     return True
 
 
-@compiled_lean
+@compiled_inline
 def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
     """Whether all is known of an entry, as it is of most."""
     known = fit
     for axis in range(len(ranks)):
         known = known and ranks[axis, entry] >= 0
     return known
-
-
-@compiled_lean
-def _has_more(entry: int, fit: bool, ranks: Places, found: EntryKeys) -> bool:
-    """Whether there is more to an entry than ranks that are all known; to most there is not."""
-    return found.bounds[entry] < found.bounds[entry + 1] or not _is_known(entry, fit, ranks)
 
 
 @compiled_lean
@@ -315,7 +310,9 @@ def match(
     """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if _has_more(entry, fit, ranks, found) and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
+        is_known = _is_known(entry, fit, ranks)
+        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most have not
+        if has_more and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for grid in range(len(cells.axes)):
             one, two = cells.axes[grid]
@@ -342,13 +339,18 @@ def match_few(
     """The same as `match`, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        if _has_more(entry, fit, ranks, found) and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
+        is_known = _is_known(entry, fit, ranks)
+        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most have not
+        if has_more and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for word in range(bits.untested.shape[1]):
             left = _ALL_BITS
             for axis in range(len(ranks)):
                 rank = ranks[axis, entry]
-                left &= bits.held[bits.rows[axis] + rank, word] if rank >= 0 else bits.untested[axis, word]
+                if is_known or rank >= 0:
+                    left &= bits.held[np.uint64(bits.rows[axis] + rank), word]
+                else:
+                    left &= bits.untested[axis, word]
             while left:
                 lowest = left & (~left + _ONE_BIT)
                 left ^= lowest
