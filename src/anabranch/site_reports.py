@@ -21,7 +21,7 @@ from anabranch.errors import StreamError, UsageError, did_you_mean
 from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.plan.branches import keeper_of, numbers_of
+from anabranch.spark.plan.branches import keeper_of
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
@@ -63,7 +63,7 @@ def holdings(file: Path) -> list[Holding]:
     branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
     for served in members.values():
         names = tuple(each.name for each in served)
-        branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
+        branches |= dict.fromkeys(served[0].branches[1:], (names, "strand"))
     branches |= {keeper_of(name): ((f"stream {name}",), "document") for name in edited_streams(plan.streams)}
     found: list[Holding] = []
     for number, (names, kind) in branches.items():

@@ -30,7 +30,7 @@ def heard(folder: Path, lines: Sequence[str], **queries: str) -> list[str]:
     silence = SilentSubscriptions(warnings.append)
     for manifest in trunk.log.manifests.since(0):
         letters = list(trunk.log.buried(manifest))
-        answered = trunk.log.index(manifest).entries()
+        answered = trunk.log.index(manifest).entries().numbers
         silence.take(trunk.plan, {"s": manifest.items}, answered, lambda found=letters: found)  # type: ignore[misc]
     return warnings
 

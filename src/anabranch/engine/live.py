@@ -122,7 +122,7 @@ class Engine:
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))
         self._plan = self._trunk.plan
-        self._at_work = {each.name: each for each in self._plan.subscriptions} if self._plan else {}
+        self._at_work = self._plan.by_name if self._plan else {}
         self.log = AnswerLog(self._trunk.checkpoint)
         self._tally = Tally(self.log)
 
@@ -304,7 +304,7 @@ class Engine:
         """Hear of an epoch: the subscriptions that began with it now have their numbers."""
         if epoch.plan is not self._plan:
             self._plan = epoch.plan
-            self._at_work = {each.name: each for each in epoch.plan.subscriptions}
+            self._at_work = epoch.plan.by_name
             for handle in list(self._subscriptions.values()):
                 handle.registered = self._known(handle) or handle.registered
         self.metrics = epoch.metrics

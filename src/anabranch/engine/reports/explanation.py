@@ -162,7 +162,7 @@ def explanation(
     sources: Mapping[str, Source], texts: Mapping[str, str], plan: Plan | None, functions: Mapping[str, PythonFunction]
 ) -> Explanation:
     """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
-    known = {each.name: each for each in plan.subscriptions} if plan else {}
+    known = plan.by_name if plan else {}
     given = QueryContext.of(sources.values(), functions)
     shapes = shapes_of(given.functions)
     asked: dict[_Query, list[str]] = {}

@@ -43,7 +43,7 @@ class Tally:
         for manifest in self._log.manifests.since(self._next):
             self._next = manifest.epoch + 1
             self.items += manifest.items
-            self._answers.update(self._log.index(manifest).entries())
+            self._answers.update(self._log.index(manifest).entries().by_subscription())
         return self
 
     def of(self, subscription: Registration | None) -> int:

@@ -206,6 +206,27 @@ def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, 
 # --- reading ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """How many answers subscriptions got, for those that got some; their numbers are rising."""
+
+    numbers: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def most(self, count: int) -> dict[int, int]:
+        """So many of those with the most, these first."""
+        first = np.argsort(-self.counts, kind="stable")[:count]
+        return dict(zip(self.numbers[first].tolist(), self.counts[first].tolist(), strict=True))
+
+    def by_subscription(self) -> dict[int, int]:
+        """All of them."""
+        return dict(zip(self.numbers.tolist(), self.counts.tolist(), strict=True))
+
+
 class SegmentIndex:
     """What is in some segments, by subscription."""
 
@@ -230,15 +251,13 @@ class SegmentIndex:
         found = zip(self._rows[mine].tolist(), self._files[mine].tolist(), strict=True)
         return [Chunk(row[0], self._names[file], *row[1:]) for row, file in found]
 
-    def entries(self) -> dict[int, int]:
+    def entries(self) -> AnswerCounts:
         """How many answers each subscription got."""
         rows = self._rows[self._rows["subscription"] >= 0]
-        if not len(rows):
-            return {}
-        least = rows["subscription"].min()
+        least = rows["subscription"].min(initial=np.iinfo(np.int64).max)
         sums = np.bincount(rows["subscription"] - least, weights=rows["entries"]).astype(np.int64)
         found = np.flatnonzero(sums)
-        return dict(zip((found + least).tolist(), sums[found].tolist(), strict=True))
+        return AnswerCounts(found + least, sums[found])
 
 
 @lru_cache(maxsize=4)

@@ -115,7 +115,7 @@ def run_queries(
         trunk.wait()
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
-    known = {each.name: each for each in plan.subscriptions} if plan else {}
+    known = plan.by_name if plan else {}
     unread = QueryContext.of(streams.values(), registered, endless=False)
     found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
@@ -132,12 +132,13 @@ class _Display:
 
     def add(self, epoch: Epoch, *, samples: bool) -> None:
         before, manifest = self.progress, epoch.manifest
-        names = {each.id: each.name for each in epoch.plan.subscriptions}
-        self.aborted |= {names[number]: reason for number, reason in manifest.aborted.items() if number in names}
+        known = epoch.plan.by_id
+        self.aborted |= {known[number].name: reason for number, reason in manifest.aborted.items() if number in known}
         answers, latest = dict(before.answers), dict[str, str]()
         index = self.log.index(manifest)
-        for number, entries in index.entries().items():
-            if (name := names.get(number)) is not None:
+        for number, entries in index.entries().by_subscription().items():
+            if number in known:
+                name = known[number].name
                 answers[name] += entries
                 if samples and len(latest) < _SAMPLED:
                     chunk = index.of(number)[0]

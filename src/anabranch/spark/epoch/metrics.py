@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 
 from anabranch.columnar.items.coverage import ReadCounts
+from anabranch.spark.answers.segments import AnswerCounts
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.job import Report
 from anabranch.spark.plan.epoch_plan import Plan
@@ -84,16 +84,11 @@ class Metrics:
     def of(
         manifest: Manifest,
         plan: Plan,
-        answers: Mapping[int, int],
+        answers: AnswerCounts,
         seconds: tuple[float, float, float, float],
         reports: Sequence[Report],
     ) -> Metrics:
-        """The numbers of an epoch; `answers` are counted by subscription.
-
-        `seconds` are those for planning, the job, publishing and delivering.
-        """
-        most = dict.fromkeys(nlargest(SHOWN, answers, key=answers.__getitem__))
-        names = {each.id: each.name for each in plan.subscriptions if each.id in most}
+        """The numbers of an epoch; `seconds` are those for planning, the job, publishing and delivering."""
         waiting: dict[str, int] = {}
         for kept in manifest.states.values():
             for key, count in kept.waiting.items():
@@ -107,8 +102,8 @@ class Metrics:
             manifest.dead_letters,
             manifest.late,
             len(plan.subscriptions),
-            sum(answers.values()),
-            {names[number]: answers[number] for number in most},
+            answers.total,
+            {plan.by_id[number].name: count for number, count in answers.most(SHOWN).items()},
             sum(each.held for each in manifest.states.values()),
             waiting,
             plan_ms,

@@ -6,8 +6,11 @@ Each is told once, and looked at until it has answered or has been told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import DeadLetter, Place
@@ -36,9 +39,12 @@ class SilentSubscriptions:
         self._warn = warn
         self._items: Counter[str] = Counter()
         """By stream: the good items of this run."""
+        self._plan: Plan | None = None
+        """That of the latest epoch."""
         self._failing: dict[int, _Failing] = {}
+        """The subscriptions of the plan that have neither answered nor been told, nor had too many items."""
         self._settled: set[int] = set()
-        """The subscriptions that have answered, or were told."""
+        """Those that have."""
         self._told: set[str] = set()
         """The streams that were told."""
         self._warnings = 0
@@ -47,24 +53,31 @@ class SilentSubscriptions:
         self,
         plan: Plan,
         items: Mapping[str, int],
-        answered: Collection[int],
+        answered: NDArray[np.int64],
         letters: Callable[[], Iterable[DeadLetter]],
     ) -> None:
         """Take an epoch: the items of each stream, the numbers of those who answered, and what was set aside."""
-        self._settled.update(answered)
-        for number in answered:
-            self._failing.pop(number, None)
-        known = {each.name: each.id for each in plan.subscriptions if each.id not in self._settled}
-        for number in known.values():
-            self._failing.setdefault(number, _Failing(self._items.copy()))
+        if plan is not self._plan:
+            self._plan = plan
+            known, before = self._failing, self._items.copy()
+            wanted = (each.id for each in plan.subscriptions if each.id not in self._settled)
+            self._failing = {number: known.get(number) or _Failing(before) for number in wanted}
+        if self._failing:
+            for number in self._failing.keys() & set(answered.tolist()):
+                self._settle(number)
         self._items.update(items)
-        if not known and all(self._items[each.name] or each.name in self._told for each in plan.streams):
+        if not self._failing and all(self._items[each.name] or each.name in self._told for each in plan.streams):
             return
         for letter in letters():
             if letter.subscription is None:
                 self._stream(letter)
-            elif known.get(letter.subscription, -1) in self._failing:
-                self._subscription(known[letter.subscription], letter)
+            elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
+                self._subscription(plan.by_name[letter.subscription].id, letter)
+
+    def _settle(self, number: int) -> None:
+        """Look at a subscription no longer."""
+        self._settled.add(number)
+        del self._failing[number]
 
     def _stream(self, letter: DeadLetter) -> None:
         name = letter.place.stream
@@ -85,8 +98,7 @@ class SilentSubscriptions:
             )
         elif len(failing.places) < _PLACES:
             return
-        self._settled.add(number)
-        del self._failing[number]
+        self._settle(number)
 
 
 def _reason(letter: DeadLetter) -> str:

@@ -17,7 +17,7 @@ from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.rerun import lively, log_changes, run_evolving, search, search_ranges
 from anabranch.spark.intake import ranges
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.branches import branches_of, keeper_of, numbers_of
+from anabranch.spark.plan.branches import branches_of, keeper_of
 from anabranch.spark.state.shard import BEHIND, answer_shards, pass_shards
 
 _AT_HAND = 64 << 20
@@ -114,12 +114,15 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     """
     offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
     begun = dict.fromkeys(last.begun if last else ())
-    subscriptions = job.plan.load().subscriptions
+    plan = job.plan.load()
     aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
-    aborted |= {each.id: each.aborted for each in subscriptions if each.aborted}
-    present = {number for each in subscriptions if each.id not in aborted for number in numbers_of(each)}
-    present |= {keeper_of(each.name) for each in job.plan.load().streams if each.source.updates}
-    kept = {number: each for number, each in last.states.items() if number in present} if last else {}
+    aborted |= plan.ended
+    keepers = {keeper_of(each.name) for each in plan.streams if each.source.updates}
+    kept = {
+        number: each
+        for number, each in (last.states if last else {}).items()
+        if number in keepers or not aborted.keys() >= {*plan.served.get(number, ())}
+    }
     for report in reports:
         if report.fault is not None:
             raise report.fault.error()

@@ -352,17 +352,17 @@ class Trunk:
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())
-        self._silence.take(plan, items, answers, partial(AnswerLog(self.checkpoint).buried, manifest))
+        self._silence.take(plan, items, answers.numbers, partial(AnswerLog(self.checkpoint).buried, manifest))
         metrics = Metrics.of(manifest, plan, answers, (*seconds, monotonic() - begun), reports)
         self._listener.epoch(Epoch(manifest, plan, metrics, cpu))
         self._told = manifest.epoch
 
     def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
         """Say which subscriptions have ended in an epoch, and are not `known` to have; the next plan is another one."""
-        for each in plan.subscriptions:
-            if each.id in manifest.aborted and each.id not in known:
+        for number, reason in manifest.aborted.items():
+            if number not in known:
                 self._planning.renew()
-                self._listener.warning(f"the subscription '{each.name}' has ended: {manifest.aborted[each.id]}")
+                self._listener.warning(f"the subscription '{plan.by_id[number].name}' has ended: {reason}")
 
 
 class _Stopped(Exception):

@@ -185,6 +185,8 @@ _FRONT = 1 << 41
 
 def shown_first(job: Job) -> Report | None:
     """What those are shown who begin in an epoch; None if that is nothing."""
+    if not job.evolution:
+        return None
     plan = job.plan.load()
     fresh = {each.id for each in plan.subscriptions if each.first == job.epoch and {*each.late} & job.evolution.keys()}
     if not fresh:

@@ -22,11 +22,6 @@ from anabranch.spark.plan.kinds import KINDS, read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind, edited_streams
 from anabranch.stream.reading.parse import parse_document
 
-MOST_STRANDS = 1 << 10
-"""In so many strands a query is answered at most."""
-_STRANDS = 1 << 60
-"""Above the numbers of all subscriptions."""
-
 
 @dataclass(frozen=True, slots=True)
 class BranchPlan:
@@ -99,18 +94,12 @@ def _branches(served: list[Registration], known: QueryContext) -> Iterator[Branc
         query = read_query(each, known)
         twins.setdefault(query.key, []).append(each)
         queries.setdefault(query.key, query)
-    first, *strands = numbers_of(served[0])
+    first, *strands = served[0].branches
     found = tuple(queries.values()), tuple(map(tuple, twins.values())), tuple(twins)
     branch = BranchPlan(first, *found, strands=len(strands))
     yield branch
     for strand, number in enumerate(strands):
         yield replace(branch, number=number, strand=strand)
-
-
-def numbers_of(subscription: Registration) -> tuple[int, ...]:
-    """The numbers of the branch that serves a subscription, and of its strands."""
-    number = subscription.branch
-    return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(subscription.strands)))
 
 
 def keeper_of(stream: str) -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream, Source
+
+MOST_STRANDS = 1 << 10
+"""In so many strands a query is answered at most."""
+_STRANDS = 1 << 60
+"""Above the numbers of all subscriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +55,16 @@ class Registration:
         """The number of the branch that serves it, if it is one that remembers."""
         return self.id if self.joined is None else self.joined
 
+    @property
+    def branches(self) -> tuple[int, ...]:
+        """The numbers of the branch that serves it, and of its strands."""
+        number = self.branch
+        return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(self.strands)))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Plan:
-    """What an epoch runs with."""
+    """What an epoch runs with; it stays the same for many epochs, and so does what is looked up in it."""
 
     streams: tuple[KnownStream, ...]
     subscriptions: tuple[Registration, ...]
@@ -70,6 +83,30 @@ class Plan:
     """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
     courses: tuple[tuple[str, tuple[ProgressAxis, ...]], ...] = ()
     """By stream, for streams that are sent to other peers: the paths whose values show its progress."""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Registration]:
+        """The subscriptions."""
+        return {each.name: each for each in self.subscriptions}
+
+    @cached_property
+    def by_id(self) -> Mapping[int, Registration]:
+        """The subscriptions."""
+        return {each.id: each for each in self.subscriptions}
+
+    @cached_property
+    def ended(self) -> Mapping[int, str]:
+        """By number of a subscription that has ended: why."""
+        return {each.id: each.aborted for each in self.subscriptions if each.aborted}
+
+    @cached_property
+    def served(self) -> Mapping[int, tuple[int, ...]]:
+        """By number of a branch or a strand: the subscriptions it serves."""
+        found: dict[int, tuple[int, ...]] = {}
+        for each in self.subscriptions:
+            for number in each.branches:
+                found[number] = (*found.get(number, ()), each.id)
+        return found
 
     def stream(self, name: str) -> KnownStream:
         """A stream that it has."""

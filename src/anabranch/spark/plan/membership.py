@@ -20,8 +20,7 @@ from operator import attrgetter
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import looks_outside
-from anabranch.spark.plan.branches import MOST_STRANDS
-from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.plan.epoch_plan import MOST_STRANDS, Plan, Registration
 from anabranch.spark.plan.kinds import decide, read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
 from anabranch.stream.reading.source import KnownStream

@@ -90,9 +90,8 @@ class Sinks:
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
         """Give what an epoch adds to each sink that has not got it yet."""
         found = self._log.index(manifest)
-        at_work = {each.name: each for each in plan.subscriptions}
         for (name, _), sink in self._sinks.items():
-            each = at_work.get(name)
+            each = plan.by_name.get(name)
             if each is not None and sink.next <= manifest.epoch and (chunks := found.of(each.id)):
                 sink.take(each, manifest.epoch, map(self._log.text, chunks))
         for number, file in self._lines.items():
