@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,6 @@ _COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
     "mod": np.fmod,
 }
 
-
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
 
@@ -105,7 +105,7 @@ class FrameEvaluation:
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
-        self._around = around
+        self._outer = None if around is None else ref(around)  # which holds this one, and the batch
         self._owners = owners
         self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}
@@ -113,6 +113,10 @@ class FrameEvaluation:
         rows: Shredded | FrameRows = shredded if frame < 0 else shredded.frame(frame)
         self._rows = rows
         self.count = rows.starts.shape[1] if picks is None else len(picks)
+
+    @property
+    def _around(self) -> FrameEvaluation | None:
+        return None if self._outer is None else self._outer()
 
     def value(self, expression: Expression) -> ColumnValue:
         """The values of an expression."""

@@ -48,7 +48,8 @@ def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[S
     room = np.empty((len(wanted.computed), len(owners)), np.int32)
     starts, ends = np.concatenate([starts, room]), np.concatenate([ends, room])
     rows = replace(rows, starts=starts, ends=ends, values=np.concatenate([values, room.astype(np.float64)]))
-    inside = FrameEvaluation(shredded, np.arange(begin, end), frame, FrameEvaluation(shredded), owners)
+    around = FrameEvaluation(shredded)
+    inside = FrameEvaluation(shredded, np.arange(begin, end), frame, around, owners)
     return _filled(rows, wanted, inside, slice(None)), owners
 
 

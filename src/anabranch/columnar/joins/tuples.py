@@ -48,7 +48,7 @@ class TupleEvaluation(FrameEvaluation):
         self.count = picks.shape[1]
         self._known = {}
         self._constants = {}
-        self._around = None
+        self._outer = None
         self._frame = -1
 
     def _value(self, expression: Expression) -> ColumnValue:
