@@ -7,11 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from spark.bare import BareTrunk
 
 from anabranch.bench.workloads.forms import mixture
 from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES, WireFormat, write_readings
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
+from spark.bare import BareTrunk
 
 
 @pytest.mark.parametrize("wire", [ELEMENTS, JSON_LINES], ids=lambda each: each.name)
