@@ -17,7 +17,7 @@ import papers
 from anabranch.bench import parse as bench_parse
 from anabranch.cli import main
 from anabranch.demo import show
-from anabranch.engine import FiniteRun, answering
+from anabranch.engine.finite import FiniteRun, answering
 from anabranch.errors import UsageError
 from anabranch.network.description import read_network
 from anabranch.site import read_site
@@ -315,7 +315,7 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         seen.append(given[2].sharing)
         return answering(*given, **named)
 
-    monkeypatch.setattr("anabranch.cli.query.answering", noted)
+    monkeypatch.setattr("anabranch.cli.answering.answering", noted)
     query, _ = files(q_xq=SELECT, p_xml=STREAM)
     assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference", *more]) == 0
     assert seen == [not more]

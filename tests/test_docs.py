@@ -34,7 +34,9 @@ from typing import Any, Literal, TypeAlias
 import pytest
 
 import papers
-from anabranch import engine
+from anabranch.engine import inputs as given_inputs
+from anabranch.engine.finite import answering
+from anabranch.engine.preparing import prepare
 from anabranch.engine.reading import looked_into
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import AnabranchError
@@ -262,12 +264,12 @@ def followed(example: Example) -> tuple[str, list[str]]:
     """What `anabranch query` prints over the streams of an example, and what is to be noted."""
     with TemporaryDirectory() as folder:
         sources = [each.source(name, Path(folder)) for name, each in example.inputs.items() if each.text]
-        inputs = engine.Inputs(sources, functions=FUNCTIONS)
-        queries = [engine.prepare("q", example.query.text, inputs, "reference")]
+        inputs = given_inputs.Inputs(sources, functions=FUNCTIONS)
+        queries = [prepare("q", example.query.text, inputs, "reference")]
         if example.mode == "timeline":
             with timelines(queries, inputs) as run:
                 return "".join(run.answers["q"]).removesuffix("\n"), [set_aside(each) for each in run.dead]
-        with engine.answering(queries, inputs) as found:
+        with answering(queries, inputs) as found:
             return "".join(found.answers["q"]), [set_aside(each) for each in found.dead]
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.engine.preparing import Inputs, prepare, refuse_endless
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare, refuse_endless
 from anabranch.errors import Unsupported
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source

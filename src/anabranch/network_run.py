@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
-from anabranch.engine import Inputs
+from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.law.steps import allow

@@ -18,8 +18,8 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
-from anabranch.engine import Inputs, prepare
-from anabranch.engine.preparing import Checking
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Checking, prepare
 from anabranch.engine.registering import import_all
 from anabranch.engine.reports.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean

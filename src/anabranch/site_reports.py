@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from anabranch.algebra.accents.events import Announced
-from anabranch.engine.preparing import Checking, Inputs
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Checking
 from anabranch.engine.publishing import Publication, partitions_of, publication
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.engine.reports.reactions import Forecast, forecast

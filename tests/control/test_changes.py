@@ -9,7 +9,9 @@ from random import Random
 
 import pytest
 
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.language import check, parse
 from anabranch.law.history.changed import Dependence
 from anabranch.logic import EVERYTHING

@@ -12,7 +12,9 @@ from random import Random
 import pytest
 
 from anabranch.algebra.plans.written import is_plan
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.stream.elements import DeadLetter
 from control.elements import World
 from control.queries import subscriptions

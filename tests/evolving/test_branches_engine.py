@@ -7,7 +7,9 @@ from pathlib import Path
 
 from algebra.accented import CELSIUS, add, alter, drop
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.engine import FiniteRun, Inputs, answering, prepare
+from anabranch.engine.finite import FiniteRun, answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 from evolving.branching import Given, raw

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch import Engine
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.stream.reading.source import Source
 

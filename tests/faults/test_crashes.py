@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from anabranch.cli import main
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.site import read_site
 from faults.harness import LARGE, Expected, Machine, Tally, chain, schedule
 from faults.site import BY_ARRIVAL, QUERIES, Feed, Site, twins_in_order

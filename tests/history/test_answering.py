@@ -16,7 +16,8 @@ from anabranch.algebra.display.replay import CLOSING, OPENING
 from anabranch.algebra.plans.builder import stream
 from anabranch.cli import main
 from anabranch.engine.handles import LiveDisplay, LiveSubscription
-from anabranch.engine.preparing import Checking, Inputs
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Checking
 from anabranch.errors import UsageError
 from anabranch.site import read_site
 from anabranch.spark.answers.log import AnswerFrame, AnswerLog

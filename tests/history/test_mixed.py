@@ -9,7 +9,9 @@ from random import Random
 
 import pytest
 
-from anabranch import engine
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.engine.reading import Updating, WrittenStream, looked_into
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import Unsupported
@@ -40,11 +42,11 @@ def shown(tmp_path: Path, query: str, prices: str = PRICES, orders: str = ORDERS
     for name, text, time in (("prices", prices, None), ("orders", orders, ItemPath.parse("t"))):
         (tmp_path / name).write_text(text)
         sources.append(looked_into(Source(name, tmp_path / name, "document", time=time), Limits()))
-    inputs = engine.Inputs(sources)
-    prepared = [engine.prepare("q", query, inputs, "reference")]
+    inputs = Inputs(sources)
+    prepared = [prepare("q", query, inputs, "reference")]
     with timelines(prepared, inputs) as run:
         found = [(each["at"], each["answer"]) for each in map(json.loads, run.answers["q"])]
-    with engine.answering(prepared, inputs) as run:
+    with answering(prepared, inputs) as run:
         assert "".join(run.answers["q"]) == (found[-1][1] if found else "")
     return found
 

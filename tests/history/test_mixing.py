@@ -9,7 +9,9 @@ from random import Random
 
 import pytest
 
-from anabranch import engine
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.engine.reports.timelines import line, timelines
 from anabranch.errors import Refused, Unsupported
 from anabranch.stream.path import Path as ItemPath
@@ -70,9 +72,9 @@ def sources(folder: Path, random: Random, number: int) -> list[Source]:
 def test_random_cases(seed: int, tmp_path: Path) -> None:
     """Displays show what the law shows after every moment, and results that stand are those of the law."""
     random = Random(seed)
-    inputs = engine.Inputs(sources(tmp_path, random, seed))
+    inputs = Inputs(sources(tmp_path, random, seed))
     queries = {f"q{number}": Asking(random).both() for number in range(6)}
-    prepared = [engine.prepare(name, text, inputs, "reference") for name, text in queries.items()]
+    prepared = [prepare(name, text, inputs, "reference") for name, text in queries.items()]
     trunk = BareTrunk(tmp_path / "state", inputs.streams, random, finite=True)
     trunk.run(queries, [60, 200, 2_000], [1, 2, 3])
     for query in prepared:
@@ -89,12 +91,12 @@ def test_random_cases(seed: int, tmp_path: Path) -> None:
         assert letters <= {(each.place, each.code) for each in trunk.log.dead_letters()}, query.text
 
 
-def orders(tmp_path: Path) -> engine.Inputs:
+def orders(tmp_path: Path) -> Inputs:
     """Prices that are edited, and orders that come."""
     (tmp_path / "prices").write_text(PRICES)
     (tmp_path / "orders").write_text(ORDERS)
     time = ItemPath.parse("t")
-    return engine.Inputs(
+    return Inputs(
         [
             Source("prices", tmp_path / "prices", "document", updates=True),
             Source("orders", tmp_path / "orders", "document", time=time),
@@ -108,9 +110,9 @@ def test_a_round_over_items_sees_the_document_as_it_is_then(tmp_path: Path) -> N
     text = """<r>{ for $o in stream('orders')/o/order, $p in stream('prices')/p/price
         where $p/id = $o/id return <sold>{ $o/t, $p/v }</sold> }</r>"""
     expected = "<r><sold><t>2</t><v>10</v></sold><sold><t>6</t><v>12</v></sold></r>"
-    with engine.answering([engine.prepare("q", text, inputs, "reference")], inputs) as run:
+    with answering([prepare("q", text, inputs, "reference")], inputs) as run:
         assert "".join(run.answers["q"]) == expected
-    assert not engine.prepare("q", text, inputs).shows
+    assert not prepare("q", text, inputs).shows
     trunk = BareTrunk(tmp_path / "state", inputs.streams, Random(1), finite=True)
     trunk.run({"q": text}, [50, 100], [1, 2])
     assert trunk.answer("q") == expected
@@ -126,7 +128,7 @@ def test_items_beside_updates_may_come_out_of_order(tmp_path: Path) -> None:
     assert trunk.answer("q") == "<a><v>15</v><t>2</t><t>6</t><t>4</t></a>"
     subscription = trunk.log.subscription("q")
     assert subscription is not None
-    with timelines([engine.prepare("q", text, inputs, "reference")], inputs) as law:
+    with timelines([prepare("q", text, inputs, "reference")], inputs) as law:
         assert list(map(line, trunk.log.moments(subscription))) == list(law.answers["q"])
 
 
@@ -165,7 +167,7 @@ def test_a_look_at_the_root_of_items(tmp_path: Path) -> None:
     """There is none around what is remembered: such a query ends, and over finite inputs the law answers it."""
     inputs = orders(tmp_path)
     text = "for $p in stream('prices')/p/price return <n>{ count(stream('orders')//*?[9]) }</n>"
-    chosen = engine.prepare("q", text, inputs)
+    chosen = prepare("q", text, inputs)
     assert (chosen.engine, chosen.shows) == ("reference", True)
     assert "a look at the root of the stream 'orders'" in (chosen.note or "")
     trunk = BareTrunk(tmp_path / "state", inputs.streams, Random(1), finite=True)
@@ -186,8 +188,8 @@ def test_what_spark_cannot_answer(tmp_path: Path, query: str, message: str) -> N
     """Where it is not known beforehand what of the items is needed; over finite inputs the law answers it."""
     inputs = orders(tmp_path)
     with pytest.raises(Unsupported, match=message):
-        engine.prepare("q", query, inputs, "spark")
-    chosen = engine.prepare("q", query, inputs)
+        prepare("q", query, inputs, "spark")
+    chosen = prepare("q", query, inputs)
     assert chosen.engine == "reference"
     assert chosen.note is not None
 
@@ -206,7 +208,7 @@ def test_which_streams_rounds_may_read(tmp_path: Path, query: str, refused: str 
     """A stream of updates is a document that any round may read; one of items grows, and must be bounded (LAWS 3.4)."""
     inputs = orders(tmp_path)
     if refused is None:
-        engine.prepare("q", query, inputs)
+        prepare("q", query, inputs)
         return
     with pytest.raises(Refused, match=refused):
-        engine.prepare("q", query, inputs)
+        prepare("q", query, inputs)

@@ -7,7 +7,9 @@ from random import Random
 
 import pytest
 
-from anabranch import engine
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -56,14 +58,14 @@ def test_what_the_law_says(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     (tmp_path / "in").mkdir()
     (tmp_path / "in/1").write_text("\n".join(lines(random, 9)) + "\n")
-    inputs = engine.Inputs([source(tmp_path / "in")])
+    inputs = Inputs([source(tmp_path / "in")])
     queries = {f"q{number}": text for number, text in enumerate(QUERIES)}
     trunk = BareTrunk(tmp_path / "state", inputs.streams, random, finite=True)
     trunk.run(queries, [70, 150], [1, 2])
     assert trunk.plan is not None
     names = {each.id: each.name for each in trunk.plan.subscriptions}
     ended = {names[id]: why for each in trunk.log.manifests.since(0) for id, why in each.aborted.items()}
-    with engine.answering([engine.prepare(*each, inputs, "reference") for each in queries.items()], inputs) as law:
+    with answering([prepare(*each, inputs, "reference") for each in queries.items()], inputs) as law:
         assert ended == law.aborted
         for name in queries.keys() - ended.keys():
             assert trunk.answer(name) == "".join(law.answers[name]), queries[name]

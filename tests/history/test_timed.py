@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from anabranch.engine.preparing import Inputs, prepare
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.engine.reports.timelines import line, timelines
 from anabranch.errors import Unsupported
 from anabranch.stream.path import Path as ItemPath

@@ -14,7 +14,8 @@ from random import Random
 
 import pytest
 
-from anabranch.engine import Inputs, prepare, refuse_endless
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare, refuse_endless
 from anabranch.errors import QueryError, Unsupported
 from anabranch.language import check, parse
 from anabranch.runtime.standing import standing

@@ -9,7 +9,9 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons

@@ -15,7 +15,9 @@ from time import monotonic, sleep
 import pyspark
 import pytest
 
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
 from papers import Q4

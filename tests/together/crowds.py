@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from anabranch.engine import Inputs, prepare, refuse_endless
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare, refuse_endless
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, print_query
 from anabranch.spark.answers.log import AnswerLog

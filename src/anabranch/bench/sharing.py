@@ -48,7 +48,7 @@ from anabranch.bench.workloads import paper as workload
 from anabranch.bench.workloads.photons import Spark, source, write_files
 from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES
 from anabranch.bench.workloads.subscriptions import Sky
-from anabranch.engine import Inputs
+from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.membership import subscriptions_of

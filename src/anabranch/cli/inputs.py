@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
-from anabranch.engine import Inputs
+from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.stream.limits import Limits

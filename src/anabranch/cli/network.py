@@ -1,6 +1,6 @@
 """The commands about a network of peers: `network plan | show | run | answer NETWORK.toml`.
 
-`plan` and `show` need no Spark; what the others need is imported when they run.
+What each needs is imported when it runs; `plan` and `show` need no Spark.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from pathlib import Path
 from anabranch.cli.arguments import Commands
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
-from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text, planned
-from anabranch.network.picture import draw
-from anabranch.network.planner import Planner
 
 
 def declare(commands: Commands) -> None:
@@ -52,6 +49,9 @@ def _file(command: argparse.ArgumentParser) -> None:
 
 
 def _plan(options: argparse.Namespace) -> None:
+    from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
+    from anabranch.network.planner import Planner
+
     planner, decisions = Planner.of(read_network(options.network), options.strategy)
     if options.json:
         found = plan_json(planner)
@@ -64,6 +64,9 @@ def _plan(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
+    from anabranch.network.explanation import plan_text, planned
+    from anabranch.network.picture import draw
+    from anabranch.network.planner import Planner
     from anabranch.peers.inspection import RanNetwork
 
     network = read_network(options.network)

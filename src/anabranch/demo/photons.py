@@ -15,7 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.demo.stage import example
-from anabranch.engine import Inputs, answering, prepare
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.spark.epoch.finite import RunProgress
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reading.source import Source

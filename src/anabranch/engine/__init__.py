@@ -1,9 +1,4 @@
 """Streams and subscriptions: `finite` answers queries over inputs that have an end, `live` is the Python API.
 
-`live` loads Spark and is therefore not loaded here: whoever only wants the reference need not have Java.
+Nothing is loaded here: whoever asks for help, or has a query refused, need not wait for an engine.
 """
-
-from anabranch.engine.finite import FiniteRun, answering
-from anabranch.engine.preparing import EngineName, Inputs, Prepared, prepare, refuse_endless
-
-__all__ = ["EngineName", "FiniteRun", "Inputs", "Prepared", "answering", "prepare", "refuse_endless"]

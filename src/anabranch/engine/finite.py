@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Prepared
 from anabranch.engine.reading import Read, Updating, WrittenStream, read_documents, read_stream, read_written
 from anabranch.errors import DynamicError
 from anabranch.language import print_query

@@ -34,7 +34,8 @@ from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
 from anabranch.algebra.reactions.signature import Policy, known_policy
 from anabranch.engine.handles import LiveSubscription, Stream
-from anabranch.engine.preparing import Checking, Inputs
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Checking
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError

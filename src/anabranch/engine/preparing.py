@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
+from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError, DynamicError, Unsupported, UsageError, did_you_mean
-from anabranch.language import Checked, ast, check, parse
+from anabranch.language import Checked, ast
 from anabranch.law.arrivals.mixed import refuse_asking_items
 from anabranch.law.arrivals.past import named
-from anabranch.law.calls import PythonFunction
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.runtime.shapes import CheckedTexts
@@ -24,29 +23,9 @@ from anabranch.runtime.standing import ordered_by_time, standing
 from anabranch.sharing.retention import beyond_entries, needs_of
 from anabranch.spark.sinks.tables import check_table
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.source import Contents, Source
-from anabranch.stream.schema import Schema
+from anabranch.stream.reading.source import Contents
 
 EngineName: TypeAlias = Literal["spark", "reference"]
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What queries may read: streams, and documents by name."""
-
-    streams: Sequence[Source] = ()
-    documents: Mapping[str, Path] | None = None
-    functions: Mapping[str, PythonFunction] | None = None
-
-    @property
-    def edited(self) -> frozenset[str]:
-        """The streams of updates."""
-        return frozenset(source.name for source in self.streams if source.updates)
-
-    def schemas(self) -> dict[str, Schema | None]:
-        """The known inputs; a document has no schema."""
-        documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})
-        return {source.name: source.schema for source in self.streams} | documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +64,15 @@ def prepare(
     *,
     label: str | None = None,
     timeline: bool = False,
+    checked: Checked | None = None,
 ) -> Prepared:
-    """Parse and check a query and choose its engine; `engine` of None means Spark where it can.
+    """Check a query, unless it is `checked`, and choose its engine; `engine` of None means Spark where it can.
 
     `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
     `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all.
     """
     label = label or name
-    checked = check(
-        parse(text, label),
-        text,
-        inputs=inputs.schemas(),
-        functions=tuple(inputs.functions or ()),
-        name=label,
-        edited=inputs.edited,
-    )
+    checked = checked or inputs.check(text, label)
     updates = not inputs.edited.isdisjoint(named(checked.query))
     if updates:
         refuse_windows(checked.query, text, label)

@@ -30,7 +30,7 @@ from typing import Any
 
 from anabranch.bench.workloads.photons import Rows, Spark, source
 from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
-from anabranch.engine import Inputs
+from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.trunk import Trunk

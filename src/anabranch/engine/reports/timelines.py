@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inputs, run_of, updating
-from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Prepared
 from anabranch.engine.reading import Updating
 from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.steps import allow

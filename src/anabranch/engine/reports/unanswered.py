@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import chain
 
 from anabranch.engine.finite import FiniteRun
-from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Prepared
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError
 from anabranch.law import evaluate, stream_input

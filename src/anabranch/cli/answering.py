@@ -1,0 +1,144 @@
+"""The work of `anabranch query`: queries that were checked are answered, and what was set aside is told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from rich.console import Console
+
+from anabranch.cli.printing import print_answer, print_lines
+from anabranch.engine.finite import FiniteRun, answering, failing
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Prepared, prepare
+from anabranch.engine.reports.timelines import timelines
+from anabranch.engine.reports.unanswered import Unanswered, Watched, unanswered
+from anabranch.errors import Aborted, DynamicError, UsageError
+from anabranch.language import Checked
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
+from anabranch.visible import note, tell, visible
+
+CheckedText: TypeAlias = tuple[str, Checked]
+"""A query as it is written, and as it is understood."""
+
+
+def answer(
+    queries: Mapping[Path, CheckedText],
+    inputs: Inputs,
+    limits: Limits,
+    outs: Mapping[str, Path],
+    options: argparse.Namespace,
+) -> int:
+    """Answer queries, given by their files, as the options ask for; gives the exit status."""
+    prepared, failed = _prepared(queries, inputs, options)
+    for query in prepared:
+        for warning in (*query.warnings, *((query.note,) if query.note else ())):
+            note(warning)
+    with _running(prepared, inputs, limits, options) as found:
+        run = failing(found, failed)
+        answers = _write(run, outs, timeline=options.timeline)
+        dead = _report(run, options.dead_letter)
+        silent = [unanswered(each, answers[each.name], run, dead, inputs, limits) for each in prepared]
+    status = _warn([each for each in silent if each is not None], options.dead_letter)
+    if run.aborted:
+        raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
+    return status
+
+
+def _prepared(
+    queries: Mapping[Path, CheckedText], inputs: Inputs, options: argparse.Namespace
+) -> tuple[list[Prepared], dict[str, DynamicError]]:
+    """The queries that can be answered, and by name why others fail before their streams begin (LAWS 2.4)."""
+    prepared: list[Prepared] = []
+    failed: dict[str, DynamicError] = {}
+    for file, (text, checked) in queries.items():
+        asked = {"label": str(file), "timeline": options.timeline, "checked": checked}
+        try:
+            prepared.append(prepare(file.stem, text, inputs, options.engine, **asked))
+        except DynamicError as error:
+            failed[file.stem] = error
+    return prepared, failed
+
+
+@contextmanager
+def _running(
+    prepared: Sequence[Prepared], inputs: Inputs, limits: Limits, options: argparse.Namespace
+) -> Iterator[FiniteRun]:
+    """The answers of some queries, or their timelines; they can be read while inside."""
+    if options.timeline:
+        with timelines(prepared, inputs, limits) as run:
+            yield run
+        return
+    with (
+        Console(stderr=True).status("starting") as status,
+        answering(
+            prepared,
+            inputs,
+            Settings(limits=limits, sharing=not options.no_sharing),
+            policy=options.policy,
+            on_progress=lambda now: status.update(f"{now.items:,} items read"),
+        ) as run,
+    ):
+        status.stop()
+        yield run
+
+
+def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
+    """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
+
+    Of a query that has ended without any answer nothing is printed, and its file is empty.
+    """
+    show, end = (print_lines, "") if timeline else (print_answer, "\n")
+    answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
+    for name, answer in answers.items():
+        has_answer = name not in run.aborted or answer.has_text
+        if outs:
+            _write_file(answer, outs[name], end if has_answer else "")
+        elif has_answer:
+            show(answer)
+    return answers
+
+
+def _write_file(answer: Iterable[str], path: Path, end: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(answer)
+            file.write(end)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
+    """Name the queries that answer nothing; gives the exit status, 3 where all items were set aside for one."""
+    for each in silent:
+        where = f"see {dead_letter}" if dead_letter else "--dead-letter FILE shows them"
+        tell(f"warning: {visible(f'{each}; {where}')}")
+    return 3 if any(each.is_all for each in silent) else 0
+
+
+def _report(run: FiniteRun, dead_letter: Path | None) -> list[DeadLetter]:
+    """Write what was set aside, and say how much it is; gives it."""
+    dead = list(run.dead)
+    if dead_letter is not None:
+        _write_dead_letters(dead, dead_letter)
+    where = f", see {dead_letter}" if dead_letter and dead else ""
+    parts = [f"items: {run.items:,}", f"dead letters: {len(dead):,}{where}"]
+    if run.late:
+        parts.append(f"late items: {run.late:,}")
+    tell(visible(", ".join(parts)))
+    return dead
+
+
+def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for letter in dead:
+                file.write(f"{letter.to_json()}\n")
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None

@@ -1,0 +1,42 @@
+"""What queries may read, and whether they are right by it; no engine is loaded for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.language import Checked, check, parse
+from anabranch.law.calls import PythonFunction
+from anabranch.stream.reading.source import Source
+from anabranch.stream.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What queries may read: streams, and documents by name."""
+
+    streams: Sequence[Source] = ()
+    documents: Mapping[str, Path] | None = None
+    functions: Mapping[str, PythonFunction] | None = None
+
+    @property
+    def edited(self) -> frozenset[str]:
+        """The streams of updates."""
+        return frozenset(source.name for source in self.streams if source.updates)
+
+    def schemas(self) -> dict[str, Schema | None]:
+        """The known inputs; a document has no schema."""
+        documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})
+        return {source.name: source.schema for source in self.streams} | documents
+
+    def check(self, text: str, label: str) -> Checked:
+        """A query, parsed and checked; `label` is what errors call it, a file's name say."""
+        return check(
+            parse(text, label),
+            text,
+            inputs=self.schemas(),
+            functions=tuple(self.functions or ()),
+            name=label,
+            edited=self.edited,
+        )
