@@ -28,6 +28,7 @@ def loaded(*arguments: str) -> list[str]:
 
 @pytest.mark.parametrize("command", [(), ("query",), ("explain",), ("run",), ("network", "plan"), ("bench",)])
 def test_help(command: tuple[str, ...]) -> None:
+    """For all commands together, and for some of them."""
     assert loaded(*command, "--help") == ["0"]
 
 

@@ -31,6 +31,7 @@ def _task(freezer: Freezer) -> None:
 
 
 def test_what_a_task_leaves_is_collected_behind_it() -> None:
+    """As without freezing."""
     freezer = Freezer()
     freezer.begin_task()
     left = ref(_Circle())
@@ -39,6 +40,7 @@ def test_what_a_task_leaves_is_collected_behind_it() -> None:
 
 
 def test_what_has_outlived_a_task_is_not_walked_through() -> None:
+    """It is frozen when the next one begins."""
     freezer, kept = Freezer(), [_Circle() for _ in range(1_000)]
     _task(freezer)
     walked = {id(each) for each in gc.get_objects()}
@@ -46,6 +48,7 @@ def test_what_has_outlived_a_task_is_not_walked_through() -> None:
 
 
 def test_frozen_garbage_is_seen_after_many_tasks() -> None:
+    """Not by the next task, but by the hundredth."""
     freezer, kept = Freezer(), [_Circle()]
     left = ref(kept[0])
     _task(freezer)
