@@ -31,6 +31,7 @@ from anabranch.site import SiteDescription, read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Listener, Workload
@@ -77,7 +78,7 @@ def run(
         session = local_session()
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
-        trunk = held.enter_context(Trunk(session, site.checkpoint, site.settings, functions, listener))
+        trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))

@@ -99,4 +99,4 @@ def test_what_waits_for_the_end_has_none(tmp_path: Path) -> None:
         with pytest.raises(Unsupported, match="has no timeline on Spark"):
             prepare("q", text, inputs, "spark", timeline=True)
         assert prepare("q", text, inputs, timeline=True).engine == "reference"
-    assert prepare("q", "stream('s')/r/i", inputs, timeline=True).engine == "spark"
+    assert prepare("q", "stream('s')/r/i", inputs, timeline=True).engine == "local"

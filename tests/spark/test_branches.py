@@ -13,6 +13,7 @@ from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.spark.epoch.finite import Outcome, run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
@@ -56,6 +57,8 @@ def test_the_papers_queries_give_what_the_law_says(
     ]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
     size = Random(partitions).randrange(4_000, 9_000)
-    outcome = run_queries(spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=size, shards=shards))
+    outcome = run_queries(
+        SparkHost(spark), sources, queries, tmp_path / "work", Settings(epoch_bytes=size, shards=shards)
+    )
     assert answers(outcome) == law(sources, queries)
     assert outcome.progress.epochs > 3

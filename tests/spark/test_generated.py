@@ -25,6 +25,7 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -144,7 +145,7 @@ def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: 
     epoch_bytes = Random(str(trial)).randrange(size // 6, size // 3)
 
     outcome = run_queries(
-        spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=epoch_bytes, shards=trial.shards)
+        SparkHost(spark), sources, queries, tmp_path / "work", Settings(epoch_bytes=epoch_bytes, shards=trial.shards)
     )
 
     dead, late = set(), set()

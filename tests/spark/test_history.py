@@ -13,6 +13,7 @@ from anabranch.algebra.display.display import Remove
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.settings import Settings
 from history.hosting import Case, Law, random_case, replayed
 
@@ -89,7 +90,7 @@ def test_update_streams(spark: SparkSession, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     outcome = run_queries(
-        spark,
+        SparkHost(spark),
         list({each.name: each for several in sources.values() for each in several}.values()),
         {name: each.query for name, each in mine.items()},
         work,

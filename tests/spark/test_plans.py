@@ -28,6 +28,7 @@ from anabranch.errors import UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.elements import Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -162,7 +163,7 @@ def test_plans_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         folder.mkdir()
         world = World(folder, Random(seed), 50)
         outcome = run_queries(
-            spark, world.sources, world.texts, folder / "work", Settings(epoch_bytes=5_000, shards=shards)
+            SparkHost(spark), world.sources, world.texts, folder / "work", Settings(epoch_bytes=5_000, shards=shards)
         )
         squares += world.check({name: answer.text() for name, answer in outcome.answers.items()})
     assert squares > 50

@@ -22,6 +22,7 @@ from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
@@ -269,7 +270,7 @@ def on_spark(
     spark: SparkSession, folder: Path, source: Source, texts: Mapping[str, str], epoch_bytes: int
 ) -> dict[str, str]:
     """What a trunk answers over one stream, to its end, in several epochs."""
-    with Trunk(spark, folder, Settings(trigger_ms=20, finite=True, shards=2)) as trunk:
+    with Trunk(SparkHost(spark), folder, Settings(trigger_ms=20, finite=True, shards=2)) as trunk:
         trunk.want(Workload({source.name: source}, texts, epoch_bytes=epoch_bytes))
         trunk.start(once=True)
         trunk.wait()

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from algebra import evolving as algebra_evolving
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.intake.ranges import SMALLEST_RANGE
 from anabranch.stream.settings import Settings
 from evolving.square import EXACT
@@ -66,7 +67,11 @@ def test_the_square_on_spark(
     size = sum(file.stat().st_size for source in sources for file in source.files)
 
     outcome = run_queries(
-        spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=size // trial.parts + 1, shards=trial.shards)
+        SparkHost(spark),
+        sources,
+        queries,
+        tmp_path / "work",
+        Settings(epoch_bytes=size // trial.parts + 1, shards=trial.shards),
     )
 
     answers = {name: outcome.answers[name].text() for name in queries}

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.spark.epoch.drivers import StreamedTrunk
+from anabranch.spark.hosts.streamed import StreamedTrunk
 
 LATE = "Python worker failed to connect back."
 

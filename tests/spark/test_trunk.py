@@ -14,6 +14,7 @@ from anabranch.language import check, parse
 from anabranch.law import Input, evaluate, stream_input
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.epoch.finite import Outcome, RunProgress, run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
@@ -71,7 +72,7 @@ def test_lines_are_answered_in_order_by_several_tasks_and_epochs(spark: SparkSes
     seen: list[RunProgress] = []
     source = Source("photons", path, root="photons")
     outcome = run_queries(
-        spark, [source], KIN, tmp_path / "work", Settings(epoch_bytes=1_200_000), on_progress=seen.append
+        SparkHost(spark), [source], KIN, tmp_path / "work", Settings(epoch_bytes=1_200_000), on_progress=seen.append
     )
 
     agree(outcome, [source], KIN)
@@ -103,7 +104,7 @@ def test_a_document_goes_on_where_the_epoch_before_ended(spark: SparkSession, tm
         "other": """declare namespace m = "urn:n"; <o>{ stream("photons")/photons/m:photon }</o>""",
     }
     source = Source("photons", path)
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", Settings(epoch_bytes=2_500))
+    outcome = run_queries(SparkHost(spark), [source], queries, tmp_path / "work", Settings(epoch_bytes=2_500))
     agree(outcome, [source], queries)
     assert outcome.progress.epochs > 3
     assert outcome.progress.items == 59
@@ -125,7 +126,7 @@ def test_two_streams_in_files_packed_and_plain_are_one_trunk(spark: SparkSession
         "deep": """<r>{ stream("b")//n[. < 4] }</r>""",
     }
     sources = [Source("a", folder), Source("b", records), Source("unread", tmp_path / "not there")]
-    outcome = run_queries(spark, sources, queries, tmp_path / "work")
+    outcome = run_queries(SparkHost(spark), sources, queries, tmp_path / "work")
     agree(outcome, sources[:2], queries)
     assert outcome.answers["xml"].text() == "<r>" + "".join(f"<n>{n}</n>" for n in range(30)) + "</r>"
     assert outcome.progress.items == 33
@@ -139,7 +140,7 @@ def test_finite_partitions_come_one_after_the_other(spark: SparkSession, tmp_pat
         path.write_text("".join(f"<p><n>{number * 10 + n}</n></p>\n" for n in range(10)))
     source = Source("s", paths[0], format="lines", more=tuple(paths[1:]))
     queries = {"q": """<r>{ for $p in stream("s")/root/p where $p/n mod 3 = 0 return $p/n }</r>"""}
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", Settings(epoch_bytes=70))
+    outcome = run_queries(SparkHost(spark), [source], queries, tmp_path / "work", Settings(epoch_bytes=70))
     agree(outcome, [source], queries)
     assert outcome.progress.items == 10 * count
     assert outcome.progress.epochs > count
@@ -159,7 +160,7 @@ def test_a_dynamic_error_concerns_one_subscription_and_one_item(spark: SparkSess
     }
     functions: dict[str, PythonFunction] = {"twice": lambda value: value * 2 if isinstance(value, float) else None}
     source = Source("s", path)
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", functions=functions)
+    outcome = run_queries(SparkHost(spark), [source], queries, tmp_path / "work", functions=functions)
     agree(outcome, [source], queries, functions)
     assert outcome.answers["calls"].text() == "<r><p><en>3</en></p></r>"
     assert outcome.answers["sums"].text() == "<r><e>2</e><e>4</e></r>"
@@ -180,7 +181,7 @@ def test_what_a_stream_does_not_take_is_set_aside(spark: SparkSession, tmp_path:
     path = tmp_path / "in"
     path.write_text(f"<p><en>1</en></p>\n{element}\n<p><en>3</en></p>\n")
     query = """<r>{ for $p in stream("s")/root/p return $p/en }</r>"""
-    outcome = run_queries(spark, [Source("s", path)], {"q": query}, tmp_path / "work")
+    outcome = run_queries(SparkHost(spark), [Source("s", path)], {"q": query}, tmp_path / "work")
     assert outcome.answers["q"].text() == "<r><en>1</en><en>3</en></r>"
     (letter,) = outcome.dead_letters()
     reason = f"{kind} stands in a stream of items: one that is edited needs 'updates = true'"
@@ -191,7 +192,7 @@ def test_an_empty_stream_has_an_empty_answer(spark: SparkSession, tmp_path: Path
     """No bytes, no items, and an answer all the same."""
     path = tmp_path / "in"
     path.touch()
-    outcome = run_queries(spark, [Source("photons", path)], {"vela": Q4}, tmp_path / "work")
+    outcome = run_queries(SparkHost(spark), [Source("photons", path)], {"vela": Q4}, tmp_path / "work")
     assert outcome.answers["vela"].text() == "<photons/>"
     assert outcome.progress.items == 0
 
@@ -205,7 +206,9 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
         raise KeyError("the display broke")
 
     with pytest.raises(KeyError, match="the display broke"):
-        run_queries(spark, [Source("s", path)], {"q": 'stream("s")/root/p'}, tmp_path / "work", on_progress=fail)
+        run_queries(
+            SparkHost(spark), [Source("s", path)], {"q": 'stream("s")/root/p'}, tmp_path / "work", on_progress=fail
+        )
     assert not list((tmp_path / "work" / "spark" / "commits").glob("[0-9]*"))
 
 
@@ -214,5 +217,5 @@ def test_a_query_that_spark_cannot_answer_is_refused_before_anything_runs(spark:
     path = tmp_path / "in"
     path.write_text("<p/>\n")
     with pytest.raises(QueryError, match="no input is called 'photons'"):
-        run_queries(spark, [Source("p", path)], {"q": Q4}, tmp_path / "work")
+        run_queries(SparkHost(spark), [Source("p", path)], {"q": Q4}, tmp_path / "work")
     assert not (tmp_path / "work").exists()

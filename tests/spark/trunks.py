@@ -15,6 +15,7 @@ from anabranch.law import evaluate, stream_input
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -78,7 +79,7 @@ class Site:
 
     def trunk(self) -> Trunk:
         listener = Listener(self.seen.append, self.warnings.append)
-        return Trunk(self.spark, self.top / "state", self.settings, listener=listener)
+        return Trunk(SparkHost(self.spark), self.top / "state", self.settings, listener=listener)
 
     def run(self, **changes: int) -> None:
         with self.trunk() as trunk:

@@ -1,8 +1,9 @@
-"""Answering queries over inputs that have an end, on Spark or by the reference evaluator.
+"""Answering queries over inputs that have an end, on a trunk or by the reference evaluator.
 
-All queries of a run are subscriptions of one trunk, so each stream is read once, whatever their number.
-A query that Spark cannot answer, or that has to wait for the end of its streams anyway, goes to the reference evaluator
-unless the caller insists on Spark; both give the same answer, so nothing but the speed tells.
+All queries of a run are subscriptions of one trunk, so each stream is read once, whatever their number; its host is
+this process or Spark (`spark/hosts/`).
+A query that a trunk cannot answer, or that has to wait for the end of its streams anyway, goes to the reference
+evaluator unless the caller insists; all give the same answer, so nothing but the speed tells.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anabranch.spark.epoch.finite import Outcome, RunProgress
+    from anabranch.spark.hosts.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,12 @@ def answering(
     """
     chosen = settings or Settings()
     allow(chosen.limits.steps)
-    on_spark = [query for query in queries if query.engine == "spark"]
+    shared = [query for query in queries if query.engine != "reference"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
-        if on_spark:
-            outcome = on_trunk(on_spark, inputs, chosen, Path(folder), policy, on_progress)
+        if shared:
+            outcome = on_trunk(shared, inputs, chosen, Path(folder), policy, on_progress)
             runs.append(run_of(outcome, outcome.answers))
         if others:
             runs.append(_by_reference(others, inputs, chosen.limits, policy))
@@ -120,15 +122,13 @@ def on_trunk(
     policy: Policy = "accumulate",
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
-    """Answer queries on Spark, in a folder; where the settings are `timed`, their moments are kept."""
-    # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
+    """Answer queries on a trunk, in a folder; where the settings are `timed`, their moments are kept."""
+    # Imported here: whoever only wants the reference need not wait for it.
     from anabranch.spark.epoch.finite import run_queries
-    from anabranch.spark.session import local_session
 
     texts = {query.name: print_query(query.checked.query) for query in queries}
-    spark = local_session()
     return run_queries(
-        spark,
+        _host(queries),
         inputs.streams,
         texts,
         folder,
@@ -138,6 +138,18 @@ def on_trunk(
         policy=policy,
         on_progress=on_progress,
     )
+
+
+def _host(queries: Sequence[Prepared]) -> Host:
+    """Where the trunk of some queries runs; what only one of them needs is not loaded for the other."""
+    if all(query.engine == "local" for query in queries):
+        from anabranch.spark.hosts.local_host import LocalHost
+
+        return LocalHost()
+    from anabranch.spark.hosts.spark_host import SparkHost
+    from anabranch.spark.session import local_session
+
+    return SparkHost(local_session())
 
 
 def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> FiniteRun:

@@ -25,6 +25,11 @@ class Inputs:
         """The streams of updates."""
         return frozenset(source.name for source in self.streams if source.updates)
 
+    @property
+    def size(self) -> int:
+        """The bytes of all streams."""
+        return sum(path.stat().st_size for source in self.streams for path in source.files)
+
     def schemas(self) -> dict[str, Schema | None]:
         """The known inputs; a document has no schema."""
         documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})

@@ -43,6 +43,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
@@ -119,7 +120,9 @@ class Engine:
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
-            self._trunk = held.enter_context(Trunk(session, Path(folder), settings, self.functions, listener))
+            self._trunk = held.enter_context(
+                Trunk(SparkHost(session), Path(folder), settings, self.functions, listener)
+            )
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))
         self._plan = self._trunk.plan

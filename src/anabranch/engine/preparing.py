@@ -25,7 +25,9 @@ from anabranch.spark.sinks.tables import check_table
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents
 
-EngineName: TypeAlias = Literal["spark", "reference"]
+EngineName: TypeAlias = Literal["local", "spark", "reference"]
+_SMALL = 64 << 20
+"""Bytes that this process has read about when Spark has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Prepared:
     checked: Checked
     engine: EngineName
     note: str | None
-    """Why it is not answered on Spark, where the caller left the choice open."""
+    """Why the reference answers it, where the caller left the choice open."""
     updates: bool = False
     """Whether it reads a stream of updates."""
     past: RecalledQuery | None = None
@@ -66,7 +68,9 @@ def prepare(
     timeline: bool = False,
     checked: Checked | None = None,
 ) -> Prepared:
-    """Check a query, unless it is `checked`, and choose its engine; `engine` of None means Spark where it can.
+    """Check a query, unless it is `checked`, and choose its engine; None for it means the one that is done first.
+
+    That is a trunk, in this process for small inputs and on Spark for others, where one can answer the query.
 
     `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
     `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all.
@@ -78,17 +82,18 @@ def prepare(
         refuse_windows(checked.query, text, label)
         refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
-    chosen = Prepared(name, label, text, checked, "spark", None, updates, past)
+    trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _SMALL) else "spark"
+    chosen = Prepared(name, label, text, checked, trunk, None, updates, past)
     if engine == "reference":
         return replace(chosen, engine="reference")
     _try_documents(chosen, inputs)
     reason = _refused_by_spark(chosen, inputs, timeline=timeline)
-    if reason is not None and engine == "spark":
+    if reason is not None and engine is not None:
         raise reason
     if reason is None and engine is None:
         if past is not None:
             reason = _reaches_root(chosen, inputs)
-        elif not updates:  # Spark would only gather the input first, and starting it takes its time
+        elif not updates:  # a trunk would only gather the input first
             reason = standing(checked.query, inputs.functions, text).reason
     if reason is None:
         return chosen

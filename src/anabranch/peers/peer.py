@@ -5,7 +5,7 @@ What it has taken of the links that reach it, read for good and handed on, it le
 
 On Spark, all trunks of a network share a session, and each has a pool of its own.
 A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query,
-and epochs come by themselves (`spark/epoch/drivers.py`), until it is stopped.
+and epochs come by themselves (`spark/hosts/streamed.py`), until it is stopped.
 Both go on from where the other was.
 A peer that reads nothing has no query, and gets one when it is started with its first stream.
 On a machine that is too busy to start them peers are driven by hand.
@@ -29,8 +29,10 @@ from anabranch.peers.sending import Sender
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.epoch.drivers import PoolUsage, SteppedTrunk, StreamedTrunk
-from anabranch.spark.epoch.trunk import Trunk, pool_of
+from anabranch.spark.epoch.drivers import SteppedTrunk
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost, pool_of
+from anabranch.spark.hosts.streamed import PoolUsage, StreamedTrunk
 from anabranch.spark.intake.folders import listing
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, local_session
@@ -227,13 +229,13 @@ class TrunkRunner:
         self.worked = Worked()
         self._tell = on_epoch
         self._session = session
-        self._trunk = Trunk(session, folder, settings, listener=Listener(self._take))
+        self._trunk = Trunk(SparkHost(session), folder, settings, listener=Listener(self._take))
         self._reads = False
 
     def __enter__(self) -> TrunkRunner:
         self._trunk.__enter__()
         self.checkpoint = self._trunk.checkpoint
-        self._driven: SteppedTrunk | StreamedTrunk = SteppedTrunk(self._session, self._trunk)
+        self._driven: SteppedTrunk | StreamedTrunk = SteppedTrunk(self._trunk)
         self._usage = PoolUsage(self._session, pool_of(self.checkpoint))
         return self
 
@@ -268,7 +270,7 @@ class TrunkRunner:
     def stop(self) -> None:
         if isinstance(self._driven, StreamedTrunk):
             self._driven.stop()
-            self._driven = SteppedTrunk(self._session, self._trunk)  # one that knows what was read meanwhile
+            self._driven = SteppedTrunk(self._trunk)  # one that knows what was read meanwhile
 
     def _take(self, epoch: Epoch) -> None:
         worked = self.worked

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JNetworkError
-
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
@@ -44,6 +42,9 @@ class Fault:
 
 def translated(error: BaseException) -> AnabranchError:
     """The error to show for one of Spark's."""
+    # Imported here: where there is no Spark it is not loaded.
+    from py4j.protocol import Py4JNetworkError
+
     if isinstance(error, ConnectionError | Py4JNetworkError):
         return AnabranchError("Spark's JVM has ended", hint="start again: it goes on where it was")
     text = str(error)

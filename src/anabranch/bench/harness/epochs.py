@@ -21,6 +21,7 @@ from anabranch.engine.reading import read_stream
 from anabranch.language import check, parse
 from anabranch.law import evaluate
 from anabranch.spark.epoch.finite import Outcome, run_queries
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.session import local_session
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
@@ -50,7 +51,7 @@ def of_trunk(
     """
     ends: list[float] = []
     outcome = run_queries(
-        spark,
+        SparkHost(spark),
         sources,
         queries,
         folder,

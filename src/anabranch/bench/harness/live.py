@@ -34,6 +34,7 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
@@ -65,7 +66,7 @@ class LiveTrunk:
         self.epochs: list[Epoch] = []
         """Those that were committed, without their answers."""
         self._trunk = Trunk(
-            spark, folder / "state", Settings(trigger_ms=_TRIGGER_MS), listener=Listener(self.epochs.append)
+            SparkHost(spark), folder / "state", Settings(trigger_ms=_TRIGGER_MS), listener=Listener(self.epochs.append)
         )
 
     def __enter__(self) -> LiveTrunk:

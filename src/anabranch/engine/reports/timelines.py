@@ -34,13 +34,13 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
     """
     caps = limits or Limits()
     allow(caps.steps)
-    on_spark = [query for query in queries if query.engine == "spark"]
+    shared = [query for query in queries if query.engine != "reference"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
-        if on_spark:
-            outcome = on_trunk(on_spark, inputs, Settings(limits=caps, timed=True), Path(folder))
-            moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
+        if shared:
+            outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder))
+            moments = {query.name: outcome.answers[query.name].moments() for query in shared}
             runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
         if others:
             runs.append(_by_reference(others, inputs, caps))

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.past.queries import recalled_query, refuse_mixture
@@ -20,6 +18,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog, CommittedAnswer
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.host import Host
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
@@ -63,7 +62,7 @@ class Outcome:
 
 
 def run_queries(
-    spark: SparkSession,
+    host: Host,
     sources: Sequence[Source],
     queries: Mapping[str, str],
     work: Path,
@@ -109,10 +108,9 @@ def run_queries(
             on_progress(display.progress)
 
     chosen = replace(settings or Settings(), finite=True)
-    with Trunk(spark, work, chosen, registered, Listener(show)) as trunk:
+    with Trunk(host, work, chosen, registered, Listener(show)) as trunk:
         trunk.want(Workload(streams, texts, documents=documents or {}, policies=dict.fromkeys(texts, policy)))
-        trunk.start(once=True)
-        trunk.wait()
+        host.read_to_end(trunk)
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = plan.by_name if plan else {}

@@ -25,11 +25,7 @@ from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import TYPE_CHECKING
 
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
@@ -43,11 +39,10 @@ from anabranch.spark.epoch.background import Background
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.silence import SilentSubscriptions
-from anabranch.spark.epoch.stages import Stages, manifest_of
+from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.faults import translated
-from anabranch.spark.intake import source as intake
+from anabranch.spark.hosts.host import Host
 from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.settings import IntakeSettings
@@ -55,12 +50,14 @@ from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
 from anabranch.stream.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _PATIENCE = 0.1
 
@@ -75,14 +72,14 @@ class Trunk:
 
     def __init__(
         self,
-        spark: SparkSession,
+        host: Host,
         folder: Path,
         settings: Settings,
         functions: Mapping[str, PythonFunction] | None = None,
         listener: Listener | None = None,
     ) -> None:
         allow(settings.limits.steps)
-        self._spark = spark
+        self.host = host
         self._settings = settings
         self._functions = dict(functions or {})
         self._listener = listener or Listener()
@@ -102,14 +99,14 @@ class Trunk:
 
     def __enter__(self) -> Trunk:
         checkpoint = self.checkpoint = Checkpoint.make(self._folder)
-        self.run = self._held.enter_context(RunLock(checkpoint, jvm_of(self._spark))).run
+        self.run = self._held.enter_context(RunLock(checkpoint, self.host.process)).run
         with ExitStack() as on_error:
             on_error.callback(self._held.close)
             self._manifests = Manifests(checkpoint.manifests)
             sweep_spark(checkpoint)
             self._last = check_spark(checkpoint, self._manifests)
             self._told = self._last.epoch if self._last else -1
-            self._cores = self._spark.sparkContext.defaultParallelism
+            self._cores = self.host.cores
             self._planning = Planning(Plans(checkpoint.plans), self._settings, self._functions, self._cores)
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
@@ -119,7 +116,7 @@ class Trunk:
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._silence = SilentSubscriptions(self._listener.warning)
             self._orders = OrderLogs(checkpoint)
-            self._stages = Stages(self._spark.sparkContext)
+            self._stages = self.host.stages()
             self._lookout = Lookout(checkpoint)
             self._behind = Background()
             self._wanted = Workload({}, {})
@@ -179,7 +176,7 @@ class Trunk:
     def start(self, *, once: bool) -> None:
         """Begin: to the end of what is there (`once`), or until stopped."""
         trigger_ms = None if once else self._settings.trigger_ms
-        self.query = _start_query(self._spark, self.checkpoint, self.epoch, trigger_ms)
+        self.query = self.host.start(self.checkpoint, self.epoch, trigger_ms)
 
     @property
     def active(self) -> bool:
@@ -188,7 +185,7 @@ class Trunk:
             return False
         try:
             return bool(self.query.isActive)
-        except SPARKS as error:
+        except self.host.errors as error:
             self._failure = error
             return False
 
@@ -213,8 +210,8 @@ class Trunk:
         if self.query is not None:
             try:
                 self.query.stop()
-            except SPARKS as error:
-                raise translated(error) from error
+            except self.host.errors as error:
+                raise self.host.translated(error) from error
             finally:
                 self._behind.finish()
         with self._moved:
@@ -233,7 +230,7 @@ class Trunk:
         assert self.query is not None
         try:
             self.query.processAllAvailable()
-        except SPARKS as error:
+        except self.host.errors as error:
             self._failure = self._failure or error
         self.finish()
         self.raise_failure()
@@ -249,8 +246,8 @@ class Trunk:
             failure = self.query.exception()
         if failure is None or isinstance(failure, _Stopped):
             return
-        if isinstance(failure, SPARKS):
-            raise translated(failure) from failure
+        if isinstance(failure, self.host.errors):
+            raise self.host.translated(failure) from failure
         raise failure
 
     def beyond(self, epoch: int, unless: Callable[[], bool] = lambda: False) -> bool:
@@ -367,36 +364,3 @@ class Trunk:
 
 class _Stopped(Exception):
     """Keeps an epoch from beginning when the trunk is to stop."""
-
-
-# --- Spark's side of it -----------------------------------------------------------------------------------------------
-
-SPARKS = (PySparkException, Py4JError, ConnectionError)
-"""What calls of Spark raise; the last of them when its JVM is gone."""
-
-
-def pool_of(checkpoint: Checkpoint) -> str:
-    """The pool in which a trunk's jobs run."""
-    return f"trunk {checkpoint.folder}"
-
-
-def _start_query(
-    spark: SparkSession, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None
-) -> StreamingQuery:
-    """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often.
-
-    Nobody reads Spark's batch: an epoch finds its ranges by the offsets that Spark has written down.
-    """
-
-    def come(_: DataFrame, number: int) -> None:
-        epoch(number)
-
-    spark.dataSource.register(intake.RangeSource)
-    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
-    ranges = spark.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
-    writer = ranges.writeStream.foreachBatch(come).option("checkpointLocation", str(checkpoint.spark))
-    trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
-    try:
-        return writer.trigger(**trigger).start()
-    except SPARKS as error:
-        raise translated(error) from error

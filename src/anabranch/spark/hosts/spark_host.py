@@ -1,0 +1,163 @@
+"""Spark as the host of trunks: a streaming query lets epochs come, and an epoch is a plain job.
+
+The jobs are plain ones: a batch of Spark's own would be planned anew for each epoch, its ranges would pass through a
+Python process more, and each stage of it costs a multiple of what a small epoch has to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import RDD, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from anabranch.errors import AnabranchError
+from anabranch.spark import faults, garbage
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.job import Job, Report, SentReport
+from anabranch.spark.epoch.stages import answer_at_once
+from anabranch.spark.epoch.task import answer_ranges, send_ranges
+from anabranch.spark.evolution.rerun import lively, run_evolving, search, search_ranges
+from anabranch.spark.intake import ranges
+from anabranch.spark.intake import source as intake
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.branches import branches_of
+from anabranch.spark.session import jvm_of
+from anabranch.spark.state.shard import BEHIND, answer_shards, pass_shards
+
+if TYPE_CHECKING:
+    from anabranch.spark.epoch.trunk import Trunk
+
+_AT_HAND = 64 << 20
+"""Bytes that one process searches in a few hundredths of a second."""
+_SHORT = 0.05
+"""Seconds of work in branches that are over sooner than Spark has begun another stage."""
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+_Mapping: TypeAlias = Callable[[Iterable[_Given]], Iterator[_Made]]
+_Tasks: TypeAlias = Sequence[Sequence[Range]]
+"""The ranges of an epoch, by task."""
+
+
+def pool_of(checkpoint: Checkpoint) -> str:
+    """The pool in which a trunk's jobs run."""
+    return f"trunk {checkpoint.folder}"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkHost:
+    """A session of Spark."""
+
+    session: SparkSession
+
+    @property
+    def cores(self) -> int:
+        return self.session.sparkContext.defaultParallelism
+
+    @property
+    def process(self) -> int:
+        return jvm_of(self.session)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What calls of Spark raise; the last of them when its JVM is gone."""
+        return (PySparkException, Py4JError, ConnectionError)
+
+    def translated(self, error: Exception) -> AnabranchError:
+        return faults.translated(error)
+
+    def stages(self) -> SparkStages:
+        return SparkStages(self.session.sparkContext)
+
+    def enter(self, checkpoint: Checkpoint) -> None:
+        self.session.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
+
+    def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> StreamingQuery:
+        """Nobody reads Spark's batch: an epoch finds its ranges by the offsets that Spark has written down."""
+
+        def come(_: DataFrame, number: int) -> None:
+            epoch(number)
+
+        self.session.dataSource.register(intake.RangeSource)
+        self.enter(checkpoint)
+        ranges = self.session.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
+        writer = ranges.writeStream.foreachBatch(come).option("checkpointLocation", str(checkpoint.spark))
+        trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
+        try:
+            return writer.trigger(**trigger).start()
+        except self.errors as error:
+            raise self.translated(error) from error
+
+    def read_to_end(self, trunk: Trunk) -> None:
+        trunk.start(once=True)
+        trunk.wait()
+
+
+class SparkStages:
+    """Runs the jobs of one trunk; it remembers how long the branches took."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._branch_seconds: float | None = None
+        """The work of all branches in the latest epoch that had some."""
+
+    def run(self, job: Job, found: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
+        """Run the job of an epoch, as a rule once; where accents come in between, see `spark/evolution/rerun.py`."""
+        by_task = list(ranges.tasks(found))
+        return run_evolving(job, partial(self._search, by_task), partial(self._run, by_task, shards))
+
+    def _search(self, tasks: _Tasks, job: Job) -> list[Report]:
+        """Search an epoch for changes; one that the driver has read sooner than Spark has begun a job, here."""
+        found = [each for task in tasks for each in task if each.stream in lively(job)]
+        if sum(each.end - each.start for each in found) <= _AT_HAND:
+            return [search(job, found)]
+        return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
+
+    def _run(self, tasks: _Tasks, shards: int, job: Job) -> list[Report]:
+        """Run the tasks of an epoch.
+
+        Branches need a second stage, in which each shard gets the rows that are its own; and queries in strands a
+        third.
+        What one task can do alone in less time than a stage takes is done by one.
+        """
+        branches = branches_of(job.plan, job.functions)
+        if not tasks:
+            return []
+        if not branches:
+            return [report for _, report in _collected(_mapped(self._spread(tasks), partial(answer_ranges, job)))]
+        strands = any(each.is_braid for each in branches)
+        short = self._branch_seconds is not None and self._branch_seconds <= _SHORT
+        if len(tasks) == 1 and (short or shards == 1):
+            reports = _collected(_mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
+        else:
+            sent = _mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(shards, int)
+            if strands:
+                sent = _mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
+            reports = _collected(_mapped(sent, partial(answer_shards, job)))
+        self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= BEHIND)
+        return [report for _, report in reports]
+
+    def _spread(self, tasks: _Tasks) -> RDD[Sequence[Range]]:
+        return self._context.parallelize(tasks, len(tasks))
+
+
+def _mapped(given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
+    """What a function makes of the partitions of some data, in the processes of Spark."""
+    return given.mapPartitions(partial(_at_work, function))
+
+
+def _at_work(function: _Mapping[_Given, _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+    garbage.here.begin_task()
+    return function(given)
+
+
+def _collected(found: RDD[SentReport]) -> list[tuple[int, Report]]:
+    """The reports of a job, in order."""
+    return [(sequence, Report.from_json(text)) for sequence, text in sorted(found.collect())]
