@@ -8,10 +8,12 @@ from random import Random
 
 import pytest
 
+from anabranch import Engine
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
-from anabranch.errors import Unsupported
+from anabranch.errors import Unsupported, UsageError
+from anabranch.spark.epoch.metrics import Metrics
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
@@ -74,6 +76,40 @@ def test_updates(tmp_path: Path) -> None:
     answers, *rest = found("local", [source], queries, 50)
     assert (answers, rest[0]) == ({"sum": "12"}, set())
     assert (answers, *rest) == found("reference", [source], queries, 50)
+
+
+def test_an_engine_that_follows_its_streams(tmp_path: Path) -> None:
+    """What comes is answered, and another engine goes on where this one ended."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(3):
+        with Engine(local=True, checkpoint=tmp_path / "state", trigger_ms=5) as engine:
+            engine.stream("s", folder, format="lines", root="r")
+            answers = iter(engine.subscribe('for $p in stream("s")/r/p return $p/v', name="q"))
+            for old in range(number):
+                assert next(answers) == f"<v>{old}</v>"
+            (folder / f"{number}").write_text(f"<p><v>{number}</v></p>\n")
+            assert next(answers) == f"<v>{number}</v>"
+
+
+def test_an_engine_that_fails(tmp_path: Path) -> None:
+    """The error of an epoch comes out where an answer is asked for."""
+    (tmp_path / "s").write_text("<p/>\n")
+
+    def fail(metrics: Metrics) -> None:
+        raise KeyError("the display broke")
+
+    with Engine(local=True, once=True, on_epoch=fail) as engine:
+        engine.stream("s", tmp_path / "s", format="lines", root="r")
+        asked = engine.subscribe('stream("s")/r/p', name="q")
+        with pytest.raises(KeyError, match="the display broke"):
+            list(asked)
+
+
+def test_an_engine_has_one_host() -> None:
+    """A session of Spark and this process are two."""
+    with pytest.raises(UsageError, match="not both"):
+        Engine(object(), local=True)  # type: ignore[arg-type]
 
 
 def test_what_a_trunk_cannot_do_is_refused(tmp_path: Path) -> None:

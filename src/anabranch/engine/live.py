@@ -29,6 +29,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
@@ -43,12 +44,11 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.hosts.spark_host import SparkHost
+from anabranch.spark.hosts.host import Host
 from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
@@ -58,10 +58,26 @@ from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
+if TYPE_CHECKING:
+    from anabranch.spark.session import Session
+
+
+def _host(spark: Session | None, *, local: bool) -> Host:
+    """Where the trunk of an engine runs; what only one host needs is not loaded for the other."""
+    if local:
+        from anabranch.spark.hosts.local_host import LocalHost
+
+        return LocalHost()
+    from anabranch.spark.hosts.spark_host import SparkHost
+    from anabranch.spark.session import check_workers, local_session
+
+    return SparkHost(local_session() if spark is None else check_workers(spark))
+
 
 class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
+    `local` does without Spark: this process is the host, which is soon started, for small streams.
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
     `shards` tasks share the subscriptions that remember; another number next time changes no answer.
     A query over updates may be answered in `strands`, which are shared by those tasks; that changes no answer, either.
@@ -77,6 +93,7 @@ class Engine:
         self,
         spark: Session | None = None,
         *,
+        local: bool = False,
         checkpoint: str | Path | None = None,
         once: bool = False,
         epoch_bytes: int = EPOCH_BYTES,
@@ -116,12 +133,13 @@ class Engine:
             epoch_bytes=epoch_bytes,
             epoch_files=epoch_files,
         )
-        session = local_session() if spark is None else check_workers(spark)
+        if local and spark is not None:
+            raise UsageError("an engine is local or runs on a session of Spark, not both")
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
-                Trunk(SparkHost(session), Path(folder), settings, self.functions, listener)
+                Trunk(_host(spark, local=local), Path(folder), settings, self.functions, listener)
             )
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))

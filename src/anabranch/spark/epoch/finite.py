@@ -110,7 +110,8 @@ def run_queries(
     chosen = replace(settings or Settings(), finite=True)
     with Trunk(host, work, chosen, registered, Listener(show)) as trunk:
         trunk.want(Workload(streams, texts, documents=documents or {}, policies=dict.fromkeys(texts, policy)))
-        host.read_to_end(trunk)
+        trunk.start(once=True)
+        trunk.wait()
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = plan.by_name if plan else {}

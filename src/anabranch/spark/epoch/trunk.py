@@ -25,7 +25,6 @@ from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
@@ -42,7 +41,7 @@ from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.hosts.host import Host
+from anabranch.spark.hosts.host import EpochQuery, Host
 from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.settings import IntakeSettings
@@ -55,9 +54,6 @@ from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
 from anabranch.stream.settings import Settings
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
 
 _PATIENCE = 0.1
 
@@ -85,8 +81,8 @@ class Trunk:
         self._listener = listener or Listener()
         self._folder = folder
         self._held = ExitStack()
-        self.query: StreamingQuery | None = None
-        """Spark's side of it, once it is started; it is never another while it lasts."""
+        self.query: EpochQuery | None = None
+        """The host's side of it, once it is started; it is never another while it lasts."""
         self._turn = Lock()
         """Held by an epoch, and by whoever must not meet one half done."""
         self._wishes = Lock()

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from anabranch.errors import AnabranchError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.intake.ranges import Range
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from anabranch.spark.epoch.trunk import Trunk
 
 
 class Stages(Protocol):
@@ -21,6 +16,23 @@ class Stages(Protocol):
 
     def run(self, job: Job, found: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
         """Run the job of an epoch, as a rule once; where accents come in between, see `spark/evolution/rerun.py`."""
+
+
+class EpochQuery(Protocol):
+    """What lets the epochs of a trunk come; the names are those of Spark's streaming queries."""
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether epochs may still come."""
+
+    def exception(self) -> Exception | None:
+        """What has ended it, if it was an error."""
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        """Wait until all that is there now has been read."""
+
+    def stop(self) -> None:
+        """Have no epoch come any more."""
 
 
 class Host(Protocol):
@@ -47,8 +59,5 @@ class Host(Protocol):
     def enter(self, checkpoint: Checkpoint) -> None:
         """What this thread runs from now on is for the trunk of a checkpoint."""
 
-    def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> StreamingQuery:
+    def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> EpochQuery:
         """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often."""
-
-    def read_to_end(self, trunk: Trunk) -> None:
-        """Run the epochs of a trunk that is open to the end of what is there."""

@@ -1,28 +1,25 @@
-"""This process as the host of trunks: no JVM is started, and one task after the other is run here.
+"""This process as the host of trunks: no JVM is started; a thread lets epochs come and runs one task after the other.
 
-It is for inputs that have an end and are read sooner than Spark has started.
-Tasks, shards, states and manifests are those of any host, so the answers are, too.
+It is for what is done sooner than Spark has started, and for trying things out.
+Tasks, shards, states and manifests are those of any host, so the answers are, too, and a checkpoint may change hosts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from threading import Condition, Thread
 
 from anabranch.errors import AnabranchError
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.epoch.drivers import SteppedTrunk
+from anabranch.spark.epoch.drivers import EpochSteps
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from anabranch.spark.epoch.trunk import Trunk
+_PATIENCE = 2.0
 
 
 class LocalHost:
@@ -49,11 +46,8 @@ class LocalHost:
     def enter(self, checkpoint: Checkpoint) -> None:
         """There is nothing to choose between trunks."""
 
-    def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> StreamingQuery:
-        raise AssertionError("epochs do not come by themselves here")
-
-    def read_to_end(self, trunk: Trunk) -> None:
-        SteppedTrunk(trunk).run()
+    def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> LocalQuery:
+        return LocalQuery(EpochSteps(checkpoint, epoch), trigger_ms)
 
 
 class LocalStages:
@@ -67,3 +61,59 @@ class LocalStages:
             return []
         strands = any(each.is_braid for each in branches_of(job.plan, job.functions))
         return [Report.from_json(text) for _, text in sorted(answer_at_once(job, strands, [found]))]
+
+
+class LocalQuery:
+    """Lets the epochs of a checkpoint come, in a thread; the names of methods are Spark's."""
+
+    def __init__(self, steps: EpochSteps, trigger_ms: int | None) -> None:
+        """To the end of what is there (None), or looking for more so often."""
+        self._steps = steps
+        self._trigger_ms = trigger_ms
+        self._moved = Condition()
+        self._looks = 0
+        """How often there was nothing to read."""
+        self._stopping = False
+        self._failure: Exception | None = None
+        self._thread = Thread(target=self._work, name="epochs", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            if self._trigger_ms is None:
+                self._steps.freeze()
+            while not self._stopping:
+                if self._steps.step():
+                    continue
+                with self._moved:
+                    self._looks += 1
+                    self._moved.notify_all()
+                    if self._trigger_ms is None:
+                        return
+                    self._moved.wait_for(lambda: self._stopping, self._trigger_ms / 1_000)
+        except Exception as error:
+            self._failure = error
+        finally:
+            with self._moved:
+                self._moved.notify_all()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return self._thread.is_alive()
+
+    def exception(self) -> Exception | None:
+        return self._failure
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        with self._moved:
+            # the look that is at work may have begun before what is there now
+            wanted = self._looks + 2
+            self._moved.wait_for(lambda: self._looks >= wanted or not self.isActive or self._failure is not None)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        with self._moved:
+            self._stopping = True
+            self._moved.notify_all()
+        self._thread.join(_PATIENCE)  # whoever is in a hurry does not wait for the epoch at work

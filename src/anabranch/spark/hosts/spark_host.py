@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark import RDD, SparkContext
@@ -30,9 +30,6 @@ from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.session import jvm_of
 from anabranch.spark.state.shard import BEHIND, answer_shards, pass_shards
-
-if TYPE_CHECKING:
-    from anabranch.spark.epoch.trunk import Trunk
 
 _AT_HAND = 64 << 20
 """Bytes that one process searches in a few hundredths of a second."""
@@ -94,10 +91,6 @@ class SparkHost:
             return writer.trigger(**trigger).start()
         except self.errors as error:
             raise self.translated(error) from error
-
-    def read_to_end(self, trunk: Trunk) -> None:
-        trunk.start(once=True)
-        trunk.wait()
 
 
 class SparkStages:

@@ -11,6 +11,7 @@ told all of it.
 from __future__ import annotations
 
 from time import sleep
+from typing import cast
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -53,7 +54,7 @@ class StreamedTrunk:
         finally:
             self._spark.conf.set(_RETAINED, known)
         assert self._trunk.query is not None, "it was started"
-        return self._trunk.query
+        return cast(StreamingQuery, self._trunk.query)
 
     def run(self) -> None:
         """Wait until all that is there now has been read."""
