@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
-from anabranch.spark.epoch import stages
+from anabranch.spark.hosts import spark_host
 from anabranch.spark.intake import source as intake
 from faults.small import EPOCH_BYTES, Small
 
@@ -127,7 +127,7 @@ def test_a_task_without_room_ends_the_run(
     """No room for a segment or a state, in a worker's process: the error comes back by name, and no epoch counts."""
     small = Small.make(spark, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(stages, task, without_room(getattr(stages, task)))
+        patch.setattr(spark_host, task, without_room(getattr(spark_host, task)))
         with pytest.raises(StateError, match=rf"the disk is full: cannot write '.*{folder}/00000000/"):
             small.run()
     assert list((small.checkpoint / "manifest").iterdir()) == []

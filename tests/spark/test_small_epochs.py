@@ -13,8 +13,8 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from anabranch.errors import StateError
-from anabranch.spark.epoch import stages
 from anabranch.spark.epoch import trunk as epochs
+from anabranch.spark.hosts import spark_host
 from anabranch.spark.sinks import Console, Files
 from anabranch.stream.settings import Settings
 from spark.trunks import ALL, Site, items, lines
@@ -44,7 +44,7 @@ def test_one_task_answers_what_stages_answer(
         return shuffled(self, shards, *rest)
 
     monkeypatch.setattr(RDD, "partitionBy", counted)
-    monkeypatch.setattr(stages, "_SHORT", short)
+    monkeypatch.setattr(spark_host, "_SHORT", short)
     site.settings = Settings(trigger_ms=20, shards=2)
     site.subscribe(all=ALL, threes=_THREES, sums=_SUMS)
     site.write("in/a", lines(0, 40))

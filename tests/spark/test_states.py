@@ -16,8 +16,8 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from anabranch.errors import UsageError
-from anabranch.spark.epoch import stages
 from anabranch.spark.epoch.job import Job
+from anabranch.spark.hosts import spark_host
 from anabranch.spark.state.shard import answer_shards
 from spark.trunks import Site
 
@@ -294,7 +294,7 @@ def test_a_task_that_dies_is_tried_again(several: Site, monkeypatch: pytest.Monk
         return iter(found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "answer_shards", dying)
+        patch.setattr(spark_host, "answer_shards", dying)
         several.settings = replace(several.settings, shards=2)
         several.run(epoch_bytes=700)
     for name in SEVERAL:
