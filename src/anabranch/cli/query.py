@@ -25,7 +25,9 @@ def declare(commands: Commands) -> None:
     query.add_argument("--policy", choices=POLICIES, default="accumulate", help="what queries do with accents")
     query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
-    query.add_argument("--engine", choices=("local", "spark", "reference"), help="default: local for small inputs")
+    query.add_argument(
+        "--engine", choices=("local", "spark", "reference"), help="default: local for small inputs, else spark"
+    )
     query.add_argument(
         "--timeline", action="store_true", help="one JSON line for each element that changes what is shown"
     )

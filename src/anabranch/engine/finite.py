@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anabranch.spark.epoch.finite import Outcome, RunProgress
-    from anabranch.spark.hosts.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +124,11 @@ def on_trunk(
     """Answer queries on a trunk, in a folder; where the settings are `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for it.
     from anabranch.spark.epoch.finite import run_queries
+    from anabranch.spark.hosts.host import host_of
 
     texts = {query.name: print_query(query.checked.query) for query in queries}
     return run_queries(
-        _host(queries),
+        host_of(local=all(query.engine == "local" for query in queries)),
         inputs.streams,
         texts,
         folder,
@@ -138,18 +138,6 @@ def on_trunk(
         policy=policy,
         on_progress=on_progress,
     )
-
-
-def _host(queries: Sequence[Prepared]) -> Host:
-    """Where the trunk of some queries runs; what only one of them needs is not loaded for the other."""
-    if all(query.engine == "local" for query in queries):
-        from anabranch.spark.hosts.local_host import LocalHost
-
-        return LocalHost()
-    from anabranch.spark.hosts.spark_host import SparkHost
-    from anabranch.spark.session import local_session
-
-    return SparkHost(local_session())
 
 
 def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> FiniteRun:

@@ -44,7 +44,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.hosts.host import Host
+from anabranch.spark.hosts.host import host_of
 from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
@@ -60,18 +60,6 @@ from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
 if TYPE_CHECKING:
     from anabranch.spark.session import Session
-
-
-def _host(spark: Session | None, *, local: bool) -> Host:
-    """Where the trunk of an engine runs; what only one host needs is not loaded for the other."""
-    if local:
-        from anabranch.spark.hosts.local_host import LocalHost
-
-        return LocalHost()
-    from anabranch.spark.hosts.spark_host import SparkHost
-    from anabranch.spark.session import check_workers, local_session
-
-    return SparkHost(local_session() if spark is None else check_workers(spark))
 
 
 class Engine:
@@ -139,7 +127,7 @@ class Engine:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
-                Trunk(_host(spark, local=local), Path(folder), settings, self.functions, listener)
+                Trunk(host_of(spark, local=local), Path(folder), settings, self.functions, listener)
             )
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))

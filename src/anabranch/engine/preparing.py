@@ -27,7 +27,7 @@ from anabranch.stream.reading.source import Contents
 
 EngineName: TypeAlias = Literal["local", "spark", "reference"]
 _SMALL = 64 << 20
-"""Bytes that this process has read about when Spark has started."""
+"""Inputs of up to so many bytes are not worth starting Spark for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ def prepare(
     timeline: bool = False,
     checked: Checked | None = None,
 ) -> Prepared:
-    """Check a query, unless it is `checked`, and choose its engine; None for it means the one that is done first.
+    """Check a query, unless it is `checked`, and choose its engine.
 
-    That is a trunk, in this process for small inputs and on Spark for others, where one can answer the query.
-
+    Where none is named it is a trunk, in this process for small inputs and on Spark for others, or else the reference.
     `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
     `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all.
     """
@@ -87,7 +86,7 @@ def prepare(
     if engine == "reference":
         return replace(chosen, engine="reference")
     _try_documents(chosen, inputs)
-    reason = _refused_by_spark(chosen, inputs, timeline=timeline)
+    reason = _refused_by_trunk(chosen, inputs, timeline=timeline)
     if reason is not None and engine is not None:
         raise reason
     if reason is None and engine is None:
@@ -110,8 +109,8 @@ def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
             Evaluator(query, documents, inputs.functions or {}).bound(found.before, found.env)
 
 
-def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:
-    """Why Spark cannot do what is asked for; None where it can."""
+def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:
+    """Why a trunk cannot do what is asked for; None where it can."""
     query = prepared.checked.query
     try:
         refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)

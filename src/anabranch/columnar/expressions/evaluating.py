@@ -105,7 +105,7 @@ class FrameEvaluation:
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
-        self._outer = None if around is None else ref(around)  # which holds this one, and the batch
+        self._outer = None if around is None else ref(around)  # it holds this one: no circle
         self._owners = owners
         self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}

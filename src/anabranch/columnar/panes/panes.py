@@ -37,7 +37,7 @@ from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reac
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
-from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
@@ -269,8 +269,7 @@ def _by_condition(conditions: Indices) -> tuple[Indices, Indices]:
 
     Whoever merges the rows of many batches finds each member's in long runs.
     """
-    few = conditions.max(initial=0) < 1 << 16  # those are sorted in linear time
-    order = np.argsort(conditions.astype(np.uint16) if few else conditions, kind="stable")
+    order = rising(conditions)
     at = np.full(len(order) + 1, -1, np.int64)
     at[order] = np.arange(len(order))
     return order, at

@@ -157,8 +157,7 @@ class Rows:
 
     def _order(self) -> Indices:
         """The rows by member and pane; parts mostly come in that order, and one behind the other by pane."""
-        few = len(self) and int(self.members.max()) < 1 << 16  # those are sorted in linear time
-        order = np.argsort(self.members.astype(np.uint16) if few else self.members, kind="stable")
+        order = rising(self.members)
         members, panes = self.members[order], self.panes[order]
         falls = (panes[1:] < panes[:-1]) & (members[1:] == members[:-1])
         return np.lexsort((self.panes, self.members)) if falls.any() else order
@@ -204,6 +203,12 @@ class Rows:
         firsts = [None if each < 0 else self.told[each] for each in self.firsts.tolist()]
         partials = zip(*paths, strict=True) if paths else iter([()] * len(self))
         return [Pane(*each) for each in zip(self.orders.tolist(), firsts, partials, strict=True)]
+
+
+def rising(numbers: Indices) -> Indices:
+    """The order in which numbers from 0 on rise, equal ones as they come."""
+    few = numbers.max(initial=0) < 1 << 16  # those are sorted in linear time
+    return np.argsort(numbers.astype(np.uint16) if few else numbers, kind="stable")
 
 
 def _is_level(known: Statistics) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from anabranch.errors import AnabranchError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.intake.ranges import Range
+
+if TYPE_CHECKING:
+    from anabranch.spark.session import Session
 
 
 class Stages(Protocol):
@@ -61,3 +64,15 @@ class Host(Protocol):
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> EpochQuery:
         """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often."""
+
+
+def host_of(spark: Session | None = None, *, local: bool) -> Host:
+    """This process, or a session of Spark, ours if none is given; what one of them needs is not loaded for both."""
+    if local:
+        from anabranch.spark.hosts.local_host import LocalHost
+
+        return LocalHost()
+    from anabranch.spark.hosts.spark_host import SparkHost
+    from anabranch.spark.session import check_workers, local_session
+
+    return SparkHost(local_session() if spark is None else check_workers(spark))

@@ -20,6 +20,7 @@ from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 
 _PATIENCE = 2.0
+"""Seconds that an epoch at work is waited for."""
 
 
 class LocalHost:
@@ -73,7 +74,7 @@ class LocalQuery:
         self._moved = Condition()
         self._looks = 0
         """How often there was nothing to read."""
-        self._stopping = False
+        self._stopping = self._ended = False
         self._failure: Exception | None = None
         self._thread = Thread(target=self._work, name="epochs", daemon=True)
         self._thread.start()
@@ -95,11 +96,12 @@ class LocalQuery:
             self._failure = error
         finally:
             with self._moved:
+                self._ended = True
                 self._moved.notify_all()
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        return self._thread.is_alive()
+        return not self._ended
 
     def exception(self) -> Exception | None:
         return self._failure
@@ -108,7 +110,7 @@ class LocalQuery:
         with self._moved:
             # the look that is at work may have begun before what is there now
             wanted = self._looks + 2
-            self._moved.wait_for(lambda: self._looks >= wanted or not self.isActive or self._failure is not None)
+            self._moved.wait_for(lambda: self._looks >= wanted or self._ended)
         if self._failure is not None:
             raise self._failure
 
