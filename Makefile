@@ -42,7 +42,8 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure: parsing, items that come in, forms of queries, windows, joins, many subscriptions, evolution, history, a network, flat memory
+bench: $(stamp) ## measure: starting, parsing, items that come in, forms of queries, windows, joins, many subscriptions, evolution, history, a network, flat memory
+	@$(java) $(bin)/anabranch bench start
 	@$(bin)/anabranch bench parse
 	@for name in ingest forms windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
 	@$(java) $(bin)/anabranch bench network --svg docs/images/network.svg

@@ -13,14 +13,15 @@ import pyarrow as pa
 import pytest
 
 import papers
-from anabranch.bench import BENCHES, evolution, ingest, joins, memory, network, sharing, silence, steady, windows
+from anabranch.bench import BENCHES, evolution, ingest, joins, memory, network, sharing, start, windows
 from anabranch.bench import run as run_bench
 from anabranch.bench.harness import live
 from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.parts import silence, steady
 from anabranch.bench.workloads.paper import placed
 from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.bench.workloads.subscriptions import SCHEMA, Sky
-from anabranch.errors import UsageError
+from anabranch.errors import StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.law import evaluate, text_input
 from anabranch.site import read_site
@@ -263,3 +264,15 @@ def test_a_run_is_watched_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         level = found[name]
         assert isinstance(level, Mapping)
         assert level["median"] > 0  # type: ignore[operator]  # a figure, not figures
+
+
+def test_starting_is_timed_by_real_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Help, a refused query and answered ones are commands of their own; one that fails is told, not timed."""
+    monkeypatch.setattr(start, "_ENGINES", ("reference", "local"))
+    monkeypatch.setattr(start, "_QUICK_SIZES", ())
+    seconds = start.measure(quick=True)["seconds"]
+    assert isinstance(seconds, Mapping)
+    assert set(seconds) == {"help", "refused", "reference", "local"}
+    assert all(isinstance(each, float) and each > 0.1 for each in seconds.values())
+    with pytest.raises(StateError, match="ended with 2"):
+        start._seconds(("query",), 0)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anabranch.bench import IN_PARTS, ingest, joins, ruler, shared_readings, sharing, windows
+from anabranch.bench import IN_PARTS, ingest, joins, ruler, sharing, windows
 from anabranch.bench import run as run_bench
 from anabranch.bench.forms import values_of
 from anabranch.bench.harness import epochs, ruler_process
 from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
+from anabranch.bench.parts import shared_readings
 from anabranch.bench.workloads.forms import FORMS, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected

@@ -12,7 +12,7 @@ import pytest
 from anabranch.algebra.display.display import Piece
 from anabranch.algebra.display.publishing import Published, heartbeat
 from anabranch.algebra.display.replay import Replay
-from anabranch.bench.steady import RISEN, LongRun
+from anabranch.bench.parts.steady import RISEN, LongRun
 from anabranch.law.history import admission
 from anabranch.stream.tree import STREAM_NAMESPACE
 from mass import Mass

@@ -62,7 +62,7 @@ def _of(module: str) -> Bench:
 BENCHES: Mapping[str, Bench] = {
     name: _of(name)
     for name in (
-        *("parse", "ingest", "forms", "windows", "joins", "sharing", "ruler"),
+        *("start", "parse", "ingest", "forms", "windows", "joins", "sharing", "ruler"),
         *("evolution", "history", "network", "memory"),
     )
 }

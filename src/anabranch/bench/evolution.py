@@ -23,9 +23,9 @@ from math import isclose
 from pathlib import Path
 from shutil import rmtree
 
-from anabranch.bench import silence
 from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.parts import silence
 from anabranch.bench.workloads.photons import Q2, Spark, source, write_files
 from anabranch.bench.workloads.subscriptions import Sky
 

@@ -28,7 +28,7 @@ from time import perf_counter
 
 from anabranch.bench.harness.epochs import of_trunk, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, compare
-from anabranch.bench.steady import RISEN, replacement, steady, ticker
+from anabranch.bench.parts.steady import RISEN, replacement, steady, ticker
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.errors import UsageError
 from anabranch.language import check, parse

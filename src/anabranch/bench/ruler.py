@@ -19,7 +19,7 @@ from statistics import median
 from anabranch.bench.harness.epochs import workshop
 from anabranch.bench.harness.ruler_process import RulerProcess, compiled, require_tools
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
-from anabranch.bench.shared_readings import SharedReadings
+from anabranch.bench.parts.shared_readings import SharedReadings
 from anabranch.bench.workloads.ranges import rectangles, selected
 from anabranch.bench.workloads.readings import JSON_LINES, readings
 

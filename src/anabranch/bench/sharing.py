@@ -14,7 +14,7 @@ that a hundredth of the photons pass, and Parquet.
 `n10000_mixed_vs_n1`: ten thousand of fourteen forms over readings written as XML elements against one that gives as
 many answers; `n10000_mixed_json_vs_n1` is the same over JSON.
 `n10000_ranges_json_vs_xml`: ten thousand conjunctions of two ranges over JSON against the same over XML elements, one
-match per reading; likewise for fewer (both in `shared_readings.py`).
+match per reading; likewise for fewer (both in `parts/shared_readings.py`).
 
 `registration_p99_ms`: one subscription more, from its text to the subscriptions of the next epoch, where there are ten
 thousand.
@@ -43,7 +43,7 @@ from anabranch.bench.harness.live import LiveTrunk, SparkQueries
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Clock, Figures, Rounds, Timings, compare
 from anabranch.bench.memory import resident
-from anabranch.bench.shared_readings import SharedReadings
+from anabranch.bench.parts.shared_readings import SharedReadings
 from anabranch.bench.workloads import paper as workload
 from anabranch.bench.workloads.photons import Spark, source, write_files
 from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES

@@ -1,0 +1,1 @@
+"""Parts of benches that are a subject of their own."""
