@@ -386,7 +386,7 @@ def test_table(table: Callable[[], list[str]]) -> None:
 def test_table_of_functions() -> None:
     """The functions listed are those there are, with the right numbers of arguments, and each example holds."""
     text = (TOP / "docs/language.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)\((.*?)\)` \| [^|]* \| `(.*)` \| `(.*)` \|$", text, re.M)
+    rows = re.findall(r"^\| `([\w:-]+)\((.*?)\)` \| [^|]* \| `(.*)` \| `(.*)` \|$", text, re.M)
     assert [name for name, *_ in rows] == list(dict.fromkeys(name for name, *_ in rows))
     assert {name for name, *_ in rows} == set(SIGNATURES)
     for name, written, query, answer in rows:

@@ -76,7 +76,16 @@ class Maker:
 
     def expression(self) -> ast.Expression:
         leaves = (self.string, self.number, self.variable, ast.ContextItem, ast.Root, self.source)
-        inner = (self.sequence, self.call, self.filter, self.path, self.arithmetic, self.negation, self.comparison)
+        inner = (
+            self.sequence,
+            self.call,
+            self.filter,
+            self.path,
+            self.arithmetic,
+            self.negation,
+            self.cast,
+            self.comparison,
+        )
         loose = (self.conjunction, self.disjunction, self.condition, self.quantified, self.flwor, self.element)
         self.fuel -= 1
         choices: tuple[Callable[[], ast.Expression], ...] = leaves if self.fuel < 0 else (*leaves, *inner, *loose)
@@ -108,6 +117,10 @@ class Maker:
 
     def negation(self) -> ast.Negation:
         return ast.Negation(self.expression())
+
+    def cast(self) -> ast.Cast:
+        name = self.pick("xs:date", "xs:integer", "xs:yearMonthDuration")
+        return ast.Cast(self.pick("cast", "castable"), self.expression(), name, self.pick(True, False))
 
     def comparison(self) -> ast.Comparison:
         return ast.Comparison(self.pick("=", "!=", "<", "<=", ">", ">="), self.expression(), self.expression())

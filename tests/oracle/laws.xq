@@ -41,20 +41,34 @@ declare function o:exact($value as xs:anyAtomicType) as xs:numeric {
        return xs:decimal($parts[1]) * o:ten-to(xs:integer($parts[2]))
 };
 
-(: `min` and `max` see numbers and text from items as doubles; Saxon's own leave off at the first NaN. :)
-declare function o:doubles($items as item()*) as xs:anyAtomicType* {
-  o:all(for $value in data($items)
-        return if ($value instance of xs:untypedAtomic or $value instance of xs:numeric) then xs:double($value)
+(: Text from an item that is a dateTime, or such a value. :)
+declare function o:is-moment($value as xs:anyAtomicType) as xs:boolean {
+  $value instance of xs:dateTime or ($value instance of xs:untypedAtomic and $value castable as xs:dateTime)
+};
+
+(: `min` and `max` see numbers and text from items as doubles, or all of them as dateTimes; Saxon's own leave off at
+   the first NaN. :)
+declare function o:ordered($items as item()*) as xs:anyAtomicType* {
+  o:all(let $values := data($items), $are-moments := every $value in $values satisfies o:is-moment($value)
+        for $value in $values
+        return if ($are-moments) then xs:dateTime($value)
+               else if ($value instance of xs:untypedAtomic or $value instance of xs:numeric) then xs:double($value)
                else $value)
 };
 
-declare function o:sum($items as item()*) as xs:numeric {
+declare function o:are-durations($values as xs:anyAtomicType*) as xs:boolean {
+  exists($values) and (every $value in $values satisfies $value instance of xs:duration)
+};
+
+declare function o:sum($items as item()*) as xs:anyAtomicType {
+  if (o:are-durations(data($items))) then sum(data($items)) else
   let $values := data($items) ! o:exact(.)
   return if (empty($values)) then 0 else xs:double(sum($values))
 };
 
 (: The nearest double: 400 digits of the quotient, and one more that says whether it goes on behind them. :)
-declare function o:avg($items as item()*) as xs:double? {
+declare function o:avg($items as item()*) as xs:anyAtomicType? {
+  if (o:are-durations(data($items))) then avg(data($items)) else
   let $values := data($items) ! o:exact(.)
   return
     if (empty($values)) then ()
@@ -114,6 +128,8 @@ declare function o:pair($operator as xs:string, $a as xs:anyAtomicType, $b as xs
   return
     if ($texts eq 2 and not($operator = ("=", "!=")) and $a castable as xs:double and $b castable as xs:double)
     then o:compare($operator, o:exact($a), o:exact($b))
+    else if ($texts eq 2 and not($operator = ("=", "!=")) and o:is-moment($a) and o:is-moment($b))
+    then o:compare($operator, xs:dateTime($a), xs:dateTime($b))
     else if ($texts eq 1 and $decimals eq 1)
     then o:compare($operator, o:exact($a), o:exact($b))
     else if ($numbers ge 1 and $texts + $numbers eq 2)
@@ -128,17 +144,31 @@ declare function o:holds($operator as xs:string, $left as item()*, $right as ite
   )
 };
 
-(: Where a value stands in `order by`: nothing, NaN, numbers by size, text; then the key within its place. :)
+(: Where a value stands in `order by`: nothing, NaN, numbers by size, times by type, text; then the key within its
+   place. :)
 declare function o:place($key as xs:anyAtomicType?) as xs:integer {
   if (empty($key)) then 0
-  else if ($key instance of xs:string or not($key castable as xs:double)) then 5
+  else if (o:is-moment($key)) then 5
+  else if ($key instance of xs:date) then 6
+  else if ($key instance of xs:time) then 7
+  else if ($key instance of xs:dayTimeDuration) then 8
+  else if ($key instance of xs:yearMonthDuration) then 9
+  else if ($key instance of xs:string or not($key castable as xs:double)) then 10
   else let $value := xs:double($key)
        return if ($value ne $value) then 1 else if (o:finite($value)) then 3 else if ($value lt 0) then 2 else 4
 };
 declare function o:size($key as xs:anyAtomicType?) as xs:numeric {
+  let $second := xs:dayTimeDuration("PT1S")
+  return switch (o:place($key))
+    case 5 return (xs:dateTime($key) - xs:dateTime("1970-01-01T00:00:00Z")) div $second
+    case 6 return ($key - xs:date("1970-01-01Z")) div $second
+    case 7 return ($key - xs:time("00:00:00Z")) div $second
+    case 8 return $key div $second
+    case 9 return $key div xs:yearMonthDuration("P1M")
+    default return
   if (o:place($key) ne 3) then 0 else if ($key instance of xs:boolean) then xs:decimal($key) else o:exact($key)
 };
-declare function o:spelling($key as xs:anyAtomicType?) as xs:string { if (o:place($key) eq 5) then string($key) else "" };
+declare function o:spelling($key as xs:anyAtomicType?) as xs:string { if (o:place($key) eq 10) then string($key) else "" };
 
 (: --- errors: LAWS 2.4 ------------------------------------------------------------------------------------ :)
 

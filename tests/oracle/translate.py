@@ -91,6 +91,8 @@ class Translation:
                 return f"({self.expression(first)}{''.join(f' {op} {self.expression(each)}' for op, each in rest)})"
             case ast.Negation(operand):
                 return f"(-{self.expression(operand)})"
+            case ast.Cast(kind, operand, name, optional):
+                return f"({self.expression(operand)} {kind} as {name}{'?' if optional else ''})"
             case ast.Comparison(operator, left, right):
                 return f"o:holds({string(operator)}, {self.operand(left)}, {self.operand(right)})"
             case ast.And(operands):
@@ -114,7 +116,7 @@ class Translation:
         if name in ("sum", "avg", "median", "stddev"):
             name = f"o:{name}"
         elif name in ("min", "max"):
-            given = [f"o:doubles({each})" for each in given]
+            given = [f"o:ordered({each})" for each in given]
         elif name in _HASTY:
             given = [f"o:all({each})" for each in given]
         return f"{name}({', '.join(given)})"

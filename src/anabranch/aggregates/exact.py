@@ -7,7 +7,7 @@ What was rounded is kept (`Rounded`), so that a result that leaves in another un
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ from anabranch.stream.affine import MAX_DIGITS
 from anabranch.values.atomic import Atomic, Rounded, Untyped, exact_value, kind_of, to_double
 from anabranch.values.numbers import nearest_double, summand
 from anabranch.values.sequences import Values
+from anabranch.values.times import DURATIONS, TIMES, DateTime, Duration, TimeValue
 
 _MORE_BITS = 2 * math.ceil(MAX_DIGITS * math.log2(10)) + 120
 
@@ -39,6 +40,8 @@ def exact_sum(values: Iterable[Atomic | Fraction]) -> Fraction | float:
 
 def _exact(value: Atomic) -> Fraction | float:
     number = exact_value(value) if isinstance(value, Untyped) else value
+    if isinstance(number, TIMES):
+        raise DynamicError(f"a {kind_of(value)} is no number", code="FORG0006")
     if isinstance(number, bool | str) or number is None:
         to_double(value)  # raises for what is no number
         raise DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
@@ -68,14 +71,18 @@ def root(square: Fraction) -> Fraction:
 
 
 def extreme(values: list[Atomic], greatest: bool) -> Values:
-    """The least or greatest value: a double for numbers (LAWS 2.1), a string for strings, nothing of nothing."""
+    """The least or greatest value: a double for numbers (LAWS 2.1), else one of the type of all; nothing of nothing."""
     if not values:
         return []
+    if all(isinstance(each, bool) for each in values):
+        return [any(values) if greatest else all(values)]
     if all(isinstance(each, str) and not isinstance(each, Untyped) for each in values):
         strings = [str(each) for each in values]
         return [max(strings) if greatest else min(strings)]
-    if any(isinstance(each, bool) or (isinstance(each, str) and not isinstance(each, Untyped)) for each in values):
-        raise DynamicError("values of several kinds have no least or greatest", code="FORG0006")
+    if times := _times(values):
+        return [(max if greatest else min)(times, key=lambda each: each.number)]  # of equal ones, the first
+    if any(isinstance(each, (bool, str, *TIMES)) and not isinstance(each, Untyped) for each in values):
+        raise of_several_kinds()
     doubles = [to_double(each) for each in values]
     if any(math.isnan(each) for each in doubles):
         return [math.nan]
@@ -84,6 +91,28 @@ def extreme(values: list[Atomic], greatest: bool) -> Values:
         return [found]
     nearest = [Fraction(_exact(value)) for value, double in zip(values, doubles, strict=True) if double == found]
     return [Rounded(found, max(nearest) if greatest else min(nearest))]
+
+
+def _times(values: Sequence[Atomic]) -> list[TimeValue] | None:
+    """Values that are all of one type of times or durations; text that is a dateTime is one (LAWS 2.3)."""
+    found = [DateTime.read(each) if isinstance(each, Untyped) else each for each in values]
+    times = [each for each in found if isinstance(each, TIMES)]
+    return times if len(times) == len(values) and len(set(map(type, times))) == 1 else None
+
+
+def of_several_kinds() -> DynamicError:
+    """The error for values that cannot be ordered or summed together."""
+    return DynamicError("values of several kinds have neither a sum nor a least or greatest", code="FORG0006")
+
+
+def durations_in(values: Sequence[Atomic]) -> list[Duration] | None:
+    """Values that are durations of one type, to be summed; None where no value is a time or duration."""
+    if not any(isinstance(each, TIMES) for each in values):
+        return None
+    found = [each for each in values if isinstance(each, DURATIONS)]
+    if len(found) < len(values) or len(set(map(type, found))) > 1:
+        raise of_several_kinds()
+    return found
 
 
 def extreme_number(number: Decimal | Fraction) -> float:

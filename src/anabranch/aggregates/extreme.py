@@ -1,6 +1,7 @@
 """`min` and `max`: the least and the greatest value; empty for no values (LAWS 2.1).
 
-Of numbers it is a double (LAWS 2.1), of strings a string; of -0 and 0, which are equal, it is the earlier one.
+Of numbers it is a double (LAWS 2.1), of others one of their type, and of texts that all are dateTimes a dateTime
+(LAWS 2.3); of -0 and 0, and of moments by different clocks, which are equal, it is the earlier one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import Rounded
 from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import Values, atomize
+from anabranch.values.times import DateTime
 
 
 class Extreme(AggregateFunction):
@@ -35,6 +37,14 @@ class Extreme(AggregateFunction):
             return math.nan
         found = known.greatest if self.greatest else known.least
         return found and (Rounded(found.value, found.number) if math.isfinite(found.value) else found.value)
+
+    def value(self, known: Partial) -> Values:
+        moments, failure = known.moments, known.failure
+        if moments and moments.values == known.count and failure and failure.stage:
+            found = DateTime.read((moments.last if self.greatest else moments.first).text)
+            assert found is not None, "it was read before"
+            return [found]
+        return super().value(known)
 
     def fold(self, entries: EntryOrder) -> Fold:
         return ExtremeFold(entries, self.greatest)

@@ -14,17 +14,27 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from anabranch.aggregates.exact import exact_numbers, exact_sum, extreme, extreme_number
+from anabranch.aggregates.exact import durations_in, exact_numbers, exact_sum, extreme_number, of_several_kinds
 from anabranch.aggregates.written import number_text, read_number_text
 from anabranch.errors import DynamicError
-from anabranch.values.atomic import Atomic, OrderRank, Untyped, order_rank, to_double
-from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.atomic import MOMENT, NOT_A_NUMBER, NUMBER, Atomic, OrderRank, Untyped, order_rank, to_double
+from anabranch.values.numbers import no_number, read_fraction, write_fraction
 from anabranch.values.sequences import Value, Values, atomize
+from anabranch.values.times import (
+    TIMES,
+    DateTime,
+    DayTimeDuration,
+    Duration,
+    TimeValue,
+    YearMonthDuration,
+    read_time,
+    within_limits,
+)
 
 Share: TypeAlias = Any
 """Plain data: numbers, texts, lists and dicts."""
@@ -106,6 +116,8 @@ class SumFold(Fold):
     """What follows from the number of values, their sum, and perhaps the sum of their squares.
 
     The share is the number and a text: the sums as fractions, or INF, -INF or NaN; or the number and an error.
+    Of durations it is their number, their type, and their sum as one of them; without a type where they are among
+    values that cannot be summed with them.
     """
 
     def __init__(
@@ -114,8 +126,13 @@ class SumFold(Fold):
         finish: Callable[[int, Fraction | float, Fraction], Atomic | None],
         *,
         squares: bool = False,
+        durations: Callable[[Duration, int], Duration] | None = None,
     ) -> None:
+        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` that of a sum and a count."""
         self._finish = finish
+        self._finish_durations = durations
+        self._durations: Counter[str] = Counter()
+        self._duration_totals: dict[str, Fraction] = {}
         self._squared = squares
         self._count = 0
         self._total, self._squares = Fraction(0), Fraction(0)
@@ -124,6 +141,8 @@ class SumFold(Fold):
 
     def share(self, values: Values) -> Share:
         atoms = atomize(values)
+        if self._finish_durations is not None and any(isinstance(each, TIMES) for each in atoms):
+            return _share_of_durations(atoms)
         try:
             total = exact_sum(atoms)
         except DynamicError as error:
@@ -134,7 +153,7 @@ class SumFold(Fold):
         return [len(atoms), " ".join(write_fraction(Fraction(each)) for each in sums)]
 
     def put(self, entry: int, share: Share) -> None:
-        if len(share) > 2:
+        if isinstance(share, list) and len(share) > 2:
             self._failing.put(entry, *share[1:])
         self._add(share, 1)
 
@@ -144,6 +163,11 @@ class SumFold(Fold):
 
     def _add(self, share: Share, sign: int) -> None:
         match share:
+            case {"count": count, "type": kind, "sum": total}:
+                self._durations[kind] += sign * count
+                self._duration_totals[kind] = self._duration_totals.get(kind, Fraction(0)) + sign * read_fraction(total)
+                self._count += sign * count
+                return
             case [_, ("inf" | "-inf" | "nan") as special]:
                 self._special[special] += sign
             case [_, str(sums)]:
@@ -153,10 +177,32 @@ class SumFold(Fold):
         self._count += sign * share[0]
 
     def value(self) -> Values:
+        if durations := +self._durations:
+            return [self._of_durations(durations)]
         self._failing.tell()
         special = +self._special
         total = sum(map(float, special)) if special else self._total
         return _given(self._finish(self._count, total, self._squares))
+
+    def _of_durations(self, counts: Counter[str]) -> Duration:
+        """The aggregate where there are durations: of one type, and nothing else."""
+        (kind, count), *others = counts.items()
+        if others or kind not in _TYPES or count < self._count:
+            raise of_several_kinds()
+        number = self._duration_totals[kind]
+        total = DayTimeDuration(number) if kind == DayTimeDuration.name else YearMonthDuration(int(number))
+        assert self._finish_durations is not None
+        return self._finish_durations(within_limits(total), count)
+
+
+def _share_of_durations(atoms: Sequence[Atomic]) -> Share:
+    try:
+        found = durations_in(atoms)
+        assert found is not None, "there is a time among them"
+    except DynamicError:
+        return {"count": len(atoms), "type": "", "sum": "0/1"}
+    total = sum((each.number for each in found), Fraction(0))
+    return {"count": len(found), "type": found[0].name, "sum": write_fraction(total)}
 
 
 class _Rising(Generic[T]):
@@ -234,6 +280,8 @@ class ExtremeFold(Fold):
         self._greatest = greatest
         self._ranks: _Rising[OrderRank] = _Rising()
         self._kinds: Counter[str] = Counter()
+        self._times: dict[OrderRank, dict[int, TimeValue]] = {}
+        """By rank and entry, the first time or duration: equal ones are spelled differently, and the earlier counts."""
         self._failing: dict[int, Atomic] = {}
         """By entry, the first value that has no place among numbers."""
         self._zeros: dict[int, float] = {}
@@ -248,16 +296,25 @@ class ExtremeFold(Fold):
             rank, kind = order_rank(atom), _kind(atom)
             self._ranks.put(rank)
             self._kinds[kind] += 1
-            if kind == "text":
+            if kind in ("text", _MOMENT):
                 self._failing.setdefault(entry, atom)
+            if kind in _TIME_KINDS:
+                time = DateTime.read(atom) if isinstance(atom, Untyped) else atom
+                assert isinstance(time, TIMES)
+                self._times.setdefault(rank, {}).setdefault(entry, time)
             elif rank == _ZERO and kind == "number" and entry not in self._zeros:
                 self._zeros[entry] = to_double(atom)
                 self._negative += str(self._zeros[entry]) == "-0.0"
 
     def remove(self, entry: int, share: Share) -> None:
         for atom in map(_decode, share):
-            self._ranks.remove(order_rank(atom))
+            rank = order_rank(atom)
+            self._ranks.remove(rank)
             self._kinds[_kind(atom)] -= 1
+            if entry in self._times.get(rank, ()):
+                del self._times[rank][entry]
+                if not self._times[rank]:
+                    del self._times[rank]
         self._failing.pop(entry, None)
         self._negative -= str(self._zeros.pop(entry, None)) == "-0.0"
 
@@ -266,21 +323,32 @@ class ExtremeFold(Fold):
         ranks, kinds = self._ranks.all(), set(+self._kinds)
         if not ranks:
             return []
-        if "text" in kinds and not kinds & {"boolean", "string"}:
-            return extreme([self._failing[_first(self._failing, self._entries)]], self._greatest)
-        if "boolean" in kinds or ("string" in kinds and len(kinds) > 1):
-            return extreme(["", True], self._greatest)  # values of several kinds
+        last = ranks[-1 if self._greatest else 0]
+        if kinds <= {_MOMENT, DateTime.name} or (len(kinds) == 1 and kinds <= _TIME_KINDS):
+            return [self._times[last][_first(self._times[last], self._entries)]]
+        _, end = last
+        if kinds == {"boolean"}:
+            return [bool(end)]
+        if kinds == {"string"}:
+            assert isinstance(end, str)
+            return [end]
+        if kinds & (_TIME_KINDS - {_MOMENT} | {"boolean", "string"}):
+            raise of_several_kinds()
+        if self._failing:
+            raise no_number(str(self._failing[_first(self._failing, self._entries)]))
         if "nan" in kinds:
             return [math.nan]
-        _, end = ranks[-1 if self._greatest else 0]
-        if isinstance(end, str):
-            return [end]
+        assert not isinstance(end, str)
         if end == 0:
             end = Decimal(self._zeros[_first(self._zeros, self._entries)] if self._negative else 0)
         return [extreme_number(end)]
 
 
 _ZERO = order_rank(0)
+_MOMENT = "moment"
+"""Text that is a dateTime."""
+_TYPES: Mapping[str, type[TimeValue]] = {each.name: each for each in TIMES}
+_TIME_KINDS = frozenset((_MOMENT, *_TYPES))
 
 
 def _given(found: Atomic | None) -> Values:
@@ -298,12 +366,14 @@ def _first(among: Iterable[int], entries: EntryOrder) -> int:
 
 
 def _kind(atom: Atomic) -> str:
-    """How a value counts for `min` and `max`; `text` is untyped text that is no number."""
+    """How a value counts for `min` and `max`; `text` is untyped text that is neither a number nor a dateTime."""
+    if isinstance(atom, TIMES):
+        return atom.name
     if isinstance(atom, bool):
         return "boolean"
     if isinstance(atom, str) and not isinstance(atom, Untyped):
         return "string"
-    return {1: "nan", 2: "number"}.get(order_rank(atom)[0], "text")
+    return {NOT_A_NUMBER: "nan", NUMBER: "number", MOMENT: _MOMENT}.get(order_rank(atom)[0], "text")
 
 
 def _encode(atom: Atomic) -> list[str]:
@@ -320,6 +390,8 @@ def _encode(atom: Atomic) -> list[str]:
             return ["decimal", str(atom)]
         case float():
             return ["double", repr(float(atom))]
+        case _:
+            return [atom.name, str(atom)]
 
 
 def _decode(data: Sequence[str]) -> Atomic:
@@ -335,5 +407,7 @@ def _decode(data: Sequence[str]) -> Atomic:
             return int(text, 16)
         case "decimal":
             return Decimal(text)
-        case _:
+        case "double":
             return float(text)
+        case _:
+            return read_time(_TYPES[kind], text)

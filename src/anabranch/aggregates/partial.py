@@ -12,6 +12,8 @@ A *partial* tells, each by a letter:
 * `l`, `g`: the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the
   earlier one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
 * `q`: the true sum of the squares, and `v`: all values, each with how often it occurs; both only where asked for;
+* how many of the values are dateTimes, with the first and the last of them: where all values are, that is the least or
+  greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, and so a failure is noted, too;
 * the first failure: a path that failed comes before a text that is no number, because a path is followed to its end
   before anything is summed, and of two of a kind the earlier one counts;
   with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
@@ -31,6 +33,7 @@ from typing import Any, Literal, NamedTuple
 
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import MOST_NAMED
+from anabranch.values.instants import moment_seconds
 from anabranch.values.numbers import exact_number, nearest_double, no_number, summand
 
 COLUMNS = "cslg"
@@ -55,6 +58,34 @@ class Ranked(NamedTuple):
     def number(self) -> Fraction:
         """The exact value of what is finite."""
         return Fraction(repr(self.value)) if self.exact is None else self.exact
+
+
+class TextMoment(NamedTuple):
+    """A text that is a dateTime: its seconds, its place in the stream, and itself; of equal ones the earlier counts."""
+
+    seconds: Fraction
+    order: int
+    text: str
+
+
+class TextMoments(NamedTuple):
+    """What is known of values that are dateTimes."""
+
+    values: int
+    """How many there are."""
+    first: TextMoment
+    last: TextMoment
+
+    def merge(self, other: TextMoments) -> TextMoments:
+        """What is known of both."""
+        first = min(self.first, other.first)
+        last = min(self.last, other.last, key=lambda each: (-each.seconds, each.order))
+        return TextMoments(self.values + other.values, first, last)
+
+    def moved(self, base: int) -> TextMoments:
+        """The same, so many places further on in the stream."""
+        first, last = (each._replace(order=each.order + base) for each in (self.first, self.last))
+        return self._replace(first=first, last=last)
 
 
 class ItemAt(NamedTuple):
@@ -121,6 +152,7 @@ class Partial:
     squares: Fraction = _NOTHING
     values: Mapping[Fraction | float, int] = field(default_factory=dict, hash=False)
     """How often each value occurs, but for NaN."""
+    moments: TextMoments | None = None
 
     @staticmethod
     def of(value: str | Fraction, order: int, item: ItemAt | None = None, needs: str = COLUMNS) -> Partial:
@@ -140,7 +172,10 @@ class Partial:
             number = exact_number(value)
             if number is None:
                 error = no_number(value)
-                return Partial(1, failure=Failure(1, order, error.message, error.code, _named(item, order)))
+                failure = Failure(1, order, error.message, error.code, _named(item, order))
+                seconds = moment_seconds(value)
+                moment = None if seconds is None else TextMoment(seconds, order, value)
+                return Partial(1, failure=failure, moments=moment and TextMoments(1, moment, moment))
             added = summand(number)
             exact = added if isinstance(added, float) and not math.isfinite(added) else Fraction(added)
             told = None if isinstance(added, float) else Fraction(added)
@@ -171,16 +206,18 @@ class Partial:
             self.rest + other.rest if self.rest or other.rest else _NOTHING,
             self.squares + other.squares if self.squares or other.squares else _NOTHING,
             _counted(self.values, other.values),
+            self.moments.merge(other.moments) if self.moments and other.moments else self.moments or other.moments,
         )
 
     def moved(self, base: int) -> Partial:
         """The same, so many places further on in the stream."""
-        least, greatest, failure = self.least, self.greatest, self.failure
+        least, greatest, failure, moments = self.least, self.greatest, self.failure, self.moments
         return replace(
             self,
             least=least and least._replace(order=least.order + base),
             greatest=greatest and greatest._replace(order=greatest.order + base),
             failure=failure and failure.moved(base),
+            moments=moments and moments.moved(base),
         )
 
     @property

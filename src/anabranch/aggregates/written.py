@@ -6,6 +6,7 @@ double; these are empty where there are no values.
 `x` says that INF or NaN is among the values.
 Between peers the letters are attributes of an element (`branch/remote/lines.py`); elsewhere they are JSON, with what
 does not travel: what a value was rounded from, sums of what is no decimal (`r`), `q`, `v`, and the failure (`e`).
+Times (`t`) are a text in both.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from anabranch.aggregates.partial import COLUMNS, Failure, Partial, Ranked
+from anabranch.aggregates.partial import COLUMNS, Failure, Partial, Ranked, TextMoment, TextMoments
+from anabranch.values.instants import moment_seconds
 from anabranch.values.numbers import read_fraction, write_fraction
 
 _DECIMAL = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?\Z", re.ASCII)
@@ -95,6 +97,26 @@ def _read_rank(text: str) -> Ranked | None:
     return Ranked(float(found[1]), int(found[2] or 0), None if found[3] is None else read_fraction(found[3]))
 
 
+def moments_text(known: TextMoments) -> str:
+    """What is known of dateTimes: their number, and the first and the last, each behind its place."""
+    return f"{known.values} {known.first.order} {known.first.text.strip()} {known.last.order} {known.last.text.strip()}"
+
+
+def read_moments(text: str) -> TextMoments:
+    """What `moments_text` has written."""
+    count, *told = text.split(" ")
+    if len(told) != 4:
+        raise ValueError("it tells of no first and last time")
+    return TextMoments(read_number(count), _read_moment(*told[:2]), _read_moment(*told[2:]))
+
+
+def _read_moment(order: str, text: str) -> TextMoment:
+    seconds = moment_seconds(text)
+    if seconds is None:
+        raise ValueError(f"'{text}' is no time")
+    return TextMoment(seconds, read_number(order), text)
+
+
 # --- JSON -------------------------------------------------------------------------------------------------------
 
 
@@ -107,6 +129,8 @@ def partial_to_json(known: Partial) -> dict[str, Any]:
         found["v"] = [[number_text(each), times] for each, times in known.values.items()]
     if known.failure is not None:
         found["e"] = list(known.failure)
+    if known.moments is not None:
+        found["t"] = moments_text(known.moments)
     return found
 
 
@@ -118,7 +142,8 @@ def partial_from_json(value: Mapping[str, Any] | Sequence[Any]) -> Partial:
     values = {read_number_text(text): times for text, times in value.get("v", ())}
     failure = Failure.read(value["e"]) if "e" in value else None
     rest, squares = (read_fraction(value.get(each, "0/1")) for each in "rq")
-    return replace(plain, failure=failure, rest=rest, squares=squares, values=values)
+    moments = read_moments(value["t"]) if "t" in value else None
+    return replace(plain, failure=failure, rest=rest, squares=squares, values=values, moments=moments)
 
 
 def _from_list(

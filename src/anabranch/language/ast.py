@@ -154,6 +154,16 @@ class Negation(_Placed):
 
 
 @dataclass(frozen=True, slots=True)
+class Cast(_Placed):
+    """`operand cast as type`, or whether that is possible, `operand castable as type`; `type?` also takes nothing."""
+
+    kind: Literal["cast", "castable"]
+    operand: Expression
+    type: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison(_Placed):
     operator: ComparisonOperator
     left: Expression
@@ -275,7 +285,7 @@ Content: TypeAlias = "Characters | Enclosed | CommentConstructor | ElementConstr
 
 Expression: TypeAlias = (
     "String | Number | Variable | ContextItem | Source | Sequence | Call | Root | Filter | Path | Arithmetic | "
-    "Negation | Comparison | And | Or | If | Quantified | Flwor | ElementConstructor"
+    "Negation | Cast | Comparison | And | Or | If | Quantified | Flwor | ElementConstructor"
 )
 
 

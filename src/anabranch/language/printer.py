@@ -9,7 +9,8 @@ from __future__ import annotations
 from anabranch.language import ast
 
 # How tightly an expression binds; an operand that binds looser than its place asks for gets parentheses.
-_LOOSE, _OR, _AND, _COMPARISON, _ADDITIVE, _MULTIPLICATIVE, _UNARY, _PATH, _PRIMARY = range(9)
+_LOOSE, _OR, _AND, _COMPARISON, _ADDITIVE, _MULTIPLICATIVE = range(6)
+_CASTABLE, _CAST, _UNARY, _PATH, _PRIMARY = range(6, 11)
 _LONE_SLASH = -1  # `/ name` would be read as a path, so a lone slash always stands in parentheses
 
 
@@ -60,6 +61,9 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             return _PATH, print_path(expression)
         case ast.Negation(operand):
             return _UNARY, "-" + _at(_UNARY, operand)
+        case ast.Cast(kind, operand, name, optional):
+            level = _CAST if kind == "cast" else _CASTABLE
+            return level, f"{_at(level + 1, operand)} {kind} as {name}{'?' if optional else ''}"
         case ast.Arithmetic(first, rest):
             level = _ADDITIVE if rest[0][0] in ("+", "-") else _MULTIPLICATIVE
             return level, _at(level + 1, first) + "".join(f" {op} {_at(level + 1, each)}" for op, each in rest)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.aggregates import AGGREGATES
+from anabranch.values.casts import CASTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,16 @@ _NUMBER = Signature(1, 1, numeric=True)
 _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
 
+COMPONENTS: Mapping[str, tuple[str, ...]] = {
+    "dateTime": ("year", "month", "day", "hours", "minutes", "seconds"),
+    "date": ("year", "month", "day"),
+    "time": ("hours", "minutes", "seconds"),
+    "duration": ("years", "months", "days", "hours", "minutes", "seconds"),
+}
+"""The numbers that times and durations are made of, each with a function, as in `year-from-dateTime()`."""
+ZONED = ("dateTime", "date", "time")
+"""What has a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
+
 SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),
     **dict.fromkeys(("abs", "floor", "ceiling", "round"), _NUMBER),
@@ -37,4 +48,11 @@ SIGNATURES: Mapping[str, Signature] = {
     "string-join": Signature(1, 2),
     "substring": Signature(2, 3),
     "translate": Signature(3, 3),
+    **dict.fromkeys(CASTS, _ONE),
+    **dict.fromkeys(("xs:integer", "xs:decimal", "xs:double"), _NUMBER),
+    **{f"{part}-from-{kind}": _NUMBER for kind, names in COMPONENTS.items() for part in names},
+    **{f"timezone-from-{kind}": _ONE for kind in ZONED},
+    **{f"adjust-{kind}-to-timezone": Signature(1, 2) for kind in ZONED},
+    "dateTime": _TWO,
+    "implicit-timezone": Signature(0, 0),
 }

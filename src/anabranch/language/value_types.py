@@ -1,7 +1,7 @@
 """What kind of value an expression gives, told from its writing alone: whoever stores results needs to know beforehand.
 
 The text of items has no type (LAWS 2.3), so a type comes from what a query computes: counts are integers, other
-numbers are doubles (LAWS 2.1), conditions are booleans.
+numbers are doubles (LAWS 2.1), conditions are booleans, and times are made by functions.
 Nothing is told from data; where the writing leaves several kinds open, the kind is mixed.
 """
 
@@ -13,11 +13,23 @@ from typing import Literal, TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import COMPONENTS, SIGNATURES, ZONED
+from anabranch.values.casts import CASTS
 
 Kind: TypeAlias = Literal[
-    "nothing", "integer", "number", "boolean", "number or boolean", "string", "untyped", "untyped or number", "mixed"
+    "nothing",
+    "integer",
+    "number",
+    "boolean",
+    "number or boolean",
+    "string",
+    "untyped",
+    "untyped or number",
+    "time",
+    "mixed",
+    "mixed or time",
 ]
+"""A time is a duration, too."""
 
 _MOST = 2**63 - 1
 
@@ -49,6 +61,15 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("string", "normalize-space", "name", "local-name", "upper-case", "lower-case"), "string"),
     **dict.fromkeys(("substring-before", "substring-after", "substring", "translate"), "string"),
     **dict.fromkeys(("concat", "string-join"), "string"),
+    **dict.fromkeys((*CASTS, "dateTime", "implicit-timezone"), "time"),
+    "xs:string": "string",
+    "xs:boolean": "boolean",
+    "xs:integer": "integer",
+    "xs:decimal": "number",
+    "xs:double": "number",
+    **{f"{part}-from-{kind}": "integer" for kind, names in COMPONENTS.items() for part in names},
+    **{f"seconds-from-{kind}": "number" for kind in ("dateTime", "time", "duration")},
+    **{name: "time" for kind in ZONED for name in (f"timezone-from-{kind}", f"adjust-{kind}-to-timezone")},
 }
 _AS_GIVEN = ("data", "distinct-values")
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
@@ -67,6 +88,8 @@ def _either(one: Kind, other: Kind) -> Kind:
             return "number or boolean"
         case kinds if kinds <= {"integer", "number", "untyped", "untyped or number"}:
             return "untyped or number"
+        case kinds if kinds & {"time", "mixed or time"}:
+            return "mixed or time"
         case _:
             return "mixed"
 
@@ -106,8 +129,13 @@ class ValueTypes:
                 return replace(given, many=given.many or any(isinstance(each, ast.For) for each in clauses))
             case ast.ElementConstructor():
                 return ValueType("untyped", nodes=True)
-            case ast.Arithmetic() | ast.Negation():
+            case ast.Arithmetic(first, rest):
+                kinds = {self.of(each, names).kind for each in (first, *(operand for _, operand in rest))}
+                return ValueType("mixed or time" if kinds & {"time", "mixed or time"} else "number")
+            case ast.Negation():
                 return ValueType("number")
+            case ast.Cast(kind, _, name):
+                return ValueType(_CALLS[name] if kind == "cast" else "boolean")
             case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
                 return ValueType("boolean")
             case ast.Call(name, arguments):
@@ -130,12 +158,16 @@ class ValueTypes:
             if key not in self._calls:
                 self._calls[key] = self.of(function.body, dict(zip(function.parameters, arguments, strict=True)))
             return self._calls[key]
-        if name in _CALLS:
-            return ValueType(_CALLS[name])
         if name in _AS_GIVEN:
             return replace(arguments[0], nodes=False) if arguments else ValueType("untyped", many=True)
-        if name in _EXTREMES:  # of strings, a string
+        if name in ("sum", "avg") and arguments[0].kind in ("time", "mixed or time"):
+            return ValueType("mixed or time")
+        if name in _CALLS:
+            return ValueType(_CALLS[name])
+        if name in _EXTREMES:  # of strings, a string; the text of items is taken for numbers
             match arguments[0].kind:
+                case "time" | "mixed or time" | "boolean" | "number or boolean" as kind:
+                    return ValueType(kind)
                 case "untyped" | "integer" | "number" | "untyped or number" | "nothing":
                     return ValueType("number")
                 case kind:

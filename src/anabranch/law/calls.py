@@ -1,7 +1,7 @@
 """Python functions that the user registers, called from queries.
 
-An argument arrives as plain Python: None for nothing, a float for text that is a number, other text as str, a list
-for several values.
+An argument arrives as plain Python: None for nothing, a float for text that is a number, other text as str, a time or
+duration as it is spelled, a list for several values.
 What comes back may be None, a number, a string, a boolean, or a list of those.
 """
 
@@ -17,8 +17,9 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
-from anabranch.values.atomic import Atomic, Untyped, exact_number
+from anabranch.values.atomic import Atomic, Untyped, exact_number, spell
 from anabranch.values.sequences import Values, atomize
+from anabranch.values.times import TIMES
 
 PythonFunction: TypeAlias = Callable[..., object]
 
@@ -75,6 +76,8 @@ def _plain(value: Atomic) -> object:
     if isinstance(value, Untyped):
         number = exact_number(value)
         return str(value) if number is None else float(number)
+    if isinstance(value, TIMES):
+        return spell(value)
     return float(value) if isinstance(value, float) else value
 
 

@@ -34,6 +34,7 @@ from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import Walker, base_of
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
+from anabranch.law.time_functions import castable
 from anabranch.values.arithmetic import calculate, negate
 from anabranch.values.atomic import Atomic, OrderRank, WrittenDouble, as_number, compare, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -127,6 +128,8 @@ class Evaluator(Walker):
                 return self._arithmetic(first, rest, env)
             case ast.Negation(operand):
                 return self._negated(self.value(operand, env))
+            case ast.Cast(kind, operand, name, optional):
+                return self._cast(name, self.value(operand, env), tests=kind == "castable", optional=optional)
             case ast.Comparison(operator, left, right):
                 return [self._compared(operator, self.value(left, env), self.value(right, env))]
             case ast.And(operands):
@@ -159,6 +162,17 @@ class Evaluator(Walker):
             return [] if single is None else [negate(single)]
         except DynamicError as error:
             raise error.given(refused(values)) from None
+
+    def _cast(self, name: str, values: Values, *, tests: bool, optional: bool) -> Values:
+        """A value cast to a type, or whether it can be; nothing is only where the type is `optional`."""
+        if tests:
+            found: Values = [castable(name, values) if values else optional]
+        elif not values and not optional:
+            raise DynamicError(f"'cast as {name}' takes one value, not 0", code="XPTY0004")
+        else:
+            found = self._applied(name, [values])
+        self.spend(text_steps([values], found))
+        return found
 
     def _compared(self, operator: ComparisonOperator, left: Values, right: Values) -> bool:
         try:

@@ -15,9 +15,11 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
+from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.tree import Attribute, Element, Instruction
-from anabranch.values.atomic import Atomic, Measured, Untyped, as_number, exact_value, spell, to_double
+from anabranch.values.atomic import Atomic, Measured, Untyped, as_number, exact_value, kind_of, spell, to_double
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+from anabranch.values.times import DURATIONS, TIMES
 
 Body: TypeAlias = Callable[..., Values]
 _Identity: TypeAlias = tuple[str, object]
@@ -35,7 +37,7 @@ def _text(values: Values, what: str = "a string function") -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DynamicError(f"{what} takes text, not a number or boolean", code="XPTY0004")
+        raise DynamicError(f"{what} takes text, not a {kind_of(value)}", code="XPTY0004")
     return str(value)
 
 
@@ -173,6 +175,8 @@ def _identity(value: Atomic) -> _Identity:
             return "text", str(value)
         case float() if math.isnan(value):
             return "number", "NaN"
+        case _ if isinstance(value, TIMES):  # no months are as long as no seconds
+            return "duration" if isinstance(value, DURATIONS) and not value.number else value.name, value.number
         case _:
             return "number", value
 
@@ -225,11 +229,13 @@ BUILTINS: Mapping[str, Body] = {
     "round": _rounded(lambda number: math.floor(Fraction(number) + Fraction(1, 2))),
     "name": _name(local=False),
     "local-name": _name(local=True),
+    **TIME_FUNCTIONS,
 }
 TEXTUAL = frozenset(
     (
         *("string", "concat", "string-join", "contains", "starts-with", "ends-with", "substring", "substring-before"),
         *("substring-after", "string-length", "normalize-space", "upper-case", "lower-case", "translate"),
+        *TIME_FUNCTIONS,
     )
 )
 """Those that look at texts, or make them."""

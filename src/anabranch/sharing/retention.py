@@ -331,7 +331,7 @@ class _Walk:
                 return _touched(places)
             case ast.Arithmetic(first, rest):
                 return self.look((first, *(operand for _, operand in rest)), scope)
-            case ast.Negation(operand):
+            case ast.Negation(operand) | ast.Cast(_, operand):
                 return self.look((operand,), scope)
             case ast.Comparison(_, left, right):
                 return self.look((left, right), scope)

@@ -9,6 +9,8 @@ from fractions import Fraction
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import Atomic, Numeric, as_number, to_double
 from anabranch.values.operators import ArithmeticOperator
+from anabranch.values.time_arithmetic import calculate_times
+from anabranch.values.times import TIMES, TimeValue
 
 _EXACT = Context(prec=2_000)
 """Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
@@ -16,8 +18,10 @@ _MOST_BITS = 6_600
 """About 2,000 digits: what goes beyond in integers is an overflow, lest squaring a few times fill the memory."""
 
 
-def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Numeric:
+def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Numeric | TimeValue:
     """One arithmetic operation with XQuery's promotions: integer to decimal to double."""
+    if isinstance(left, TIMES) or isinstance(right, TIMES):
+        return calculate_times(operator, left, right)
     a, b = as_number(left), as_number(right)
     if isinstance(a, float) or isinstance(b, float):
         return _calculate_double(operator, to_double(a), to_double(b))

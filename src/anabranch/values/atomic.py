@@ -1,7 +1,7 @@
 """Atomic values and what may be done with them: LAWS section 2, executable.
 
 Python's own types stand for XQuery's: `int` for xs:integer, `Decimal` for xs:decimal, `float` for xs:double, `bool`,
-and `str` for xs:string; text from items is `Untyped`.
+and `str` for xs:string; text from items is `Untyped`; times and durations are those of `times.py`.
 Comparisons of text with numbers are exact, and so are sums: nothing is rounded before the end.
 
 Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): it still is text to whoever asks for text, but
@@ -20,9 +20,11 @@ from anabranch.errors import DynamicError
 from anabranch.logic import COMPARES
 from anabranch.stream.affine import Affine
 from anabranch.stream.tree import Measure
+from anabranch.values.instants import moment_seconds
 from anabranch.values.numbers import exact_number as exact_number
 from anabranch.values.numbers import no_number, read_digits, shown, spell_decimal, spell_double
 from anabranch.values.operators import ComparisonOperator
+from anabranch.values.times import DURATIONS, TIMES, TimeValue, read_time
 
 
 class Untyped(str):
@@ -67,7 +69,7 @@ class WrittenDouble(float):
         return self
 
 
-Atomic: TypeAlias = str | bool | int | Decimal | float
+Atomic: TypeAlias = str | bool | int | Decimal | float | TimeValue
 Numeric: TypeAlias = int | Decimal | float
 
 _ONE = Fraction(1)
@@ -88,11 +90,13 @@ def to_double(value: Atomic) -> float:
             return float(number)
         case str():
             raise DynamicError(f"a number is needed, not the string '{shown(value)}'", code="XPTY0004")
-        case _:
+        case int() | Decimal():
             try:
                 return float(value)
             except OverflowError:
                 return math.inf if value > 0 else -math.inf
+        case _:
+            raise DynamicError(f"a number is needed, not the {kind_of(value)} '{value}'", code="XPTY0004")
 
 
 def as_number(value: Atomic) -> Numeric:
@@ -117,6 +121,8 @@ def spell(value: Atomic) -> str:
             return spell_decimal(value)
         case float():
             return spell_double(value)
+        case _:
+            return str(value)
 
 
 def exact_value(text: Untyped) -> Fraction | Decimal | None:
@@ -148,6 +154,8 @@ def measure_of(value: Atomic) -> Measure | None:
 
 def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     """Compare two values as LAWS 2.3 says; raises where XQuery would."""
+    if isinstance(left, TIMES) or isinstance(right, TIMES):
+        return _times_compared(operator, left, right)
     match left, right:
         case Untyped(), Untyped():
             if isinstance(left, Measured) or isinstance(right, Measured):
@@ -156,11 +164,13 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
                 a, b = exact_number(left), exact_number(right)
                 if a is not None and b is not None:
                     return _holds(operator, a, b)
+                if a is None and b is None and (times := _moments(left, right)):
+                    return _holds(operator, *times)
             return _holds(operator, str(left), str(right))
         case Untyped(), bool():
-            return _holds(operator, _boolean(left), right)
+            return _holds(operator, read_boolean(left), right)
         case bool(), Untyped():
-            return _holds(operator, left, _boolean(right))
+            return _holds(operator, left, read_boolean(right))
         case Untyped(), int() | Decimal() | float():
             return _holds(operator, *_text_and_number(left, right))
         case int() | Decimal() | float(), Untyped():
@@ -180,7 +190,30 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
             return _holds(operator, to_double(left), float(right))
         case _:
             return _holds(operator, left, right)
-    raise DynamicError(f"a {kind_of(left)} and a {kind_of(right)} cannot be compared", code="XPTY0004")
+    raise _not_comparable(left, right)
+
+
+def _not_comparable(left: Atomic, right: Atomic) -> DynamicError:
+    message = f"a {kind_of(left)} and a {kind_of(right)} cannot be compared"
+    return DynamicError(message, code="XPTY0004")
+
+
+def _times_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
+    """The same where one side is a time or a duration: untyped text beside it is read as one of its type."""
+    a = read_time(type(right), left) if isinstance(left, Untyped) and isinstance(right, TIMES) else left
+    b = read_time(type(left), right) if isinstance(right, Untyped) and isinstance(left, TIMES) else right
+    if isinstance(a, TIMES) and isinstance(b, TIMES) and type(a) is type(b):
+        return COMPARES[operator](a.number, b.number)
+    if isinstance(a, DURATIONS) and isinstance(b, DURATIONS) and operator in ("=", "!="):
+        return (a.number == b.number == 0) == (operator == "=")  # only nothing is as long in months as in seconds
+    raise _not_comparable(a, b)
+
+
+def _moments(left: Untyped, right: Untyped) -> tuple[Fraction, Fraction] | None:
+    """When two texts are, if both are dateTimes."""
+    a = moment_seconds(left)
+    b = None if a is None else moment_seconds(right)
+    return None if a is None or b is None else (a, b)
 
 
 def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric | Fraction, Numeric]:
@@ -203,7 +236,8 @@ def _holds(operator: ComparisonOperator, a: Atomic | Fraction, b: Atomic | Fract
     return COMPARES[operator](a, b)  # both are strings, booleans or numbers
 
 
-def _boolean(text: Untyped) -> bool:
+def read_boolean(text: str) -> bool:
+    """The boolean that a text spells; raises FORG0001."""
     word = text.strip(" \t\r\n")
     if word not in ("true", "false", "1", "0"):
         raise DynamicError(f"'{shown(text)}' is no boolean", code="FORG0001")
@@ -212,26 +246,38 @@ def _boolean(text: Untyped) -> bool:
 
 def kind_of(value: Atomic) -> str:
     """What to call a value in a message."""
+    if isinstance(value, TIMES):
+        return value.name
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
+# --- order ------------------------------------------------------------------------------------------------
+
 OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
+NOTHING, NOT_A_NUMBER, NUMBER, MOMENT = range(4)
+_TYPED: dict[type[TimeValue], int] = {kind: MOMENT + place for place, kind in enumerate(TIMES)}
+TEXT = MOMENT + len(TIMES)
+"""What comes behind what in an order; between dateTimes and text stand the other times, in the order of `TIMES`."""
 
 
 def order_rank(key: Atomic | None) -> OrderRank:
-    """Where a key sorts: empty first, then NaN, numbers by value, text by code point (LAWS 2.3)."""
+    """Where a key sorts: empty first, then NaN, numbers by value, times by theirs, text by code point (LAWS 2.3)."""
     number: Fraction | Decimal | None
     match key:
         case None:
-            return 0, ""
+            return NOTHING, ""
         case Untyped():
             number = exact_value(key)
+            if number is None and (moment := moment_seconds(key)) is not None:
+                return MOMENT, moment
         case bool():
             number = Decimal(key)
         case str():
             number = None
         case int() | Decimal() | float():
             number = Decimal(key)
+        case _:
+            return _TYPED[type(key)], key.number
     if number is None:
-        return 3, str(key)
-    return (1, "") if isinstance(number, Decimal) and number.is_nan() else (2, number)
+        return TEXT, str(key)
+    return (NOT_A_NUMBER, "") if isinstance(number, Decimal) and number.is_nan() else (NUMBER, number)

@@ -13,16 +13,21 @@ from anabranch.values.numbers import shown
 DAY = 86_400
 """The seconds of a day: there are no leap seconds."""
 
+MOST_PLACES = 100
+"""How many digits seconds have behind the point at most."""
+
 _ZONE = r"(Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?"
 _DATE = r"(-?(?:[1-9]\d{3,8}|0\d{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 _CLOCK = r"(?:([01]\d|2[0-3]):([0-5]\d):([0-5]\d(?:\.\d{1,100})?)|24:00:00(?:\.0{1,100})?)"
 _MOMENT = re.compile(rf"[ \t\r\n]*{_DATE}T{_CLOCK}{_ZONE}[ \t\r\n]*\Z", re.ASCII)
 _DAY_TEXT = re.compile(rf"[ \t\r\n]*{_DATE}{_ZONE}[ \t\r\n]*\Z", re.ASCII)
+_CLOCK_TEXT = re.compile(rf"[ \t\r\n]*{_CLOCK}{_ZONE}[ \t\r\n]*\Z", re.ASCII)
 _LENGTH = re.compile(
-    r"[ \t\r\n]*(-)?P(?=.)(?:(\d{1,18})D)?"
-    r"(?:T(?=.)(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18}(?:\.\d{1,100})?)S)?)?[ \t\r\n]*\Z",
+    r"[ \t\r\n]*(-)?P(?=[\dT])(?:(\d{1,18})D)?"
+    r"(?:T(?=\d)(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18}(?:\.\d{1,100})?)S)?)?[ \t\r\n]*\Z",
     re.ASCII,
 )
+_MONTHS = re.compile(r"[ \t\r\n]*(-)?P(?=\d)(?:(\d{1,18})Y)?(?:(\d{1,18})M)?[ \t\r\n]*\Z", re.ASCII)
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -51,25 +56,53 @@ def date_of(number: int) -> tuple[int, int, int]:
     return century * 400 + year + (month <= 2), month, day
 
 
-def moment_seconds(text: str) -> Fraction | None:
-    """The seconds since 1970 of a text that is an xs:dateTime, in UTC where it names no zone; None for others."""
+def read_moment(text: str) -> tuple[Fraction, int | None] | None:
+    """Where the clock of an xs:dateTime stands, in seconds since 1970 there, and its zone; None for other texts."""
     if not (found := _MOMENT.match(text)):
         return None
     year, month, day, hours, minutes, seconds, zone = found.groups()
     if int(day) > days_of_month(int(year), int(month)):
         return None
-    clock = DAY if hours is None else int(hours) * 3_600 + int(minutes) * 60 + Fraction(seconds)
-    return Fraction(day_number(int(year), int(month), int(day)) * DAY) + clock - zone_seconds(zone)
+    midnight = day_number(int(year), int(month), int(day)) * DAY
+    return midnight + _clock(hours, minutes, seconds), zone_minutes(zone)
 
 
-def date_seconds(text: str) -> Fraction | None:
-    """The seconds since 1970 of the midnight that an xs:date begins with; None for other texts."""
+def read_day(text: str) -> tuple[int, int | None] | None:
+    """The days from 1970-01-01 to an xs:date, and its zone; None for other texts."""
     if not (found := _DAY_TEXT.match(text)):
         return None
     year, month, day, zone = found.groups()
     if int(day) > days_of_month(int(year), int(month)):
         return None
-    return Fraction(day_number(int(year), int(month), int(day)) * DAY) - zone_seconds(zone)
+    return day_number(int(year), int(month), int(day)), zone_minutes(zone)
+
+
+def read_clock(text: str) -> tuple[Fraction, int | None] | None:
+    """The seconds from midnight to an xs:time, and its zone; None for other texts."""
+    if not (found := _CLOCK_TEXT.match(text)):
+        return None
+    hours, minutes, seconds, zone = found.groups()
+    return _clock(hours, minutes, seconds) % DAY, zone_minutes(zone)
+
+
+def _clock(hours: str | None, minutes: str, seconds: str) -> Fraction:
+    return Fraction(DAY) if hours is None else int(hours) * 3_600 + int(minutes) * 60 + Fraction(seconds)
+
+
+def moment_seconds(text: str) -> Fraction | None:
+    """The seconds since 1970 of a text that is an xs:dateTime, in UTC where it names no zone; None for others."""
+    if (found := read_moment(text)) is None:
+        return None
+    local, zone = found
+    return local - 60 * (zone or 0)
+
+
+def date_seconds(text: str) -> Fraction | None:
+    """The seconds since 1970 of the midnight that an xs:date begins with; None for other texts."""
+    if (found := read_day(text)) is None:
+        return None
+    day, zone = found
+    return Fraction(day * DAY - 60 * (zone or 0))
 
 
 def time_seconds(text: str) -> Fraction | None:
@@ -78,12 +111,12 @@ def time_seconds(text: str) -> Fraction | None:
     return date_seconds(text) if seconds is None else seconds
 
 
-def zone_seconds(zone: str | None) -> int:
-    """How far a zone, `Z` or `+02:00`, is ahead of UTC; none is UTC."""
+def zone_minutes(zone: str | None) -> int | None:
+    """How many minutes a zone, `Z` or `+02:00`, is ahead of UTC; None for none."""
     if zone is None or zone == "Z":
-        return 0
-    seconds = int(zone[1:3]) * 3_600 + int(zone[4:]) * 60
-    return -seconds if zone[0] == "-" else seconds
+        return None if zone is None else 0
+    minutes = int(zone[1:3]) * 60 + int(zone[4:])
+    return -minutes if zone[0] == "-" else minutes
 
 
 def length_seconds(text: str) -> Fraction | None:
@@ -93,6 +126,15 @@ def length_seconds(text: str) -> Fraction | None:
     sign, days, hours, minutes, seconds = found.groups()
     length = int(days or 0) * DAY + int(hours or 0) * 3_600 + int(minutes or 0) * 60 + Fraction(seconds or 0)
     return -length if sign else Fraction(length)
+
+
+def length_months(text: str) -> int | None:
+    """The months of a text that is an xs:yearMonthDuration, such as `P1Y6M`; None for others."""
+    if not (found := _MONTHS.match(text)):
+        return None
+    sign, years, months = found.groups()
+    length = int(years or 0) * 12 + int(months or 0)
+    return -length if sign else length
 
 
 def spell_moment(seconds: Fraction) -> str:
@@ -115,11 +157,15 @@ def spell_clock(seconds: Fraction) -> str:
 
 def spell_part(part: Fraction) -> str:
     """The digits behind a point, with the point, of what is less than one; nothing for nothing."""
-    if not part:
-        return ""
-    digits = 1
-    while (part * 10**digits).denominator != 1:
-        if digits == 100:
-            raise ValueError(f"{shown(str(part))} seconds have no end in digits")
+    digits = places_of(part)
+    return f".{int(part * 10**digits):0{digits}d}" if digits else ""
+
+
+def places_of(number: Fraction) -> int:
+    """How many digits behind the point spell a number."""
+    digits = 0
+    while (number * 10**digits).denominator != 1:
+        if digits == MOST_PLACES:
+            raise ValueError(f"{shown(str(number))} has no end in {MOST_PLACES} digits")
         digits += 1
-    return f".{int(part * 10**digits):0{digits}d}"
+    return digits

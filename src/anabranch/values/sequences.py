@@ -9,6 +9,7 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
 from anabranch.values.atomic import Atomic, Measured, Untyped
+from anabranch.values.times import TIMES
 
 Value: TypeAlias = Node | Atomic
 Values: TypeAlias = list[Value]
@@ -67,5 +68,7 @@ def truth(values: Values) -> bool:
     match first:
         case float():
             return first != 0 and not math.isnan(first)
+        case _ if isinstance(first, TIMES):
+            raise DynamicError(f"a {first.name} is neither true nor false", code="FORG0006")
         case _:
             return bool(first)

@@ -30,6 +30,7 @@ from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
 from anabranch.stream.path import Path
+from anabranch.values.instants import moment_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,11 @@ class _Sorting:
 
 
 def _rank(texts: Sequence[str]) -> tuple[int, Fraction | Decimal | int, str]:
-    """Nothing, then NaN, then numbers, then text."""
+    """Nothing, then NaN, then numbers, then dateTimes, then text (LAWS 2.3)."""
     if not texts:
         return 0, 0, ""
     value = number(texts[0])
     if value is None:
-        return 3, 0, texts[0]
+        moment = moment_seconds(texts[0])
+        return (4, 0, texts[0]) if moment is None else (3, moment, "")
     return (1, 0, "") if isinstance(value, Decimal) and value.is_nan() else (2, value, "")

@@ -27,7 +27,7 @@ from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
-from anabranch.values.atomic import OrderRank
+from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
 
 
@@ -50,8 +50,10 @@ def read_rank(data: Any) -> OrderRank:
             return level, Decimal(text)
         case [level, "fraction", text]:
             return level, read_fraction(text)
-        case [level, text]:
+        case [0 | 1 as level, text]:
             return level, text
+        case [_, text]:  # an earlier release gave it another level
+            return TEXT, text
         case _:
             raise AssertionError(data)
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
-from anabranch.aggregates.written import partial_texts, read_number, read_texts
+from anabranch.aggregates.written import moments_text, partial_texts, read_moments, read_number, read_texts
 from anabranch.branch.panes.results import AggregateComparison, AggregateValue, NumberLiteral, Test
 from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
@@ -119,7 +119,8 @@ def _told_text(known: Partial, fields: str) -> str:
     if failure := known.failure:
         code = "" if failure.code is None else f' code="{escape_attribute(failure.code)}"'
         place = f'stage="{failure.stage}" at="{failure.order}"'
-        return f"{text}><e {place}{code}>{escape_text(failure.message)}</e></v>"
+        times = "" if known.moments is None else f' t="{moments_text(known.moments)}"'
+        return f"{text}{times}><e {place}{code}>{escape_text(failure.message)}</e></v>"
     return f"{text}/>"
 
 
@@ -165,6 +166,8 @@ def _partial(element: Element, fields: str) -> Partial:
         raise NoLine(f"it does not tell '{fields}'")
     try:
         known = read_texts(texts)
+        if (times := element.get("t")) is not None:
+            known = replace(known, moments=read_moments(times))
     except ValueError as error:
         raise NoLine(error) from None
     failures = [_failure(each) for each in element.children if isinstance(each, Element)]

@@ -406,6 +406,7 @@ FOLDS: Mapping[str, ColumnFold] = {
 
 
 _NOTHING, _NAN, _NUMBER, _TEXT = range(4)
+_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 
 
 def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[Indices, Flags]:
@@ -439,7 +440,7 @@ def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
         texts = value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows))
         kinds[rows], places[rows] = _TEXT, _text_places(texts)
         if value.kind is Kind.UNTYPED:
-            unclear[rows[~_are_no_numbers(texts)]] = True
+            unclear[rows[~_are_no_numbers(texts) | _may_be_moments(texts)]] = True
     kinds[state == ABSENT], places[state == ABSENT] = _NOTHING, 0
     return [kinds, places], unclear
 
@@ -448,6 +449,13 @@ def _are_no_numbers(texts: TextColumn) -> Flags:
     numbers, kinds = np.empty(len(texts.starts)), np.empty(len(texts.starts), np.uint8)
     read_doubles(texts, numbers, kinds)
     found: Flags = kinds == NO_NUMBER
+    return found
+
+
+def _may_be_moments(texts: TextColumn) -> Flags:
+    """Which texts may be dateTimes, whose order is none of text: those long enough, with a digit or blank in front."""
+    found: Flags = texts.ends - texts.starts >= _SHORTEST_MOMENT
+    found[found] = texts.data[texts.starts[found]] <= ord("9")
     return found
 
 

@@ -170,6 +170,8 @@ class _Checker:
             return Known(flowing=flowing)
         if name in self.registered:
             return UNKNOWN
+        if name.startswith("xs:") and name not in SIGNATURES:
+            raise refuse("type expression", self.text, call.span)
         if name not in SIGNATURES:
             known = sorted((*SIGNATURES, *self.declared, *self.registered))
             hint = did_you_mean(name, known, f"known are: {', '.join(known)}")
@@ -222,6 +224,9 @@ class _Checker:
             case ast.Negation(operand):
                 self.visit(operand, scope)
                 return Known(numeric=True)
+            case ast.Cast(kind, operand, name):
+                self.visit(operand, scope)
+                return Known(numeric=kind == "cast" and SIGNATURES[name].numeric)
             case ast.Comparison(_, left, right):
                 self.visit(left, scope)
                 self.visit(right, scope)

@@ -30,7 +30,12 @@ _ALL = (
     Refusal("simple map operator", "write a 'for' expression", "(1, 2) ! 3"),
     Refusal("arrow operator", "call the function", "'a' => concat('b')"),
     Refusal("integer division", "use 'div'", "7 idiv 2"),
-    Refusal("type expression", "values are compared as LAWS 2.3 says, without types", "'1' cast as xs:integer"),
+    Refusal(
+        "type expression",
+        "'cast as' and 'castable as' know xs:string, xs:boolean, xs:integer, xs:decimal, xs:double, xs:dateTime, "
+        "xs:date, xs:time, xs:dayTimeDuration and xs:yearMonthDuration",
+        "1 instance of xs:integer",
+    ),
     # expressions
     Refusal("lookup", "'?' asks for an earlier time: write a number behind it", "stream('s')/r/i?name"),
     Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path", "?name"),
@@ -96,6 +101,7 @@ _ALL = (
     Refusal(
         "outside access", "register the input under a name and write doc('name')", "unparsed-text('file:///etc/passwd')"
     ),
+    Refusal("clock", "times are in the data: compare with the time of an item", "current-dateTime()"),
     # streams, windows and joins
     Refusal(
         "unbounded second stream",

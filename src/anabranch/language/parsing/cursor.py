@@ -166,7 +166,7 @@ _REFUSED_OPERATORS = {
     "!": "simple map operator",
     "=>": "arrow operator",
     "idiv": "integer division",
-    **dict.fromkeys(("instance", "treat", "castable", "cast"), "type expression"),
+    **dict.fromkeys(("instance", "treat"), "type expression"),
     "[": "map or array",
     "%": "inline function",
     "?": "unary lookup",

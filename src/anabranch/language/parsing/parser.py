@@ -16,6 +16,7 @@ from anabranch.language.checks.refusals import refuse
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.paths import PathParser
 from anabranch.language.rewrite import deepest
+from anabranch.values.casts import CASTS
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
 _DECLARABLE = (
@@ -204,12 +205,29 @@ class Parser(PathParser):
 
     def multiplicative_expr(self) -> ast.Expression:
         start = self.token.start
-        first = self.unary_expr()
+        first = self.castable_expr()
         rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
         while self.at_symbol("*") or self.at_name("div", "mod"):
             operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, self.unary_expr()))
+            rest.append((operator, self.castable_expr()))
         return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
+
+    def castable_expr(self) -> ast.Expression:
+        return self.type_expr("castable", self.type_expr("cast", self.unary_expr()))
+
+    def type_expr(self, kind: Literal["cast", "castable"], operand: ast.Expression) -> ast.Expression:
+        """`cast as type` or `castable as type` behind an operand, if it is there."""
+        if not self.at_name(kind):
+            return operand
+        self.advance()
+        self.expect_name("as")
+        if self.token.kind == "name" and self.token.text not in CASTS:
+            raise refuse("type expression", self.text, self.token.span)
+        if self.token.kind != "name":
+            self.unexpected("the name of a type")
+        name = self.advance().text
+        optional = self.take("?")
+        return ast.Cast(kind, operand, name, optional, span=self.since(operand.span.start))
 
     def unary_expr(self) -> ast.Expression:
         if not self.at_symbol("-", "+"):

@@ -235,6 +235,7 @@ _OUTSIDE = (
     *("collection", "uri-collection", "unparsed-text", "unparsed-text-lines"),
     *("environment-variable", "doc-available"),
 )
+_CLOCK = ("current-dateTime", "current-date", "current-time")
 _BRACED = {
     **dict.fromkeys(("element", "attribute", "text", "document", "comment", "namespace"), "computed constructor"),
     "processing-instruction": "computed constructor",
@@ -422,6 +423,8 @@ class PathParser(Cursor):
             raise refuse("kind test", self.text, name.span)
         if name.text.removeprefix("fn:") in _OUTSIDE:
             raise refuse("outside access", self.text, name.span)
+        if name.text.removeprefix("fn:") in _CLOCK:
+            raise refuse("clock", self.text, name.span)
         self.expect("(")
         if name.text in ("stream", "doc"):
             given = self.string(f"the name of a {name.text}, in quotes")

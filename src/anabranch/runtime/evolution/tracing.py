@@ -166,6 +166,8 @@ class _Tracer:
                     self._compared.append(both)
                     self._need("join", both)
                 return (OtherPart(both),)
+            case ast.Cast(_, cast):
+                return (OtherPart(looks_of(self.trace(cast, scope))),)
             case ast.And(operands) | ast.Or(operands):
                 return (OtherPart(looks_of(part for each in operands for part in self.trace(each, scope))),)
 

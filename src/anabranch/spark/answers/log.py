@@ -83,11 +83,11 @@ def empty_answer(text: str) -> str:
 
 
 def _are_plain(query: Standing) -> bool:
-    """Whether the results are numbers or booleans and nothing else, which are spelled without blanks."""
+    """Whether the results are numbers, booleans or times and nothing else, which are spelled without blanks."""
     if query.separate or query.hole is None:
         return False
     types = ValueTypes({each.name: each for each in query.query.functions})
-    return types.of(query.hole, {}).kind in ("integer", "number", "boolean", "number or boolean")
+    return types.of(query.hole, {}).kind in ("integer", "number", "boolean", "number or boolean", "time")
 
 
 @dataclass(frozen=True, slots=True)

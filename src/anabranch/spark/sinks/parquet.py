@@ -48,6 +48,7 @@ _ARROW: Mapping[ColumnType, pa.DataType] = {
     "boolean": pa.bool_(),
     "text": pa.string(),
 }
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(E-?[0-9]+)?")
 _SPECIAL = {"INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 _BOOLEANS = {"true": True, "false": False}
@@ -249,7 +250,7 @@ def _read(text: str, given: ColumnType | None) -> str | int | float | bool | Non
             return _SPECIAL[text]
         case "number" if _NUMBER.fullmatch(text):
             return float(text)
-        case "integer" if text.removeprefix("-").isdecimal():
+        case "integer" if _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
             return int(text)
     raise ValueError(f"'{text[:100]}' is no {given}")
 
