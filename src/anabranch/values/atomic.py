@@ -251,6 +251,39 @@ def kind_of(value: Atomic) -> str:
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
+# --- identity ---------------------------------------------------------------------------------------------
+
+Identity: TypeAlias = tuple[str, object]
+
+
+def identity(value: Atomic) -> Identity:
+    """Equal for values that `distinct-values` takes for one: text by its characters, numbers by their values."""
+    match value:
+        case bool():
+            return "boolean", value
+        case Measured():
+            return "measured", value.measure.number
+        case str():
+            return "text", str(value)
+        case float() if math.isnan(value):
+            return "number", "NaN"
+        case _ if isinstance(value, TIMES):  # no months are as long as no seconds
+            return "duration" if isinstance(value, DURATIONS) and not value.number else value.name, value.number
+        case _:
+            return "number", value
+
+
+def group_identity(key: Atomic | None) -> Identity:
+    """Equal for keys of one group: a missing one is one, and a measured one the number that it means (LAWS 3.8)."""
+    match key:
+        case None:
+            return "missing", None
+        case Measured():
+            return "number", key.measure.number
+        case _:
+            return identity(key)
+
+
 # --- order ------------------------------------------------------------------------------------------------
 
 OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
