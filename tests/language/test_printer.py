@@ -262,7 +262,7 @@ def test_what_is_printed_is_read_back() -> None:
     """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
     met: set[type] = set()
 
-    @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(queries)
     def law(query: ast.Query) -> None:
         assert parse(print_query(query)) == query

@@ -50,6 +50,12 @@ def _exact(value: Atomic) -> Fraction | float:
     return number if isinstance(number, float) and not math.isfinite(number) else Fraction(number)
 
 
+def integers_in(values: Sequence[Atomic]) -> list[int] | None:
+    """Values that all are integers; None where one is something else."""
+    found = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
+    return found if len(found) == len(values) else None
+
+
 def rounded(exact: Fraction | float) -> float:
     """The double that an aggregate gives (LAWS 2.2)."""
     return exact if isinstance(exact, float) else Rounded(nearest_double(exact), exact)

@@ -19,7 +19,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from anabranch.aggregates.exact import durations_in, exact_numbers, exact_sum, extreme_number, of_several_kinds
+from anabranch.aggregates.exact import (
+    durations_in,
+    exact_numbers,
+    exact_sum,
+    extreme_number,
+    integers_in,
+    of_several_kinds,
+)
 from anabranch.aggregates.written import number_text, read_number_text
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import MOMENT, NOT_A_NUMBER, NUMBER, Atomic, OrderRank, Untyped, order_rank, to_double
@@ -117,7 +124,7 @@ class SumFold(Fold):
 
     The share is the number and a text: the sums as fractions, or INF, -INF or NaN; or the number and an error.
     Of durations it is their number, their type, and their sum as one of them; without a type where they are among
-    values that cannot be summed with them.
+    values that cannot be summed with them; of integers their number, and their sum, where it is one.
     """
 
     def __init__(
@@ -127,13 +134,20 @@ class SumFold(Fold):
         *,
         squares: bool = False,
         durations: Callable[[Duration, int], Duration] | None = None,
+        integers: bool = False,
     ) -> None:
-        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` that of a sum and a count."""
+        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` that of a sum and a count.
+
+        With `integers`, the sum of nothing but integers is one.
+        """
         self._finish = finish
         self._finish_durations = durations
         self._durations: Counter[str] = Counter()
         self._duration_totals: dict[str, Fraction] = {}
         self._squared = squares
+        self._keeps_integers = integers
+        self._integers = 0
+        """How many of the values are integers, where that matters."""
         self._count = 0
         self._total, self._squares = Fraction(0), Fraction(0)
         self._special: Counter[str] = Counter()
@@ -143,6 +157,8 @@ class SumFold(Fold):
         atoms = atomize(values)
         if self._finish_durations is not None and any(isinstance(each, TIMES) for each in atoms):
             return _share_of_durations(atoms)
+        if self._keeps_integers and (integers := integers_in(atoms)):
+            return {"integers": len(integers), "sum": write_fraction(Fraction(sum(integers)))}
         try:
             total = exact_sum(atoms)
         except DynamicError as error:
@@ -168,6 +184,11 @@ class SumFold(Fold):
                 self._duration_totals[kind] = self._duration_totals.get(kind, Fraction(0)) + sign * read_fraction(total)
                 self._count += sign * count
                 return
+            case {"integers": count, "sum": total}:
+                self._integers += sign * count
+                self._total += sign * read_fraction(total)
+                self._count += sign * count
+                return
             case [_, ("inf" | "-inf" | "nan") as special]:
                 self._special[special] += sign
             case [_, str(sums)]:
@@ -181,6 +202,8 @@ class SumFold(Fold):
             return [self._of_durations(durations)]
         self._failing.tell()
         special = +self._special
+        if self._integers and self._integers == self._count:
+            return [int(self._total)]
         total = sum(map(float, special)) if special else self._total
         return _given(self._finish(self._count, total, self._squares))
 

@@ -1,4 +1,4 @@
-"""`sum`: the double nearest to the true sum; 0, an integer, for no values; of durations one (LAWS 2.1, 2.2, 2.7).
+"""`sum`: the double nearest to the true sum; of integers an integer, of durations one (LAWS 2.1, 2.2, 2.7).
 
 It follows a unit change that only scales, since how many values were summed is not to be seen in it (LAWS 4.2a).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from anabranch.aggregates.exact import durations_in, exact_sum, rounded
+from anabranch.aggregates.exact import durations_in, exact_sum, integers_in, rounded
 from anabranch.aggregates.folds import EntryOrder, Fold, SumFold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
 from anabranch.aggregates.partial import Partial
@@ -25,13 +25,15 @@ class Sum(AggregateFunction):
         atoms = atomize(values)
         if durations := durations_in(atoms):
             return [duration_sum(durations)]
-        return [rounded(exact_sum(atoms))] if atoms else [0]
+        if (integers := integers_in(atoms)) is not None:
+            return [sum(integers)]
+        return [rounded(exact_sum(atoms))]
 
     def of_partial(self, known: Partial) -> int | float:
         return rounded(known.sum) if known.count else 0
 
     def fold(self, entries: EntryOrder) -> Fold:
-        return SumFold(entries, _of_sums, durations=lambda total, _: total)
+        return SumFold(entries, _of_sums, durations=lambda total, _: total, integers=True)
 
     def follows(self, by: Affine) -> Affine | None:
         return None if by.b else by

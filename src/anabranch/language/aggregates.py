@@ -153,7 +153,9 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
         return None
     match argument:
         case ast.Flwor((ast.For(variable, source, None),), where, (), result):
+            reads = ast.Variable(variable) in parts(result)  # else it may be an integer, and so their sum
             is_ours = _is_round(variable, where, result) and _is_bare(source, window)
+            is_ours = is_ours and (reads or not function.takes_numbers)
         case _:
             is_ours = _is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
     return function.name if is_ours else None

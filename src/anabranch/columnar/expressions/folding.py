@@ -210,6 +210,11 @@ def _of_numbers(sources: Sequence[RowSource], others: Sequence[Expression]) -> K
     return Kind.DOUBLE if not others and (kinds <= set(_DECIMAL) or kinds == {Kind.DOUBLE}) else None
 
 
+def _sum_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
+    """The same without integers, of which the sum is one (LAWS 2.1)."""
+    return None if Kind.INTEGER in _kinds(sources) else _of_numbers(sources, others)
+
+
 def _extreme_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
     return Kind.DOUBLE if not others and _kinds(sources) <= {*_DECIMAL, Kind.DOUBLE} else None
 
@@ -391,8 +396,8 @@ _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})
 
 FOLDS: Mapping[str, ColumnFold] = {
     "count": ColumnFold(_count_kind, _counted),
-    "sum": ColumnFold(_of_numbers, _sum, _EXACT),
-    "sum of some": ColumnFold(_of_numbers, _sum_of_some, _EXACT),
+    "sum": ColumnFold(_sum_kind, _sum, _EXACT),
+    "sum of some": ColumnFold(_sum_kind, _sum_of_some, _EXACT),
     "avg": ColumnFold(_of_numbers, _avg, _EXACT),
     "median": ColumnFold(_of_numbers, _median, _EXACT),
     "stddev": ColumnFold(_of_numbers, _stddev, _EXACT),
