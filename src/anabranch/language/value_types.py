@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import BOUNDS, SIGNATURES
 
 Kind: TypeAlias = Literal[
     "nothing", "integer", "number", "boolean", "number or boolean", "string", "untyped", "untyped or number", "mixed"
@@ -49,6 +49,7 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("string", "normalize-space", "name", "local-name", "upper-case", "lower-case"), "string"),
     **dict.fromkeys(("substring-before", "substring-after", "substring", "translate"), "string"),
     **dict.fromkeys(("concat", "string-join"), "string"),
+    **dict.fromkeys(BOUNDS, "mixed"),
 }
 _AS_GIVEN = ("data", "distinct-values")
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")

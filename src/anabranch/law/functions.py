@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
+from anabranch.law.bounds import window_end, window_start
 from anabranch.stream.tree import Attribute, Element, Instruction
 from anabranch.values.atomic import Atomic, Measured, Untyped, as_number, exact_value, spell, to_double
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
@@ -223,6 +224,8 @@ BUILTINS: Mapping[str, Body] = {
     "floor": _rounded(math.floor),
     "ceiling": _rounded(math.ceil),
     "round": _rounded(lambda number: math.floor(Fraction(number) + Fraction(1, 2))),
+    "window-start": window_start,
+    "window-end": window_end,
     "name": _name(local=False),
     "local-name": _name(local=True),
 }

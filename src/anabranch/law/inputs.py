@@ -23,8 +23,10 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of
+from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Document, Element, renumber
-from anabranch.values.atomic import Untyped, finite_value
+from anabranch.values.atomic import Untyped
+from anabranch.values.placing import seconds_at
 from anabranch.values.sequences import untyped
 
 _ITEMS = Admission(updates=False)
@@ -67,7 +69,7 @@ class Input:
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
     time: Path | None = None
-    """The declared time path."""
+    """The declared time path, with the unit of its numbers."""
     late: bool = False
     """Whether the subscription came after the stream had begun; the input is what it sees (LAWS 3.6)."""
     endless: bool = False
@@ -81,6 +83,10 @@ class Input:
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
     waiting: frozenset[int] = frozenset()
     """The partitions that have more to come; without any, the input has ended."""
+
+    def scale(self, path: Path | None) -> TimeScale:
+        """What the values at a path of its items count in."""
+        return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
     def root(self) -> Element:
@@ -167,7 +173,8 @@ def element_time(element: Item | Accent | Punctuation, path: Path | None, before
     if element.at is not None:
         return Fraction(element.at)
     for text in texts_at(element.tree, path) if path and isinstance(element, Item) else ():
-        time = finite_value(text)
+        assert path is not None
+        time = seconds_at(text, path)
         if time is not None:
             return time
     return before

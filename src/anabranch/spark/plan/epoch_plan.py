@@ -10,6 +10,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream, Source
+from anabranch.stream.timing import per_second
 
 MOST_STRANDS = 1 << 10
 """In so many strands a query is answered at most."""
@@ -118,4 +119,6 @@ class Plan:
         Heartbeats that follow the times of items ask for these times.
         """
         found = dict(self.courses).get(source.name)
-        return (ProgressAxis(f"*/{source.time}"),) if found is None and source.beats_by_time else found
+        if found is None and source.beats_by_time:
+            return (ProgressAxis(f"*/{source.time}", per_second=per_second(source.time)),)
+        return found

@@ -30,6 +30,7 @@ from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
+from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Element
 
 _CHUNK = 1 << 20
@@ -49,8 +50,10 @@ class Source:
     item: str | None = None
     """The name of items that have none of their own; without it 'item'."""
     time: Path | None = None
+    """Where items have their time, with the unit of its numbers."""
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
+    """Both in seconds where numbers at the time path are times; else in whatever a window's reference counts."""
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
     more: tuple[FilePath, ...] = ()
@@ -82,6 +85,10 @@ class Source:
     def partitions(self) -> tuple[FilePath, ...]:
         """Where its partitions are, each one sequence (LAWS 1.1)."""
         return (self.path, *self.more)
+
+    def scale(self, path: Path | None) -> TimeScale:
+        """What the values at a path of its items count in."""
+        return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
     def keys(self) -> dict[str, str]:
