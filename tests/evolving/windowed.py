@@ -27,11 +27,10 @@ from anabranch.runtime.units import Units
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.wire import element_of
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Attribute, Element, copy
 from partitions import read_partitions
 

@@ -16,8 +16,8 @@ from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import NOTHING, AnswerPiece, Candidates, Units
 from anabranch.stream.elements import Item
+from anabranch.stream.path import TimeScale
 from anabranch.stream.photons import photons
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.sequences import Value, Values
 from reference.asking import leaves, stream

@@ -29,9 +29,8 @@ from anabranch.runtime.evolution.outlet import remove
 from anabranch.runtime.units import Candidates, Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Element, renumber
 from anabranch.values.placing import Moment
 from anabranch.values.sequences import NODES, Value

@@ -51,7 +51,7 @@ from anabranch.columnar.scan.template import is_plain_root
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
-from anabranch.stream.timing import per_second
+from anabranch.stream.path import per_second
 
 
 class ItemOperator:

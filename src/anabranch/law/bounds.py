@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import TimeScale
 from anabranch.values.instants import spell_moment
 from anabranch.values.sequences import Value, Values
 

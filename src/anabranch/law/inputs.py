@@ -19,11 +19,10 @@ from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Document, Element, renumber
 from anabranch.values.atomic import Untyped
 from anabranch.values.placing import seconds_at

@@ -41,10 +41,10 @@ from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import DOCUMENT, Limits
+from anabranch.stream.path import TimeScale
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.wire import write, write_came, write_doubt
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _MICROSECONDS = 1_000_000

@@ -30,9 +30,8 @@ from anabranch.law.slices import Slice, WholeNeeded, path_in_item, slice_of
 from anabranch.law.spelling import Spelling
 from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import Item, Place
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.serialize import serialize
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Document, Element, Name, Node
 from anabranch.values.sequences import NODES, Value, Values
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 from anabranch.logic import And, Not, Or
 from anabranch.stream.description import Comparison, Description
 from anabranch.stream.elements import Punctuation
-from anabranch.stream.path import Path
-from anabranch.stream.timing import per_second
+from anabranch.stream.path import Path, per_second
 
 
 def passed(punctuation: Punctuation, path: Path | None, time: Path | None) -> Fraction | float | None:

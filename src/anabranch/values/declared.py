@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.errors import StreamError, UsageError
-from anabranch.stream.path import Path, TimeUnit
-from anabranch.stream.timing import PER_SECOND, per_second
+from anabranch.stream.path import PER_SECOND, Path, TimeUnit, per_second
 from anabranch.values.instants import length_seconds, time_seconds
 
 Given: TypeAlias = str | int | float | Decimal | date | None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from anabranch.stream.path import Path
-from anabranch.stream.timing import TimeScale, per_second
+from anabranch.stream.path import Path, TimeScale, per_second
 from anabranch.values.atomic import Measured, Untyped, finite_value
 from anabranch.values.instants import time_seconds
 

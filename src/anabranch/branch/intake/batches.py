@@ -28,7 +28,7 @@ from anabranch.errors import DynamicError, StreamError
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.timing import TimeScale, per_second
+from anabranch.stream.path import TimeScale, per_second
 from anabranch.values.placing import Moment, from_origin
 
 LIMITS = Limits()

@@ -237,18 +237,13 @@ class PaneWindows:
         """Answer windows that begin before those of plain numbers do; they end before all others."""
         panes, numbers = self._panes_of, sorted(self._early)
         ended = 0 if reached == math.inf else min(0, self._plan.extent.behind(Fraction(reached)))
-        while True:
+        k, count = self._next_early, _AT_ONCE
+        while count == _AT_ONCE:
             begins, ends, found = np.empty((3, _AT_ONCE), object)
-            count, following = window_spans(
-                numbers, self._next_early, ended, panes.size, panes.step, begins, ends, found
-            )
-            windows: list[Pane] = []
-            for first, last in zip(begins[:count].tolist(), ends[:count].tolist(), strict=True):
-                windows.append(reduce(Pane.merge, (self._early[each] for each in numbers[first:last])))
-            self._next_early = following
+            count, k = window_spans(numbers, k, ended, panes.size, panes.step, begins, ends, found)
+            spans = zip(begins[:count].tolist(), ends[:count].tolist(), strict=True)
+            windows = [reduce(Pane.merge, (self._early[each] for each in numbers[slice(*span)])) for span in spans]
             self._write_listed(windows, found[:count].tolist())
-            if count < _AT_ONCE:
-                break
         self._next_early = max(self._next_early, ended)
         self._early = {each: pane for each, pane in self._early.items() if each >= self._next_early * panes.step}
 

@@ -34,8 +34,7 @@ from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import Units
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Item, Punctuation
-from anabranch.stream.path import Path
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
 from anabranch.values.sequences import Value, atomize

@@ -31,7 +31,7 @@ from anabranch.branch.windows.selection import WindowSelection
 from anabranch.branch.windows.windows import window_values
 from anabranch.language import ast
 from anabranch.law.rounds.windows import Reach, SessionKey, amount_on
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import TimeScale
 
 
 class Session:

@@ -30,7 +30,7 @@ from anabranch.branch.windows.selection import WindowSelection
 from anabranch.language import ast
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.rounds.windows import Reach, extent_of
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import TimeScale
 from anabranch.values.placing import Moment
 
 

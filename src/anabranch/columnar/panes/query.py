@@ -44,7 +44,7 @@ from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
-from anabranch.stream.timing import PLAIN, TimeScale
+from anabranch.stream.path import PLAIN, TimeScale
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
-from anabranch.stream.timing import PER_SECOND
+from anabranch.stream.path import PER_SECOND
 
 Position: TypeAlias = tuple[str, ...]
 """Names from the root element down to a node; the document itself is the empty position."""

@@ -27,8 +27,7 @@ from anabranch.law.rounds.windows import Progress, Reach
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
-from anabranch.stream.path import Path
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.placing import place_of
 

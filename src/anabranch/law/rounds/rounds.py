@@ -34,8 +34,7 @@ from anabranch.law.rounds.windows import (
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
-from anabranch.stream.path import Path
-from anabranch.stream.timing import PLAIN
+from anabranch.stream.path import PLAIN, Path
 from anabranch.stream.tree import Document
 from anabranch.values.sequences import Value
 

@@ -16,7 +16,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.env import Env
 from anabranch.law.paths import fulfils
-from anabranch.stream.timing import TimeScale
+from anabranch.stream.path import TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, Untyped, spell
 from anabranch.values.placing import Moment, from_origin, place_of

@@ -31,9 +31,9 @@ from anabranch.columnar.scan.kernels import Flags
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.elements import Item
+from anabranch.stream.path import TimeScale
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.serialize import serialize
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.atomic import Untyped
 from anabranch.values.placing import place_of

@@ -26,8 +26,8 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.evolution.progress import RangeProgress
 from anabranch.spark.intake.ranges import MICROSECONDS, Offset
 from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import Source
-from anabranch.stream.timing import per_second
 
 _BEAT = ":beat/"
 """What stands before the key of a partition: `position` is the time of its latest heartbeat in microseconds, `file` the

@@ -9,8 +9,8 @@ from functools import cached_property
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import KnownStream, Source
-from anabranch.stream.timing import per_second
 
 MOST_STRANDS = 1 << 10
 """In so many strands a query is answered at most."""

@@ -22,7 +22,7 @@ from anabranch.errors import StreamError, UsageError
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
 from anabranch.stream.reading.parse import implied_root, parse_root
@@ -30,7 +30,6 @@ from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
-from anabranch.stream.timing import TimeScale
 from anabranch.stream.tree import Element
 
 _CHUNK = 1 << 20
@@ -71,8 +70,14 @@ class Source:
     """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
     """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+    time_unit: TimeUnit | None = None
+    """The unit of its time path, which paths do not differ by, and streams do."""
 
     def __post_init__(self) -> None:
+        if self.time is not None:
+            unit = self.time_unit or self.time.unit
+            object.__setattr__(self, "time", self.time.counting(unit))
+            object.__setattr__(self, "time_unit", unit)
         if self.heartbeat is not None and self.updates:
             raise UsageError("a stream of updates can be sent no 'heartbeat' yet", hint="write them into the stream")
         if self.heartbeat is not None and self.more and self.time is None:
