@@ -78,8 +78,12 @@ class Panes:
         return math.floor(value / self.width)
 
     def is_used(self, pane: int) -> bool:
-        """Whether there is a window that holds a pane."""
+        """Whether there is a window with `k >= 0` that holds a pane."""
         return pane >= 0 and pane % self.step < self.size
+
+    def is_used_before(self, pane: int) -> bool:
+        """Whether there is a window with `k < 0` that holds a pane."""
+        return pane < self.size - self.step and pane % self.step < self.size
 
     def window(self, k: int) -> range:
         """The panes of window `k`."""

@@ -19,7 +19,7 @@ from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path, TimeScale
+from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of
@@ -190,14 +190,19 @@ def texts_at(item: Element, path: Path) -> list[Untyped]:
 
 
 def text_input(
-    xml: str, *, name: str = "stream", time: str | None = None, slack: str = "0", origin: str = "0"
+    xml: str,
+    *,
+    name: str = "stream",
+    time: str | None = None,
+    unit: TimeUnit | None = None,
+    slack: str = "0",
+    origin: str = "0",
 ) -> Input:
     """The input for a stream that is given as the text of a document; for tests and small things."""
     splitter = DocumentSplitter(Limits())
     cuts = (*splitter.feed(xml.encode()), *splitter.finish())
     root = parse_root(splitter.root or b"<root>")
     items = (element_of(parse_item(cut.raw, Limits(), root.namespaces), Place(name, "text", cut.start)) for cut in cuts)
-    stream, _ = stream_input(
-        root, [items], time=Path.parse(time) if time else None, slack=Decimal(slack), origin=Decimal(origin)
-    )
+    path = Path.parse(time).counting(unit) if time else None
+    stream, _ = stream_input(root, [items], time=path, slack=Decimal(slack), origin=Decimal(origin))
     return stream

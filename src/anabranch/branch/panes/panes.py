@@ -184,7 +184,7 @@ class PaneWindows:
         if not self._is_timed:
             number = self._panes_of.at(Fraction(self._arrived + number))
         panes = self._panes_of
-        if pane.is_early and number < panes.size - panes.step:
+        if pane.is_early and panes.is_used_before(number):
             _merge_into(self._early, number, pane)
         if not pane.is_early or panes.is_used(number):
             _merge_into(self._odd, number, replace(pane, is_early=False))
