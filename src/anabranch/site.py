@@ -22,6 +22,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import Keep, Settings
+from anabranch.values.declared import declared_timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _function(name: str, table: Table) -> ImportedFunction:
 
 
 def _stream(name: str, table: Table) -> Source:
-    found = source_of(name, table)
+    found = source_of(name, table, declared_timing)
     table.done()
     return found
 

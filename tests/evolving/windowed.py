@@ -27,7 +27,7 @@ from anabranch.runtime.units import Units
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.wire import element_of
@@ -85,8 +85,8 @@ class Law:
         self._source = source
         self._standing = standing(check(parse(query), query, inputs={"s": None}).query)
         (clause,) = self._standing.fors
-        assert clause.window is not None
-        self._clause, self._extent = clause, extent_of(clause.window)
+        assert isinstance(clause.window, ast.CountWindow | ast.TimeWindow)
+        self._clause, self._extent = clause, extent_of(clause.window, TimeScale())
         self._is_timed = isinstance(clause.window, ast.TimeWindow)
         self._units, self._root = Units(self._standing), parse_root(b"<r>")
         self._evolutions = [Evolution.of(source) for _ in source.partitions]
@@ -149,7 +149,7 @@ class Law:
             self.aborted = error.message
 
     def _take(self, item: Item, partition: int) -> None:
-        found = self._units.candidates(0, self._root, item, Fraction(self._source.origin))
+        found = self._units.candidates(0, self._root, item, TimeScale(origin=self._source.origin))
         for number, each in enumerate(found.nodes):
             late = self._is_timed and each.value is not None and self._progress.is_late(partition, each.value)
             if each.selected and not late and (each.value is not None or not self._is_timed):

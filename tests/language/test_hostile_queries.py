@@ -173,9 +173,15 @@ HOSTILE = {
     "a private function": ('local:eval("1")', "no function is called 'local:eval()'"),
     "a module": ('import module namespace m = "urn:m" at "http://example.org/m.xq"; 1', "refused: module import"),
     "window of nothing": ("for $w in stream('s')/r/i|count 0| return 1", "'0' is no size of a window"),
-    "window of less": ("for $w in stream('s')/r/i|count -1| return 1", "expected 'diff', found '-'"),
+    "window of less": ("for $w in stream('s')/r/i|count -1| return 1", "expected 'diff' or 'gap', found '-'"),
     "step of nothing": ("for $w in stream('s')/r/i|a diff 1 step 0| return 1", "'0' is no size of a window"),
     "step of 0.000": ("for $w in stream('s')/r/i|a diff 1 step 0.000| return 1", "'0.000' is no size of a window"),
+    "duration of nothing": ("for $w in stream('s')/r/i|a diff PT0S| return 1", "'PT0S' is no size of a window"),
+    "gap of nothing": ("for $w in stream('s')/r/i|a gap 0| return 1", "'0' is no size of a window"),
+    "a long duration": (
+        f"for $w in stream('s')/r/i|a diff PT{'9' * 100_000}S| return 1",
+        f"'PT{'9' * 10}",
+    ),
     "half an item": ("for $w in stream('s')/r/i|count 1.5| return 1", "'1.5' is no whole number of items"),
     "window with an exponent": ("for $w in stream('s')/r/i|a diff 1e9| return 1", "'1e9' is no size of a window"),
     "overlap without end": (

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -166,7 +166,9 @@ class Maker:
     def tail(self) -> tuple[ast.Tail, ...]:
         if self.pick(True, True, False):
             return ()
-        qualifier = ast.Qualifier(self.pick("version", "time"), self.pick(True, False), self.number())
+        kind: Literal["version", "time"] = self.pick("version", "time")
+        amount = self.number() if kind == "version" else self.amount()
+        qualifier = ast.Qualifier(kind, self.pick(True, False), amount)
         tail: tuple[ast.Tail, ...] = self.pick((), (qualifier,))
         return (self.predicate(), *tail) if self.pick(True, False) else tail
 
@@ -202,12 +204,22 @@ class Maker:
     def group_by(self) -> ast.GroupBy:
         return ast.GroupBy(self.several(lambda: ast.GroupKey(self.name(), self.perhaps(self.expression)), 1))
 
-    def window(self) -> ast.CountWindow | ast.TimeWindow:
-        size, step = self.number(), self.perhaps(self.number)
-        if self.pick(True, False):
-            return ast.CountWindow(size, step)
+    def window(self) -> ast.Window:
+        match self.pick("count", "time", "session"):
+            case "count":
+                return ast.CountWindow(self.number(), self.perhaps(self.number))
+            case "time":
+                return ast.TimeWindow(self.plain_path(), self.amount(), self.perhaps(self.amount))
+            case _:
+                return ast.SessionWindow(self.plain_path(), self.amount(), self.perhaps(self.plain_path))
+
+    def plain_path(self) -> ast.Path:
         steps = self.several(lambda: ast.Step(self.pick("child", "attribute"), ast.NameTest(self.name())), 1)
-        return ast.TimeWindow(ast.Path(self.pick(None, ast.Root(), ast.ContextItem()), steps), size, step)
+        return ast.Path(self.pick(None, ast.Root(), ast.ContextItem()), steps)
+
+    def amount(self) -> ast.Amount:
+        texts = ("PT1M", "P1D", "PT0.5S", "P3DT4H5M6.789S")
+        return ast.Duration(self.pick(*texts)) if self.pick(True, False) else self.number()
 
     # --- constructors -------------------------------------------------------------------------------------
 

@@ -261,7 +261,7 @@ class Translation:
     def window(self, feed: _Feed, rank: int) -> str:
         """What `laws.xq` has to know of a window; `rank` decides ties between streams (LAWS 1.2)."""
         window = feed.clause.window
-        assert window
+        assert isinstance(window, ast.CountWindow | ast.TimeWindow)
         reference = "()"
         if isinstance(window, ast.TimeWindow):
             steps = window.reference.steps

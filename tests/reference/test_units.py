@@ -16,6 +16,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import NOTHING, AnswerPiece, Candidates, Units
 from anabranch.stream.elements import Item
+from anabranch.stream.path import TimeScale
 from anabranch.stream.photons import photons
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.sequences import Value, Values
@@ -238,7 +239,7 @@ def candidates(query: str, item: str, clause: int = 0, origin: int = 0) -> Candi
     given = text_input(f"<r>{item}</r>", name="s")
     (arrival,) = given.arrivals
     return Units(taken_apart(query)).candidates(
-        clause, bare_root(given), Item(arrival.item, arrival.place), Fraction(origin)
+        clause, bare_root(given), Item(arrival.item, arrival.place), TimeScale(origin=Fraction(origin))
     )
 
 

@@ -178,10 +178,10 @@ def test_a_self_join_counts_a_late_item_once() -> None:
 BAD_REFERENCES = (
     ("<n/>", "XPTY0004", "the window's reference has 0 values in this item, not one"),
     ("<t>1</t><t>2</t>", "XPTY0004", "the window's reference has 2 values in this item, not one"),
-    ("<t>x</t>", "FORG0001", "the window's reference 'x' is no number"),
-    ("<t/>", "FORG0001", "the window's reference '' is no number"),
-    ("<t>NaN</t>", "FORG0001", "the window's reference 'NaN' is no number"),
-    ("<t>INF</t>", "FORG0001", "the window's reference 'INF' is no number"),
+    ("<t>x</t>", "FORG0001", "the window's reference 'x' is no number and no dateTime"),
+    ("<t/>", "FORG0001", "the window's reference '' is no number and no dateTime"),
+    ("<t>NaN</t>", "FORG0001", "the window's reference 'NaN' is no number and no dateTime"),
+    ("<t>INF</t>", "FORG0001", "the window's reference 'INF' is no number and no dateTime"),
 )
 
 

@@ -1,6 +1,7 @@
-"""Windows: `W_k = [k*step, k*step + size)` for `k >= 0`, over reference values or over item numbers.
+"""Windows: `W_k = [k*step, k*step + size)`, over reference values or over item numbers.
 
-Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other.
+Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other; what is no time is in
+none with `k < 0`.
 Bounds are fractions, so a step of 0.1 is a tenth and nothing else.
 
 Items: grouped by the windows that hold them, or by *panes*: the widest pieces that every window is made of whole
@@ -15,6 +16,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+
+from anabranch.values.placing import Moment
+
+EARLIEST = -(1 << 80)
+"""A number before those of all windows: what nobody has moved to or answered yet begins here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +38,17 @@ class Extent:
         """Where window `k` ends, itself not in it."""
         return k * self.step + self.size
 
+    def behind(self, value: Fraction) -> int:
+        """The first `k` whose window ends behind a value, whatever it is the value of."""
+        return math.floor((value - self.size) / self.step) + 1
+
     def first(self, value: Fraction) -> int:
-        """The first `k >= 0` whose window ends behind `value`: the first that can hold it."""
-        return max(0, math.floor((value - self.size) / self.step) + 1)
+        """The first `k` whose window can hold an item with this value."""
+        return self.behind(value) if isinstance(value, Moment) else max(0, self.behind(value))
 
     def from_start(self, value: Fraction) -> int:
-        """The first `k >= 0` whose window begins at `value` or behind it."""
-        return max(0, math.ceil(value / self.step))
+        """The first `k` whose window begins at `value` or behind it."""
+        return math.ceil(value / self.step)
 
     def holding(self, value: Fraction) -> range:
         """The `k` of all windows that hold `value`."""
@@ -68,8 +78,12 @@ class Panes:
         return math.floor(value / self.width)
 
     def is_used(self, pane: int) -> bool:
-        """Whether there is a window that holds a pane."""
+        """Whether there is a window with `k >= 0` that holds a pane."""
         return pane >= 0 and pane % self.step < self.size
+
+    def is_used_before(self, pane: int) -> bool:
+        """Whether there is a window with `k < 0` that holds a pane."""
+        return pane < self.size - self.step and pane % self.step < self.size
 
     def window(self, k: int) -> range:
         """The panes of window `k`."""

@@ -33,6 +33,8 @@ def operator_of(standing: Standing, times: Mapping[str, Path | None], *, endless
     """The operator that a query needs over its streams; `times` are the paths to their items' times."""
     if standing.kind == "interval join" and not bounds_of(standing, times, endless=endless):
         return "whole"
+    if standing.kind == "windows" and isinstance(standing.fors[0].window, ast.SessionWindow):
+        return "sessions"
     return standing.kind
 
 
@@ -61,8 +63,14 @@ def _sources(standing: Standing) -> ast.Query:
     return replace(standing.query, body=body)
 
 
-def _unsized(window: ast.TimeWindow | ast.CountWindow | None) -> ast.TimeWindow | ast.CountWindow | None:
-    return None if window is None else replace(window, size=ast.Number("1"), step=None)
+def _unsized(window: ast.Window | None) -> ast.Window | None:
+    match window:
+        case None:
+            return None
+        case ast.SessionWindow():
+            return replace(window, gap=ast.Number("1"))
+        case _:
+            return replace(window, size=ast.Number("1"), step=None)
 
 
 def _digest(text: str) -> str:

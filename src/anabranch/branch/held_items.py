@@ -29,9 +29,10 @@ from anabranch.runtime.evolution.outlet import remove
 from anabranch.runtime.units import Candidates, Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element, renumber
+from anabranch.values.placing import Moment
 from anabranch.values.sequences import NODES, Value
 
 ENTRY = (
@@ -99,7 +100,9 @@ class HeldItem:
 
     def candidates(self, clause: int) -> Candidates:
         """What the `for` of this number looks at in the item."""
-        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.source.origin)
+        found = self._shelf.units.candidates(
+            clause, self.stream.root, self.item, self._shelf.scale(clause, self.stream)
+        )
         self._nodes[clause] = [each.node for each in found.nodes]
         return found
 
@@ -147,7 +150,8 @@ class HeldNode:
         return self.kept.number, self.index
 
     def row(self) -> dict[str, Any]:
-        return {"value": str(self.value), "number": self.kept.number, "clause": self.clause, "index": self.index}
+        value = write_value(self.value)
+        return {"value": value, "number": self.kept.number, "clause": self.clause, "index": self.index}
 
 
 HELD = pa.schema([("value", pa.string()), ("number", pa.int64()), ("clause", pa.int32()), ("index", pa.int32())])
@@ -166,6 +170,7 @@ class Shelf:
         """How many items the branch took."""
         self._readers: dict[str, EntryReader] = {}
         self._restored: dict[int, HeldItem] = {}
+        self._scales: dict[int, TimeScale] = {}
 
     def put(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW) -> HeldItem:
         """The next item that the branch takes, with the maps by which it was brought into the units of query start."""
@@ -173,6 +178,12 @@ class Shelf:
         self._number_nodes(kept, item.tree)
         self.taken += 1
         return kept
+
+    def scale(self, clause: int, stream: InputStream) -> TimeScale:
+        """What the values of the reference of the `for` of this number count in, which goes over a stream."""
+        if clause not in self._scales:
+            self._scales[clause] = stream.source.scale(self.units.reference(clause, stream.root))
+        return self._scales[clause]
 
     def read(self, kept: HeldItem) -> Item:
         """Read an item again."""
@@ -207,9 +218,7 @@ class Shelf:
 
     def held(self, row: Mapping[str, Any]) -> HeldNode:
         """What was held in an earlier epoch, from its row."""
-        above, _, below = row["value"].partition("/")
-        value = Fraction(int(above), int(below or 1))
-        return HeldNode(value, self._restored[row["number"]], row["clause"], row["index"])
+        return HeldNode(read_value(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
 
     def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, HeldNode, int | None]]:
         """What `placed_tables` was given."""
@@ -223,6 +232,22 @@ class Shelf:
         for row in table.to_pylist():
             units = _RAW if row["units"] is None else _units(row["units"])
             self._restored[row["number"]] = HeldItem(self, row["number"], entry_of(row), None, units)
+
+
+_TIME = "@"
+"""What the text of a value begins with that is a time."""
+
+
+def write_value(value: Fraction) -> str:
+    """A reference value as text, without loss."""
+    return f"{_TIME}{Fraction(value)}" if isinstance(value, Moment) else str(value)
+
+
+def read_value(text: str) -> Fraction:
+    """The value that `write_value` gave this text for."""
+    above, _, below = text.removeprefix(_TIME).partition("/")
+    value = Fraction(int(above), int(below or 1))
+    return Moment(value) if text.startswith(_TIME) else value
 
 
 def number_nodes(tree: Element, stream: int, number: int) -> None:

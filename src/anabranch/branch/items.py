@@ -51,6 +51,7 @@ from anabranch.columnar.scan.template import is_plain_root
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
+from anabranch.stream.path import per_second
 
 
 class ItemOperator:
@@ -283,7 +284,8 @@ class PassingColumns:
                     bad.append(number)
             spans.append((first, end))
             first += len(given)
-        decimals = Decimals.read(shredded, program.time, times, len(unclear))
+        parts = per_second(self._stream.source.time)
+        decimals = Decimals.read(shredded, program.time, times, len(unclear), parts)
         return _Batch(shredded, unclear, items, decimals, timed, bad, signals, spans)
 
     def _look(self, entry: RawEntry) -> Item | Punctuation | DeadLetter | None:

@@ -17,6 +17,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.held_items import HeldItem, HeldNode
 from anabranch.branch.ports import InputStream, Output
 from anabranch.errors import DynamicError
+from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.evolution.follower import Follower
@@ -165,7 +166,8 @@ class Asker:
         if self.follower is None:
             return self.units.window(nodes)
         left = self._left(self.follower, held, nodes)
-        return self.units.window(left, forward=self.follower.outlet.forward) if left else NOTHING
+        content = WindowValues(left, nodes.bounds) if isinstance(nodes, WindowValues) else left
+        return self.units.window(content, forward=self.follower.outlet.forward) if left else NOTHING
 
     def tuple(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
         """What a tuple of a join adds, if all of it is left."""

@@ -25,6 +25,7 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import Timed
 from anabranch.branch.windows.columns import HeldWindowColumns
+from anabranch.branch.windows.sessions import Sessions
 from anabranch.branch.windows.windows import Windows
 from anabranch.errors import StateError
 from anabranch.law.calls import PythonFunction
@@ -84,13 +85,14 @@ def open_branch(
     return _Flowing(operator, askers, inputs, state, spill)
 
 
-_Operator: TypeAlias = ItemOperator | Windows | StepJoin | IntervalJoin
+_Operator: TypeAlias = ItemOperator | Windows | Sessions | StepJoin | IntervalJoin
 """What the merge is in front of."""
 _ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
 """A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
 _OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
     "items": ItemOperator,
     "windows": Windows,
+    "sessions": Sessions,
     "step join": StepJoin,
     "interval join": IntervalJoin,
 }

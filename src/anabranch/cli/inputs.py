@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from pathlib import Path
 
 from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
@@ -13,11 +11,11 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
+from anabranch.values.declared import declared_origin, declared_slack, declared_time
 
-_SETTINGS = ("dtd", "time", "slack", "origin", "format")
+_SETTINGS = ("dtd", "time", "time_unit", "slack", "origin", "format")
 """What is given by NAME=VALUE, each by its own option."""
 
 
@@ -28,8 +26,15 @@ def declare_inputs(query: argparse.ArgumentParser) -> None:
     query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
     query.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
     query.add_argument("--time", action="append", default=[], metavar="NAME=PATH", help="where items carry their time")
-    query.add_argument("--slack", action="append", default=[], metavar="NAME=N", help="how late items may come")
-    query.add_argument("--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin")
+    query.add_argument(
+        "--time-unit", action="append", default=[], metavar="NAME=U", help="what times count in: s, ms, us or ns"
+    )
+    query.add_argument(
+        "--slack", action="append", default=[], metavar="NAME=N", help="how late items may come: a number, or PT5S"
+    )
+    query.add_argument(
+        "--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin: a number or dateTime"
+    )
     query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
     query.add_argument(
         "--domain", action="append", default=[], metavar="NAME=PATH:V,V", help="the only values that items have there"
@@ -39,11 +44,11 @@ def declare_inputs(query: argparse.ArgumentParser) -> None:
 def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
     """The inputs that these options describe."""
     streams = pairs_of(options.stream, "--stream")
-    settings = {key: pairs_of(getattr(options, key), f"--{key}") for key in _SETTINGS}
+    settings = {key: pairs_of(getattr(options, key), _option(key)) for key in _SETTINGS}
     for key, given in settings.items():
         for name in given:
             if name not in streams:
-                raise _not_given(key, name, streams)
+                raise _not_given(_option(key), name, streams)
     documents = {name: Path(path) for name, path in pairs_of(options.doc, "--doc").items()}
     for name in documents.keys() & streams.keys():
         raise UsageError(f"'{name}' is both a stream and a document")
@@ -54,7 +59,11 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
 
 def _not_given(option: str, name: str, streams: Mapping[str, str]) -> UsageError:
     hint = did_you_mean(name, streams, f"add --stream {name}=FILE")
-    return UsageError(f"--{option} names stream '{name}', which is not given", hint=hint)
+    return UsageError(f"{option} names stream '{name}', which is not given", hint=hint)
+
+
+def _option(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
 
 
 def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
@@ -66,7 +75,7 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
         if not colon:
             raise UsageError(f"--domain takes NAME=PATH:V,V, not '{each}'", hint="as in --domain sensors=s:1,2")
         if name not in streams:
-            raise _not_given("domain", name, streams)
+            raise _not_given("--domain", name, streams)
         if path in found.setdefault(name, {}):
             raise UsageError(f"--domain is given twice for '{name}={path}'")
         found[name][path] = values.split(",")
@@ -76,27 +85,18 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
 def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
     if not path.exists():
         raise UsageError(f"stream '{name}': there is no '{path}'")
-    dtd, time, slack, origin, given_format = (settings[key].get(name) for key in _SETTINGS)
+    dtd, path_to_time, unit, slack, origin, given_format = (settings[key].get(name) for key in _SETTINGS)
     form = given_format or "auto"
     if form not in ("auto", "lines", "document", "json"):
         raise UsageError(f"--format {name}={form} is unknown", hint="use lines, document or json")
+    time = declared_time(path_to_time, unit)
     return Source(
         name,
         path,
         form,  # type: ignore[arg-type]  # just checked
         Schema.read_dtd(Path(dtd)) if dtd else None,
-        time=ItemPath.parse(time) if time else None,
-        slack=_number(slack, "--slack"),
-        origin=_number(origin, "--origin"),
+        time=time,
+        slack=declared_slack(slack, time, "--slack"),
+        origin=declared_origin(origin, time, "--origin"),
         domains=domains_of(domains),
     )
-
-
-def _number(text: str | None, option: str) -> Fraction:
-    try:
-        value = Decimal(text or "0")
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite():
-        raise UsageError(f"{option} takes a number, not '{text}'")
-    return Fraction(value)

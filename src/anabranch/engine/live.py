@@ -53,10 +53,10 @@ from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
+from anabranch.values.declared import declared_timing
 
 if TYPE_CHECKING:
     from anabranch.spark.session import Session
@@ -143,11 +143,12 @@ class Engine:
         *,
         dtd: str | Path | None = None,
         time: str | None = None,
+        time_unit: str | None = None,
         format: str = "auto",
         root: str | None = None,
         item: str | None = None,
-        slack: Decimal | int = 0,
-        origin: Decimal | int = 0,
+        slack: str | Decimal | int = 0,
+        origin: str | Decimal | int = 0,
         strict: bool = False,
         domains: Mapping[str, Sequence[object]] | None = None,
         updates: bool = False,
@@ -156,6 +157,10 @@ class Engine:
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
+        `time` is the path to the times of items, dateTimes or numbers; `time_unit` says that those count from 1970, in
+        `s`, `ms`, `us` or `ns`.
+        `slack`, how late items may come, is a number or a duration, and `origin`, where time windows begin, a number or
+        a dateTime (LAWS 3.1, 3.2).
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
         `retain` seconds, or `"1 h"`, and all there is where that is not given.
@@ -178,9 +183,7 @@ class Engine:
                 Schema.read_dtd(Path(dtd)) if dtd is not None else None,
                 root,
                 item,
-                ItemPath.parse(time) if time is not None else None,
-                Fraction(slack),
-                Fraction(origin),
+                *declared_timing(time, time_unit, slack, origin),
                 strict,
                 tuple(more),
                 domains_of(domains or {}),

@@ -9,9 +9,11 @@ say the same, and `parse(print(query)) == query`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from anabranch.errors import Span
+from anabranch.values.instants import length_seconds
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
 NOWHERE = Span(0, 0)
@@ -35,6 +37,29 @@ class Number(_Placed):
     """A number as it was written; `1` is an integer, `1.0` a decimal, `1e0` a double."""
 
     text: str
+
+    @property
+    def exact(self) -> Fraction:
+        """The number itself, where it is written without an exponent."""
+        return Fraction(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(_Placed):
+    """A dayTimeDuration as it was written, `PT1M`: the size of a window, or how far a qualifier looks back."""
+
+    text: str
+
+    @property
+    def exact(self) -> Fraction:
+        """Its seconds."""
+        seconds = length_seconds(self.text)
+        assert seconds is not None, "the parser takes nothing else for a duration"
+        return seconds
+
+
+Amount: TypeAlias = Number | Duration
+"""How much of something: a plain number, or a length of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +136,7 @@ class Qualifier(_Placed):
 
     kind: Literal["version", "time"]
     window: bool
-    amount: Number
+    amount: Amount
 
 
 Tail: TypeAlias = Predicate | Positional | Qualifier
@@ -226,15 +251,28 @@ class TimeWindow(_Placed):
     """`|reference diff size step step|`; an absolute reference starts at the stream's root element."""
 
     reference: Path
-    size: Number
-    step: Number | None = None
+    size: Amount
+    step: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow(_Placed):
+    """`|reference gap gap by key|`: items whose values are less than the gap apart; with a key, for each of its values
+    by itself (LAWS 3.9)."""
+
+    reference: Path
+    gap: Amount
+    by: Path | None = None
+
+
+Window: TypeAlias = CountWindow | TimeWindow | SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
 class For(_Placed):
     variable: str
     source: Expression
-    window: CountWindow | TimeWindow | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,14 +117,20 @@ def _group_key(key: ast.GroupKey) -> str:
     return f"${key.variable}" + ("" if key.value is None else f" := {print_expression(key.value)}")
 
 
-def print_window(window: ast.CountWindow | ast.TimeWindow) -> str:
+def print_window(window: ast.Window) -> str:
     """A window with its bars."""
-    step = f" step {window.step.text}" if window.step else ""
     match window:
-        case ast.CountWindow(size):
-            return f"|count {size.text}{step}|"
-        case ast.TimeWindow(reference, size):
-            return f"|{print_path(reference)} diff {size.text}{step}|"
+        case ast.CountWindow(size, step):
+            return f"|count {size.text}{_window_step(step)}|"
+        case ast.TimeWindow(reference, size, step):
+            return f"|{print_path(reference)} diff {size.text}{_window_step(step)}|"
+        case ast.SessionWindow(reference, gap, by):
+            key = "" if by is None else f" by {print_path(by)}"
+            return f"|{print_path(reference)} gap {gap.text}{key}|"
+
+
+def _window_step(step: ast.Amount | None) -> str:
+    return "" if step is None else f" step {step.text}"
 
 
 # --- paths ------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def with_input(query: ast.Query, source: ast.Source) -> ast.Query:
         match node:
             case ast.Predicate() | ast.Positional():
                 return node  # inside a predicate `.` is the node looked at
-            case ast.TimeWindow():
+            case ast.TimeWindow() | ast.SessionWindow():
                 return node
             case ast.ContextItem() | ast.Root():
                 return replace(source, span=node.span)

@@ -25,6 +25,8 @@ class Signature:
 _NUMBER = Signature(1, 1, numeric=True)
 _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
+BOUNDS = ("window-start", "window-end")
+"""The functions that give the bounds of a window (LAWS 3.1)."""
 
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
     "dateTime": ("year", "month", "day", "hours", "minutes", "seconds"),
@@ -44,6 +46,7 @@ SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(("head", "tail", "reverse"), _ONE),
     "subsequence": Signature(2, 3),
     **dict.fromkeys(("not", "boolean", "empty", "exists", "data", "distinct-values", "upper-case", "lower-case"), _ONE),
+    **dict.fromkeys(BOUNDS, _ONE),
     **dict.fromkeys(("contains", "starts-with", "ends-with", "substring-before", "substring-after"), _TWO),
     **dict.fromkeys(("true", "false"), Signature(0, 0)),
     **dict.fromkeys(("string", "normalize-space", "name", "local-name"), Signature(1, 1, context=True)),

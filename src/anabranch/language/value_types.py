@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import COMPONENTS, SIGNATURES, ZONED
+from anabranch.language.signatures import BOUNDS, COMPONENTS, SIGNATURES, ZONED
 from anabranch.values.casts import CASTS
 
 Kind: TypeAlias = Literal[
@@ -71,6 +71,7 @@ _CALLS: Mapping[str, Kind] = {
     **{f"{part}-from-{kind}": "integer" for kind, names in COMPONENTS.items() for part in names},
     **{f"seconds-from-{kind}": "number" for kind in ("dateTime", "time", "duration")},
     **{name: "time" for kind in ZONED for name in (f"timezone-from-{kind}", f"adjust-{kind}-to-timezone")},
+    **dict.fromkeys(BOUNDS, "mixed or time"),
 }
 _AS_GIVEN = ("data", "distinct-values")
 _SOME = ("head", "tail", "reverse", "subsequence")

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
+from anabranch.law.bounds import window_end, window_start
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.tree import Attribute, Element, Instruction
 from anabranch.values.atomic import (
@@ -278,6 +279,8 @@ BUILTINS: Mapping[str, Body] = {
     "ceiling": _rounded(math.ceil),
     "round": _to_digits(half_up=True),
     "round-half-to-even": _to_digits(half_up=False),
+    "window-start": window_start,
+    "window-end": window_end,
     "name": _name(local=False),
     "local-name": _name(local=True),
     **TIME_FUNCTIONS,

@@ -19,12 +19,13 @@ from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import Document, Element, renumber
-from anabranch.values.atomic import Untyped, finite_value
+from anabranch.values.atomic import Untyped
+from anabranch.values.placing import seconds_at
 from anabranch.values.sequences import untyped
 
 _ITEMS = Admission(updates=False)
@@ -67,7 +68,7 @@ class Input:
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
     time: Path | None = None
-    """The declared time path."""
+    """The declared time path, with the unit of its numbers."""
     late: bool = False
     """Whether the subscription came after the stream had begun; the input is what it sees (LAWS 3.6)."""
     endless: bool = False
@@ -81,6 +82,10 @@ class Input:
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
     waiting: frozenset[int] = frozenset()
     """The partitions that have more to come; without any, the input has ended."""
+
+    def scale(self, path: Path | None) -> TimeScale:
+        """What the values at a path of its items count in."""
+        return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
     def root(self) -> Element:
@@ -167,7 +172,8 @@ def element_time(element: Item | Accent | Punctuation, path: Path | None, before
     if element.at is not None:
         return Fraction(element.at)
     for text in texts_at(element.tree, path) if path and isinstance(element, Item) else ():
-        time = finite_value(text)
+        assert path is not None
+        time = seconds_at(text, path)
         if time is not None:
             return time
     return before
@@ -184,14 +190,19 @@ def texts_at(item: Element, path: Path) -> list[Untyped]:
 
 
 def text_input(
-    xml: str, *, name: str = "stream", time: str | None = None, slack: str = "0", origin: str = "0"
+    xml: str,
+    *,
+    name: str = "stream",
+    time: str | None = None,
+    unit: TimeUnit | None = None,
+    slack: str = "0",
+    origin: str = "0",
 ) -> Input:
     """The input for a stream that is given as the text of a document; for tests and small things."""
     splitter = DocumentSplitter(Limits())
     cuts = (*splitter.feed(xml.encode()), *splitter.finish())
     root = parse_root(splitter.root or b"<root>")
     items = (element_of(parse_item(cut.raw, Limits(), root.namespaces), Place(name, "text", cut.start)) for cut in cuts)
-    stream, _ = stream_input(
-        root, [items], time=Path.parse(time) if time else None, slack=Decimal(slack), origin=Decimal(origin)
-    )
+    path = Path.parse(time).counting(unit) if time else None
+    stream, _ = stream_input(root, [items], time=path, slack=Decimal(slack), origin=Decimal(origin))
     return stream

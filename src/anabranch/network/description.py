@@ -47,6 +47,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import EPOCH_BYTES
+from anabranch.values.declared import declared_timing
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -218,7 +219,7 @@ def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStr
     by = _place(table, places)
     rate = table.amount("rate", None)
     accents = table.flag("accents", default=True)
-    found = RegisteredStream(source_of(name, table), places[by], by, rate, accents)
+    found = RegisteredStream(source_of(name, table, declared_timing), places[by], by, rate, accents)
     table.done()
     if found.source.heartbeat is not None:
         raise table.wrong("the streams of a network are sent no 'heartbeat' yet", hint="write them into the stream")

@@ -41,6 +41,7 @@ from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.atomic import Untyped, compare, finite_value, to_double
+from anabranch.values.placing import seconds_at
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Verdicts: TypeAlias = npt.NDArray[np.uint8]
@@ -76,8 +77,10 @@ class Sample:
         """How many items come in a second; without a time, one."""
 
     def _rate(self, time: Path | None) -> float:
-        texts = [] if time is None else [texts_at(each, time)[:1] for each in self.items]
-        known = [value for text in texts for each in text if (value := finite_value(each)) is not None]
+        if time is None:
+            return 1.0
+        texts = [text for each in self.items for text in texts_at(each, time)[:1]]
+        known = [value for text in texts if (value := seconds_at(text, time)) is not None]
         span = known[-1] - known[0] if known else Fraction(0)
         return float((len(known) - 1) / span) if span > 0 else 1.0
 

@@ -261,7 +261,7 @@ def depends_on_time(need: QueryNeeds) -> bool:
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
     """By stream: the paths that place its items in the time windows of a query; None where these are not plain."""
     assert need.query is not None
-    windows = sum(isinstance(each, ast.TimeWindow) for each in parts(need.query))
+    windows = sum(isinstance(each, ast.TimeWindow | ast.SessionWindow) for each in parts(need.query))
     trees = derive_forest(need.query).trees if windows else ()
     named = sum(tree.window is not None and tree.window.reference is not None for tree in trees)
     return _tree_references(trees) if named == windows else None

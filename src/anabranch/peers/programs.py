@@ -26,6 +26,7 @@ from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.evolution.progress import ProgressAxis
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 
 
@@ -40,7 +41,8 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     found = {path for need in asking for path in (window_references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
-    return tuple(ProgressAxis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+    scales = [(path, source.scale(ItemPath(tuple(path.split("/")[1:])))) for path in sorted(found)]
+    return tuple(ProgressAxis(path, "0" if is_merged else str(at.slack), at.per_second) for path, at in scales)
 
 
 FLOW = "flow "

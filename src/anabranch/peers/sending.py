@@ -41,6 +41,7 @@ from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import DOCUMENT, Limits
+from anabranch.stream.path import TimeScale
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.wire import write, write_came, write_doubt
@@ -268,8 +269,8 @@ def _shown(
     if not given:
         return "nothing"
     sent = parse_item(given.encode(), Limits(), root.namespaces)
-    paths = [each.path.split("/") for each in axes]
-    same = all(list(numbers_at(sent, path)) == list(numbers_at(whole, path)) for path in paths)
+    ways = [(each.path.split("/"), TimeScale(each.per_second)) for each in axes]
+    same = all(list(numbers_at(sent, *way)) == list(numbers_at(whole, *way)) for way in ways)
     return "same" if same else "odd"
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from anabranch.errors import DynamicError, StreamError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
+from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import append_values, content_text
 from anabranch.law.env import Env
@@ -24,10 +25,12 @@ from anabranch.law.evaluate import Evaluator, Known
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.rounds.rounds import without_predicates
-from anabranch.law.rounds.windows import reference_value
-from anabranch.law.slices import Slice, WholeNeeded, slice_of
+from anabranch.law.rounds.windows import SessionKey, reference_value, session_key
+from anabranch.law.slices import Slice, WholeNeeded, path_in_item, slice_of
+from anabranch.law.spelling import Spelling
 from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import Item, Place
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Document, Element, Name, Node
 from anabranch.values.sequences import NODES, Value, Values
@@ -62,6 +65,8 @@ class Candidate:
     """Its reference value in a time window, counted from the stream's origin; None without one."""
     error: DynamicError | None = None
     """Why it has no reference value; a dead letter where the node is selected, nothing where it is not."""
+    key: SessionKey | DynamicError = None
+    """Of a node that is selected for sessions: the key of its own, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +115,19 @@ class Units:
         self._evaluator.begin()
         return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
 
-    def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
-        """What one `for` looks at in an item; `clause` is its index among those over streams."""
+    def reference(self, clause: int, root: Element) -> Path | None:
+        """The path from an item to the reference of one windowed `for`, where it can be told from its writing."""
+        found = self._fors[clause]
+        if found.window is None or isinstance(found.window, ast.CountWindow):
+            return None
+        names = Spelling(self._standing.env.namespaces, root.namespaces)
+        return path_in_item(found.source, found.window.reference, names)
+
+    def candidates(self, clause: int, root: Element, item: Item, scale: TimeScale) -> Candidates:
+        """What one `for` looks at in an item; `clause` is its index among those over streams.
+
+        `scale` is what the values of its window's reference count in.
+        """
         source, window = self._fors[clause].source, self._fors[clause].window
         failure: DynamicError | None = None
         chosen: Values = []
@@ -125,12 +141,18 @@ class Units:
         for node in reached:
             value: Fraction | None = None
             reason: DynamicError | None = None
-            if isinstance(window, ast.TimeWindow):
+            key: SessionKey | DynamicError = None
+            if isinstance(window, ast.TimeWindow | ast.SessionWindow):
                 try:
-                    value = reference_value(window, node, self._outer, self._evaluator.value) - origin
+                    value = reference_value(window, node, self._outer, self._evaluator.value, scale)
                 except DynamicError as error:
                     reason = error
-            nodes.append(Candidate(node, id(node) in selected, value, reason))
+            if isinstance(window, ast.SessionWindow) and id(node) in selected:
+                try:
+                    key = session_key(window, node, self._outer, self._evaluator.value)
+                except DynamicError as error:
+                    key = error
+            nodes.append(Candidate(node, id(node) in selected, value, reason, key))
         return Candidates(tuple(nodes), failure)
 
     def nodes(self, clause: int, root: Element, item: Item) -> Values:
@@ -145,8 +167,9 @@ class Units:
             raise _looks_outside() from None
 
     def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> AnswerPiece:
-        """What a window with this content adds."""
-        return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
+        """What a window with this content adds; one whose bounds may be asked for knows them (`WindowValues`)."""
+        content = nodes if isinstance(nodes, WindowValues) else list(nodes)
+        return self._round(self._outer.bind(self._fors[0].variable, content), nodes, known or {}, forward)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""

@@ -184,7 +184,7 @@ class _Walk:
         then = scope  # such a base is evaluated over the document of that time
         for each in tail:
             if isinstance(each, ast.Qualifier):
-                then = replace(then, ago=then.ago + Fraction(each.amount.text))
+                then = replace(then, ago=then.ago + each.amount.exact)
         found = tuple((place, max(ago, then.ago)) for place, ago in self.visit(base, then))
         _reach(found)
         return self._tail(found, [each for each in tail if not isinstance(each, ast.Qualifier)], scope)
@@ -199,7 +199,7 @@ class _Walk:
                 case ast.Qualifier("version", _, amount):
                     _reach(places, versions=int(amount.text))
                 case ast.Qualifier(_, _, amount):
-                    _reach(places, seconds=Fraction(amount.text))
+                    _reach(places, seconds=amount.exact)
         return places
 
     def _step(self, places: _Places, step: ast.Step, scope: _LookScope) -> _Places:

@@ -9,18 +9,20 @@ from fractions import Fraction
 from anabranch.logic import And, Not, Or
 from anabranch.stream.description import Comparison, Description
 from anabranch.stream.elements import Punctuation
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, per_second
 
 
 def passed(punctuation: Punctuation, path: Path | None, time: Path | None) -> Fraction | float | None:
     """The largest `v` such that no item with a value below `v` at `path` follows; infinity, or None for no such `v`.
 
-    A heartbeat speaks of times, so it says this of the stream's declared time path alone.
+    A heartbeat speaks of times, in seconds, so it says this of the stream's declared time path alone.
     A `path` of None is one that has no name.
     """
     if punctuation.where is not None:
         return covered_below(punctuation.where, path)
-    return Fraction(punctuation.at) if punctuation.at is not None and path is not None and path == time else None
+    if punctuation.at is None or path is None or path != time:
+        return None
+    return Fraction(punctuation.at) * per_second(time)
 
 
 def covered_below(description: Description, path: Path | None) -> Fraction | float | None:

@@ -28,6 +28,8 @@ from anabranch.errors import DynamicError, StreamError
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import TimeScale, per_second
+from anabranch.values.placing import Moment, from_origin
 
 LIMITS = Limits()
 """Of a template's items all are within their limits, or none is; and what is too long has a reason."""
@@ -63,6 +65,12 @@ class EntryBatch:
         bad = [number - self.before for number in self.bad]
         return EntryTimes(entries, times, self.timed[self.before :], bad, self.complete)
 
+    def are_times(self, scale: TimeScale) -> Flags:
+        """Which values of the reference are times; only those are asked for that are no plain numbers."""
+        found = np.full(len(self), scale.is_time)
+        found[[entry for entry, each in self.values.others.items() if isinstance(each, Moment)]] = True
+        return found
+
     @property
     def items(self) -> Flags:
         """Which entries are items."""
@@ -79,6 +87,8 @@ class BatchReader(EntryReader):
         super().__init__(stream)
         self._clause = clause
         self._units = units
+        self._scale = stream.source.scale(units.reference(clause, stream.root))
+        self._origin = self._scale.origin
         self._signals = signals
 
     def batch(self, compiled: CompiledFor, held: Sequence[HeldNode], entries: NextEntries) -> EntryBatch:
@@ -104,7 +114,7 @@ class BatchReader(EntryReader):
         status = np.where(verdicts == YES, np.uint8(SELECTED), np.where(reached, np.uint8(SHOWN), np.uint8(VOID)))
         timed = np.full(len(status), compiled.time is not None)
         values = {
-            number: held[number].value + self._stream.source.origin
+            number: from_origin(held[number].value, -self._origin)
             for number in np.flatnonzero(unclear[:before]).tolist()
         }
         times: dict[int, Fraction] = {}
@@ -135,7 +145,7 @@ class BatchReader(EntryReader):
             before,
             status[:stop],
             Decimals.read(shredded, compiled.reference, values, stop),
-            Decimals.read(shredded, compiled.time, times, stop),
+            Decimals.read(shredded, compiled.time, times, stop, per_second(self._stream.source.time)),
             timed[:stop],
             entries.complete and stop == len(unclear),
             errors,
@@ -153,7 +163,7 @@ class BatchReader(EntryReader):
         if not isinstance(element, Item):
             return None
         try:
-            found = self._units.candidates(self._clause, self._stream.root, element, self._stream.source.origin)
+            found = self._units.candidates(self._clause, self._stream.root, element, self._scale)
         except StreamError:  # the operator raises it when the entry's turn has come
             return None
         if len(found.nodes) > 1:
@@ -161,7 +171,7 @@ class BatchReader(EntryReader):
         own = own_time(element, self._stream.source.time)
         for node in found.nodes:
             if node.error is None:
-                value = None if node.value is None else node.value + self._stream.source.origin
+                value = None if node.value is None else from_origin(node.value, -self._origin)
                 return _JudgedEntry(SELECTED if node.selected else SHOWN, value, own, found.error)
             return _JudgedEntry(VOID, None, own, found.error or (node.error if node.selected else None))
         return _JudgedEntry(VOID, None, own, found.error)

@@ -79,7 +79,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     timed = [(side, batch) for side, batch in zip(sides, batches, strict=True) if side.judge.timed]
     for side, _ in timed:
         exact += [each for window in side.windows for each in (window.extent.size, window.extent.step)]
-        exact += [side.stream.source.slack, side.stream.source.origin]
+        exact += [side.judge.scale.slack, side.judge.scale.origin]
         largest = side.judge.progress.largest(0)
         if isinstance(largest, float):
             raise OverflowError  # infinity: a punctuation said that nothing follows at all
@@ -91,10 +91,14 @@ def shown(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: in
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     if not side.judge.timed:
         return _counted(side, batch, held, taken)
-    slack = in_unit(side.stream.source.slack, unit)
+    scale = side.judge.scale
+    slack = in_unit(scale.slack, unit)
     extents = _extents(side, unit)
-    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(side.stream.source.origin, unit)
+    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(scale.origin, unit)
     status = batch.status[: len(values)].copy()
+    are_times = batch.are_times(scale)[: len(values)] & (status != VOID)
+    if (values[are_times] < max(size for size, _ in extents)).any():
+        raise OverflowError  # there are windows of times before the first of numbers
     reached = np.full(len(values), NOWHERE)
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
@@ -126,7 +130,7 @@ def _counted(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken:
 
 def _extents(side: JoinSide, unit: int) -> list[tuple[int, int]]:
     for window in side.windows:
-        in_unit(window.extent.start(window.next), unit)  # no position may be too large either
+        in_unit(window.extent.start(max(window.next, 0)), unit)  # no position may be too large either
     return [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
 
 
@@ -326,7 +330,7 @@ class _Lane:
         if len(side.windows) > 1:
             numbers = np.concatenate([items.numbers_of(before), np.arange(batch.before, len(found.values))])
             values, reached, status = values[numbers], reached[numbers], status[numbers]
-        start = max(window.next, side.judge.first_window(window.extent))
+        start = max(window.next, side.judge.first_window(window.extent), 0)
         held = len(window.held)
         waiting = len(before) - held
         lane = Lane(side.input, size, step, start, held, waiting, values, reached, status, timed=side.judge.timed)
@@ -338,7 +342,8 @@ class _Lane:
 
     def leave(self, following: int, held: Indices, waiting: Indices) -> None:
         """Leave to the operator what the window then holds, and what waits for it."""
-        self._window.next = following
+        if following > self.lane.next:  # what has not moved may still have windows of times before the first
+            self._window.next = following
         self._window.held = self._items.all(self.numbered(held).tolist())
         self._window.waiting = {}
         for each in self._items.all(self.numbered(waiting).tolist()):
@@ -347,7 +352,7 @@ class _Lane:
     def leave_narrower(self, window: JoinWindow, shift: int, held: Indices) -> None:
         """The same for a window that starts some positions later and ends where this one does."""
         window.next = self._window.next + shift
-        inside = held[self.lane.values.take(held) >= (window.next - 1) * self.lane.step]
+        inside = held[self.lane.values.take(held) >= (max(window.next, 0) - 1) * self.lane.step]
         window.held = self._items.all(self.numbered(inside).tolist())
         window.waiting = {}
         for position, items in self._window.waiting.items():

@@ -111,7 +111,8 @@ class IntervalJoin:
         self._shelf = shelf
         self._everyone = Everyone(askers)
         self._streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
-        self._progress = [WindowProgress(stream) for stream in self._streams]
+        slacks = (each.source.scale(each.source.time).slack for each in self._streams)
+        self._progress = [WindowProgress(*each) for each in zip(self._streams, slacks, strict=True)]
         self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
         self._crowded = 64  # when to look again for what can be forgotten
         times = {stream.name: stream.source.time for stream in self._streams}

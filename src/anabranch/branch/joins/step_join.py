@@ -24,11 +24,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.algebra.window import Extent
+from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
 from anabranch.branch.windows.selection import WindowSelection
+from anabranch.language import ast
 from anabranch.law.rounds.windows import Reach, extent_of
 
 
@@ -37,7 +38,7 @@ class JoinWindow:
 
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
-        self.next = 0
+        self.next = EARLIEST
         self.waiting: dict[int, list[HeldNode]] = {}
         """What waits, by the position at which it will enter."""
         self.held: list[HeldNode] = []
@@ -59,7 +60,7 @@ class JoinWindow:
         if isinstance(reached, float):  # infinity: there is no position left that could hold anything
             self.held = []
         elif self.extent.end(self.next) <= reached:
-            self.next = self.extent.first(reached)
+            self.next = self.extent.behind(reached)
             self._let_go(self.next - 1)
 
     def closing(self) -> Fraction | None:
@@ -122,9 +123,14 @@ class StepJoin:
         self.judges = [WindowSelection(number, first, shelf, self.everyone) for number in range(len(first.fors))]
         found: dict[tuple[Extent, ...], list[Asker]] = {}
         for asker in askers:
-            windows = (clause.window for clause in asker.standing.fors)
-            found.setdefault(tuple(extent_of(each) for each in windows if each is not None), []).append(asker)
+            found.setdefault(tuple(self._extents(asker)), []).append(asker)
         self.pairings = [Pairing(extents, those) for extents, those in found.items()]
+
+    def _extents(self, asker: Asker) -> Iterator[Extent]:
+        """How large the windows of a query are."""
+        for clause, judge in zip(asker.standing.fors, self.judges, strict=True):
+            assert isinstance(clause.window, ast.CountWindow | ast.TimeWindow), "sessions are refused in joins"
+            yield extent_of(clause.window, judge.scale)
 
     def item(self, kept: HeldItem) -> None:
         """Take the next item: it goes to the first `for` of its stream, then to the next."""

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from typing import Any
 
@@ -37,7 +37,7 @@ import numpy as np
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
-from anabranch.algebra.window import Panes
+from anabranch.algebra.window import EARLIEST, Panes
 from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
@@ -87,17 +87,24 @@ class PaneWindows:
         self.rows = Rows.empty(self.paths)
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
         self._odd: dict[int, Pane] = {}
-        self._next = 0  # the first window that is not answered yet
+        self._early: dict[int, Pane] = {}
+        """Panes of times that windows hold which begin before those of plain numbers do (LAWS 3.1)."""
+        self._next_early = EARLIEST  # the first of these windows that is not answered yet
+        self._next = 0  # the first of the others
         self.order = 0
         """Where the next range begins in the stream."""
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._outlet: Outlet | None = None
-        self._progress = WindowProgress(stream)
+        self._slack = plan.query.scale.slack
+        self._progress = WindowProgress(stream, self._slack)
         if state is not None:
             self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
             self._answers.restore(state.meta["answers"])
-            self.rows, self._odd = state.rows, dict(state.odd)
+            self._next_early = state.meta["early"]
+            self.rows = state.rows
+            self._early = {number: pane for number, pane in state.odd if pane.is_early}
+            self._odd = {number: pane for number, pane in state.odd if not pane.is_early}
 
     # --- ranges -------------------------------------------------------------------------------------------
 
@@ -114,15 +121,16 @@ class PaneWindows:
         Gives how many places in the stream, and how many nodes that were selected, are before the range.
         """
         before, reached = self.largest(partition), counted.reached
-        if before is not None and reached.low is not None and reached.low < before - self._stream.source.slack:
+        if before is not None and reached.low is not None and reached.low < before - self._slack:
             return None
         for offset in reached.late:
             self._out.late(Place(self._stream.name, counted.file, offset))
         if reached.first is not None and self._progress.first is None:
             self._progress.is_late(partition, reached.first)
         if reached.largest is not None:
-            self._progress.passed(partition, reached.largest - self._stream.source.slack)
-        self._next = max(self._next, self._progress.first_window(self._plan.extent))
+            self._progress.passed(partition, reached.largest - self._slack)
+        first = self._progress.first_window(self._plan.extent)
+        self._next, self._next_early = max(self._next, first), max(self._next_early, first)
         for number, pane in odd:
             self._add(number // finer, pane.moved(self.order))
         at = self.order, self._arrived
@@ -175,7 +183,11 @@ class PaneWindows:
     def _add(self, number: int, pane: Pane) -> None:
         if not self._is_timed:
             number = self._panes_of.at(Fraction(self._arrived + number))
-        self._odd[number] = self._odd[number].merge(pane) if number in self._odd else pane
+        panes = self._panes_of
+        if pane.is_early and panes.is_used_before(number):
+            _merge_into(self._early, number, pane)
+        if not pane.is_early or panes.is_used(number):
+            _merge_into(self._odd, number, replace(pane, is_early=False))
 
     # --- evolution ----------------------------------------------------------------------------------------
 
@@ -191,8 +203,9 @@ class PaneWindows:
         """A path has gone from what came before, as far as it is not answered yet."""
         for number in self._plan.aggregates(path):
             self.rows = self.rows.without(number)
-            for each, pane in self._odd.items():
-                self._odd[each] = pane.without(number)
+            for held in (self._odd, self._early):
+                for each, pane in held.items():
+                    held[each] = pane.without(number)
 
     @property
     def _result(self) -> WindowResult | None:
@@ -207,6 +220,8 @@ class PaneWindows:
     def close(self) -> None:
         """Answer the windows whose ends the stream has reached, in their order: in columns, or else one by one."""
         reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
+        if self._early and reached is not None:
+            self._close_early(reached)
         ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
         write = self._column_writer()
         rows = None if write is None else self._merged_rows()
@@ -217,6 +232,20 @@ class PaneWindows:
             write(PaneColumns(rows, self._plan.seen.calls, begins, ends), numbers)
         open_from = int(np.searchsorted(rows.panes, min(self._next * self._panes_of.step, _FAR)))
         self.rows = rows.part(open_from, len(rows))
+
+    def _close_early(self, reached: Reach) -> None:
+        """Answer windows that begin before those of plain numbers do; they end before all others."""
+        panes, numbers = self._panes_of, sorted(self._early)
+        ended = 0 if reached == math.inf else min(0, self._plan.extent.behind(Fraction(reached)))
+        k, count = self._next_early, _AT_ONCE
+        while count == _AT_ONCE:
+            begins, ends, found = np.empty((3, _AT_ONCE), object)
+            count, k = window_spans(numbers, k, ended, panes.size, panes.step, begins, ends, found)
+            spans = zip(begins[:count].tolist(), ends[:count].tolist(), strict=True)
+            windows = [reduce(Pane.merge, (self._early[each] for each in numbers[slice(*span)])) for span in spans]
+            self._write_listed(windows, found[:count].tolist())
+        self._next_early = max(self._next_early, ended)
+        self._early = {each: pane for each, pane in self._early.items() if each >= self._next_early * panes.step}
 
     def _merged_rows(self) -> Rows | None:
         """The panes of windows that are not answered yet; None where that takes more than plain numbers."""
@@ -308,18 +337,23 @@ class PaneWindows:
     @property
     def held(self) -> int:
         """How many panes it remembers."""
-        return len(self.rows) + len(self._odd)
+        return len(self.rows) + len(self._odd) + len(self._early)
 
     def save(self) -> PaneState:
         """What to remember after the epoch."""
         meta = {
             "next": self._next,
+            "early": self._next_early,
             "order": self.order,
             "arrived": self._arrived,
             "progress": self._progress.save(),
             "answers": self._answers.save(),
         }
-        return PaneState(meta, self.rows, tuple(self._odd.items()))
+        return PaneState(meta, self.rows, (*self._odd.items(), *self._early.items()))
+
+
+def _merge_into(held: dict[int, Pane], number: int, pane: Pane) -> None:
+    held[number] = held[number].merge(pane) if number in held else pane
 
 
 OPERATOR = "panes"

@@ -34,7 +34,7 @@ from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import Units
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Item, Punctuation
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
 from anabranch.values.sequences import Value, atomize
@@ -85,25 +85,39 @@ def pane_plan(
     origin: Fraction,
     functions: Mapping[str, PythonFunction] | None = None,
     root: Namespaces | None = None,
+    time: Path | None = None,
 ) -> PanePlan | None:
-    """How to count a query by panes; None where it needs the items of its windows. `root` is what that declares."""
+    """How to count a query by panes; None where it needs the items of its windows.
+
+    `slack`, `origin` and `time` are those of the stream, `root` is what its root declares.
+    """
     if standing.kind != "windows":
         return None
     (clause,) = standing.fors
-    assert clause.window is not None
+    if clause.window is None or isinstance(clause.window, ast.SessionWindow):
+        return None
     seen = aggregated(standing.flwor, clause, functions or ())
     if seen is None:
         return None
     asked = tuple(
         frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
     )
-    extent = extent_of(clause.window)
+    names = Spelling(standing.env.namespaces, root or {})
+    scale = TimeScale.of(_reference(clause, names), time, slack, origin)
+    extent = extent_of(clause.window, scale)
     is_plain = standing.plain_hole is not None
     axis = _axis(clause.source, clause.window) if is_plain else None
-    query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
+    early = extent.size - extent.step
+    query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), scale, early, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
-    names = Spelling(standing.env.namespaces, root or {})
     return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
+
+
+def _reference(clause: ast.For, names: Spelling) -> Path | None:
+    """The path from an item to the reference of a window that has one."""
+    if not isinstance(clause.window, ast.TimeWindow):
+        return None
+    return path_in_item(clause.source, clause.window.reference, names)
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
@@ -134,12 +148,11 @@ class PaneLaw:
     def punctuation(self, punctuation: Punctuation, evolution: Evolution | None = None) -> Reach | None:
         """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
         query = self._plan.query
-        assert isinstance(query.clause.window, ast.TimeWindow)
-        path = path_in_item(query.clause.source, query.clause.window.reference, self._plan.names)
+        path = _reference(query.clause, self._plan.names)
         value = passed(punctuation, path, self._time)
         if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
             value = _at_start(value, path, evolution)
-        return None if value is None else value - query.origin + query.slack
+        return None if value is None else value - query.scale.origin + query.scale.slack
 
     def canonical(self, item: Item, evolution: Evolution) -> Item:
         """An item as it is in the units of the start."""
@@ -147,7 +160,7 @@ class PaneLaw:
 
     def item(self, item: Item) -> Looked:
         """What the window's path leads to in an item."""
-        found = self._units.candidates(0, self._root, item, self._plan.query.origin)
+        found = self._units.candidates(0, self._root, item, self._plan.query.scale)
         nodes = (
             Seen(each.selected, each.value, each.error, self._texts(each.node) if each.selected else ())
             for each in found.nodes

@@ -42,6 +42,7 @@ class _Watch:
 
     stream: InputStream
     path: Path
+    origin: Fraction
     progress: WindowProgress
     windows: list[tuple[Way, Extent]] = field(default_factory=list)
     told: Fraction = Fraction(0)
@@ -56,7 +57,9 @@ class Pace:
         for way, window in _windows(plan, ()):
             for name, path in dict.fromkeys(_leads(plan_at(plan, (*way, 0)), window.path)):
                 stream = inputs[name]
-                watch = self._watches.setdefault((name, path), _Watch(stream, path, WindowProgress(stream)))
+                scale = stream.source.scale(path)
+                fresh = _Watch(stream, path, scale.origin, WindowProgress(stream, scale.slack))
+                watch = self._watches.setdefault((name, path), fresh)
                 watch.windows.append((way, window.extent))
 
     def is_late(self, stream: str, partition: int, item: Reading) -> bool:
@@ -65,7 +68,7 @@ class Pace:
         for watch in self._of(stream):
             values = (each for each in item.numbers(watch.path) if isinstance(each, Fraction))
             for value in values:
-                late |= watch.progress.is_late(partition, value - watch.stream.source.origin)
+                late |= watch.progress.is_late(partition, value - watch.origin)
         return late
 
     def signal(self, stream: str, partition: int, punctuation: Punctuation | None) -> None:
@@ -75,7 +78,7 @@ class Pace:
             if punctuation is not None:
                 value = passed(punctuation, watch.path, watch.stream.source.time)
             if value is not None:
-                watch.progress.passed(partition, value - watch.stream.source.origin)
+                watch.progress.passed(partition, value - watch.origin)
 
     def reached(self, stream: str) -> Iterator[WindowsReached]:
         """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
@@ -85,7 +88,7 @@ class Pace:
                 last = max(_end(extent, reached) for _, extent in watch.windows)
                 if last > watch.told:
                     watch.told = last
-                    yield WindowsReached(stream, watch.path, last + watch.stream.source.origin)
+                    yield WindowsReached(stream, watch.path, last + watch.origin)
 
     def first_windows(self) -> dict[Way, int]:
         """The first window of each operator that the subscription sees whole, where it is not the first of all."""
@@ -124,8 +127,9 @@ def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
         return plan
     operator, below = plan.operator, tuple(with_origins(each, inputs) for each in plan.inputs)
     if isinstance(operator, Window):
-        streams = (inputs[name] for name, _ in _leads(plan.inputs[0], operator.path))
-        operator = replace(operator, origin=next((each.source.origin for each in streams), Fraction(0)))
+        leads = _leads(plan.inputs[0], operator.path)
+        origins = (inputs[name].source.scale(path).origin for name, path in leads)
+        operator = replace(operator, origin=next(origins, Fraction(0)))
     return Apply(operator, below)
 
 

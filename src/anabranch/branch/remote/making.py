@@ -38,10 +38,12 @@ from anabranch.stream.path import Path
 
 
 @lru_cache(maxsize=1 << 10)
-def sent_plan(tree: PropertyTree, slack: Fraction = Fraction(0), origin: Fraction = Fraction(0)) -> PanePlan:
+def sent_plan(
+    tree: PropertyTree, slack: Fraction = Fraction(0), origin: Fraction = Fraction(0), time: Path | None = None
+) -> PanePlan:
     """How the windows of a tree are counted and sent; UsageError where they cannot be."""
     text = render(tree)
-    plan = pane_plan(standing(check(parse(text), text).query), slack, origin)
+    plan = pane_plan(standing(check(parse(text), text).query), slack, origin, time=time)
     named = None if plan is None else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
     if plan is None or named is None:
         raise UsageError("these windows cannot be counted on their way", hint="send the items")
@@ -103,7 +105,7 @@ class SentWindows(PaneWindows):
     def close(self) -> None:
         """Send the windows whose ends the stream has reached, in their order, and the marks of the epoch."""
         if not self._stream.late or self._progress.first is not None:
-            self.begin(self._progress.first_window(self._plan.extent))
+            self.begin(max(0, self._progress.first_window(self._plan.extent)))
         super().close()
         if self._told is None:
             return

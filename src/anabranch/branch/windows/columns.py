@@ -40,6 +40,7 @@ from anabranch.columnar.scan.template import is_plain_around, is_plain_root
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import Punctuation
+from anabranch.values.placing import Moment
 
 _FEW = 16
 """Windows that hold fewer items are closed one by one, where nothing arrives."""
@@ -113,7 +114,8 @@ class HeldWindowColumns:
 
     def _shown(self, arrivals: _Arrivals) -> _WindowValues:
         """Where entries stand, and which of them are late (LAWS 3.2)."""
-        slack, origin = self._stream.source.slack, self._stream.source.origin
+        scale = self._judge.scale
+        slack, origin = scale.slack, scale.origin
         extents = [each.extent for each in self._operator.sequences]
         exact = [slack, origin, *(each for extent in extents for each in (extent.size, extent.step))]
         covered: list[dict[int, Reach | None]] = []
@@ -129,12 +131,17 @@ class HeldWindowColumns:
         for sequence in self._operator.sequences:
             _check(sequence, unit)
         values: list[Indices] = []
+        times: list[Flags] = []
         late: list[Flags] = []
         tops: list[int] = []
+        widest = in_unit(max(each.size for each in extents), unit)
         for (batch, taken), mine, known in zip(arrivals.inputs, covered, largest, strict=True):
             found = (batch.values.in_units(unit) - in_unit(origin, unit))[:taken]
             shows = batch.status[:taken] != VOID
             judged = np.flatnonzero(shows)
+            are_times = batch.are_times(scale)[:taken]
+            if (found[shows & are_times] < widest).any():
+                raise OverflowError  # there are windows of times before the first of numbers
             for entry, value in mine.items():
                 if value is not None:
                     shows[entry] = True
@@ -144,9 +151,11 @@ class HeldWindowColumns:
             is_late = np.zeros(taken, np.bool_)
             is_late[judged] = found[judged] < running[judged] - in_unit(slack, unit)
             values.append(found)
+            times.append(are_times)
             late.append(is_late)
             tops.append(int(running[-1]))
-        return _WindowValues(unit, arrivals.order.spread(values), arrivals.order.spread(late), tops)
+        spread = arrivals.order.spread
+        return _WindowValues(unit, spread(values), spread(times), spread(late), tops)
 
     def _arrive(self, arrivals: _Arrivals, shown: _WindowValues | None) -> None:
         """Let entries arrive: from here on there is no way back."""
@@ -159,11 +168,12 @@ class HeldWindowColumns:
         if shown is None:
             chosen = np.flatnonzero(arrivals.status == SELECTED)
             values, unit = self._judge.next_numbers(len(chosen)), 1
+            times = np.zeros(len(chosen), np.bool_)
         else:
             self._progress(arrivals, shown)
             chosen = np.flatnonzero((arrivals.status == SELECTED) & ~shown.late)
-            values, unit = shown.values[chosen], shown.unit
-        fresh = _FreshItems(arrivals, chosen, values, unit)
+            values, times, unit = shown.values[chosen], shown.times[chosen], shown.unit
+        fresh = _FreshItems(arrivals, chosen, values, times, unit)
         for each in self._operator.sequences:
             if len(chosen):
                 each.next = max(each.next, self._judge.first_window(each.extent))
@@ -177,7 +187,7 @@ class HeldWindowColumns:
             progress.is_late(int(arrivals.order.inputs[first]), Fraction(int(shown.values[first]), shown.unit))
         for number, top in enumerate(shown.tops):
             if top != NOWHERE:
-                progress.passed(number, Fraction(top, shown.unit) - self._stream.source.slack)
+                progress.passed(number, Fraction(top, shown.unit) - self._judge.scale.slack)
 
     # --- windows ------------------------------------------------------------------------------------------
 
@@ -202,34 +212,37 @@ class HeldWindowColumns:
         """Take what has arrived into windows, and answer those that end at or before `reached`."""
         unit, extent = fresh.unit, sequence.extent
         size, step = int(extent.size * unit), int(extent.step * unit)
-        kept = fresh.at(np.maximum(sequence.next, (fresh.values - size) // step + 1) * step <= fresh.values)
+        following = max(sequence.next, 0)
+        kept = fresh.at(np.maximum(following, (fresh.values - size) // step + 1) * step <= fresh.values)
         held = _SequenceItems(sequence.held, kept)
         values = held.values
         ended = _ended(reached, size, step, unit)
         order = None if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
         rising = values if order is None else values[order]
         last: int | None = None
-        for begins, ends, numbers in _closed(rising, sequence.next, ended, size, step):
+        for begins, ends, numbers in _closed(rising, following, ended, size, step):
             picks, heads = _contents(begins, ends, order)
-            self._answer(sequence.askers, held, picks, heads)
+            self._answer(sequence, held, picks, heads, numbers)
             last = int(numbers[-1])
         if last is not None:
             sequence.next = last + 1
             held = held.at(values >= sequence.next * step)
         least = int(held.values.min()) if len(held.values) else None
-        due = None if least is None else max(sequence.next, (least - size) // step + 1)
+        due = None if least is None else max(sequence.next, 0, (least - size) // step + 1)
         sequence.go_on(held.nodes(), due)
 
-    def _answer(self, askers: Sequence[Asker], items: _SequenceItems, picks: Indices, heads: Indices) -> None:
-        """Answer closed windows; the items of one are `picks[heads[k] : heads[k + 1]]`."""
-        results = self._results
+    def _answer(
+        self, sequence: WindowSequence, items: _SequenceItems, picks: Indices, heads: Indices, numbers: Indices
+    ) -> None:
+        """Answer closed windows with these numbers; the items of one are `picks[heads[k] : heads[k + 1]]`."""
+        askers, results = sequence.askers, self._results
         contents = [None if results is None else results.contents[self._numbers[id(each)]] for each in askers]
         rows: WindowRows | None = None
         if results is not None and any(contents):
             chosen, places = np.unique(picks, return_inverse=True)
             shredded, entries = items.shredded(chosen, results)
             rows = WindowRows(results, shredded, entries[places.ravel()], heads)
-        windows = _ListedContents(items, picks, heads)
+        windows = _ListedContents(sequence, items, picks, heads, numbers)
         for asker, content in zip(askers, contents, strict=True):
             if rows is None or content is None:
                 windows.answer(asker, range(len(heads) - 1))
@@ -256,10 +269,12 @@ def _clauses(standing: Standing) -> WindowClauses | None:
 
 
 def _check(sequence: WindowSequence, unit: int) -> None:
-    """OverflowError where something of a sequence of windows is too large in a unit."""
-    extent = sequence.extent
+    """OverflowError where something of a sequence of windows is too large in a unit, or too early for columns."""
+    extent, following = sequence.extent, max(sequence.next, 0)
+    if any(isinstance(each.value, Moment) and each.value < extent.size for each in sequence.held):
+        raise OverflowError  # there are windows of times before the first of numbers
     values = (abs(each.value.numerator) * (unit // each.value.denominator) for each in sequence.held)
-    for each in (extent.size * unit, extent.step * unit, extent.start(sequence.next) * unit, max(values, default=0)):
+    for each in (extent.size * unit, extent.step * unit, extent.start(following) * unit, max(values, default=0)):
         in_unit(Fraction(each), 1)
 
 
@@ -306,6 +321,8 @@ class _WindowValues:
 
     unit: int
     values: Indices
+    times: Flags
+    """Which of the values are times."""
     late: Flags
     tops: Sequence[int]
     """By input: the largest value at the end."""
@@ -381,21 +398,24 @@ class _FreshItems:
     chosen: Indices
     """Which of the arrivals they are."""
     values: Indices
+    times: Flags
+    """Which of the values are times."""
     unit: int
 
     @staticmethod
     def nothing(unit: int) -> _FreshItems:
-        return _FreshItems(None, np.empty(0, np.int64), np.empty(0, np.int64), unit)
+        return _FreshItems(None, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_), unit)
 
     def at(self, picks: Flags | Indices) -> _FreshItems:
         """Some of them."""
-        return _FreshItems(self.arrivals, self.chosen[picks], self.values[picks], self.unit)
+        return _FreshItems(self.arrivals, self.chosen[picks], self.values[picks], self.times[picks], self.unit)
 
     def nodes(self) -> list[HeldNode]:
         """As the operator holds them."""
         if self.arrivals is None or not len(self.chosen):
             return []
-        values = (Fraction(each, self.unit) for each in self.values.tolist())
+        given = zip(self.values.tolist(), self.times.tolist(), strict=True)
+        values = ((Moment if is_time else Fraction)(each, self.unit) for each, is_time in given)
         kept = (each for _, each in self.arrivals.kept(self.chosen))
         return [HeldNode(value, each, 0, 0) for value, each in zip(values, kept, strict=True)]
 
@@ -450,12 +470,15 @@ class _SequenceItems:
 class _ListedContents:
     """Windows that the law answers, one by one."""
 
-    def __init__(self, items: _SequenceItems, picks: Indices, heads: Indices) -> None:
-        self._items, self._picks, self._heads = items, picks, heads
+    def __init__(
+        self, sequence: WindowSequence, items: _SequenceItems, picks: Indices, heads: Indices, numbers: Indices
+    ) -> None:
+        self._sequence, self._items = sequence, items
+        self._picks, self._heads, self._numbers = picks, heads, numbers
 
     def answer(self, asker: Asker, windows: Iterable[int]) -> None:
         """Answer some windows."""
         for window in windows:
             held = self._items.some(self._picks[self._heads[window] : self._heads[window + 1]].tolist())
-            nodes = [each.node for each in held]
+            nodes = self._sequence.content(int(self._numbers[window]), held)
             asker.answers.give(held[0].kept, held, partial(asker.window, held, nodes))

@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.algebra.window import Extent
+from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Everyone
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, reach, written
 from anabranch.columnar.scan.kernels import Indices
+from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.paths import base_of
 from anabranch.law.rounds import windows
-from anabranch.law.rounds.windows import Reach
-from anabranch.law.slices import path_in_item
-from anabranch.law.spelling import Spelling
+from anabranch.law.rounds.windows import Reach, SessionKey
 from anabranch.runtime.standing import Standing
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Punctuation
@@ -36,17 +35,23 @@ from anabranch.stream.elements import Punctuation
 class WindowProgress(windows.Progress):
     """The law's own judgement, which can be remembered; values are those from the stream's origin on."""
 
-    def __init__(self, stream: InputStream) -> None:
-        super().__init__(stream.source.slack, len(stream.source.partitions))
+    def __init__(self, stream: InputStream, slack: Fraction) -> None:
+        """`slack` is in units of the values."""
+        super().__init__(slack, len(stream.source.partitions))
         self._late = stream.late
 
     def largest(self, partition: int) -> Reach | None:
         """The largest value that a partition has shown; infinity where it has ended."""
         return self._largest.get(partition)
 
+    @property
+    def first_seen(self) -> Fraction | None:
+        """The first value of all, for a subscription that came late: what reaches back before it is left out."""
+        return self.first if self._late else None
+
     def first_window(self, extent: Extent) -> int:
-        """The first window that the subscription sees whole; 0 unless it came late."""
-        return extent.from_start(self.first) if self._late and self.first is not None else 0
+        """The first window that the subscription sees whole; any unless it came late."""
+        return EARLIEST if self.first_seen is None else extent.from_start(self.first_seen)
 
     def save(self) -> dict[str, Any]:
         largest = {str(partition): written(value) for partition, value in self._largest.items()}
@@ -68,13 +73,13 @@ class WindowSelection:
         assert isinstance(source, ast.Source)
         assert clause.window is not None
         self.stream = source.name
-        self.timed = isinstance(clause.window, ast.TimeWindow)
+        self.timed = not isinstance(clause.window, ast.CountWindow)
         self._number = number
-        self._path = None
-        if isinstance(clause.window, ast.TimeWindow):
-            names = Spelling(standing.env.namespaces, shelf.inputs[source.name].root.namespaces)
-            self._path = path_in_item(clause.source, clause.window.reference, names)
-        self.progress = WindowProgress(shelf.inputs[source.name])
+        stream = shelf.inputs[source.name]
+        self._path = shelf.units.reference(number, stream.root)
+        self.scale = shelf.scale(number, stream)
+        """What the values of the reference count in."""
+        self.progress = WindowProgress(stream, self.scale.slack)
         self._everyone = everyone
         self._arrived = 0
 
@@ -83,20 +88,28 @@ class WindowSelection:
 
         What is late, or has no reference value, shows nothing.
         """
+        for _, held in self.keyed(kept):
+            yield held
+
+    def keyed(self, kept: HeldItem) -> Iterator[tuple[SessionKey, HeldNode | None]]:
+        """The same with the keys of sessions; a node whose key is wrong is set aside, but shows where it stands."""
         found = kept.candidates(self._number)
         if found.error is not None:
             self._everyone.bury(kept, found.error)
         for index, each in enumerate(found.nodes):
             if not self.timed:
                 if each.selected:
-                    yield HeldNode(self.next_number(), kept, self._number, index)
+                    yield None, HeldNode(self.next_number(), kept, self._number, index)
             elif each.value is None:
                 if each.selected and each.error is not None:
                     self._everyone.bury(kept, each.error)
             elif self.progress.is_late(kept.entry.origin.partition, each.value):
                 self._everyone.late(kept)
+            elif isinstance(each.key, DynamicError):
+                self._everyone.bury(kept, each.key)
+                yield None, None
             else:
-                yield HeldNode(each.value, kept, self._number, index) if each.selected else None
+                yield each.key, HeldNode(each.value, kept, self._number, index) if each.selected else None
 
     def next_number(self) -> Fraction:
         """Where the next selected node stands in count windows; it has then arrived."""
@@ -121,7 +134,7 @@ class WindowSelection:
     def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
         """What a punctuation covers all values below of."""
         value = passed(punctuation, self._path, stream.source.time)
-        return None if value is None else value - stream.source.origin
+        return None if value is None else value - self.scale.origin
 
     @property
     def reached(self) -> Reach | None:

@@ -16,27 +16,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from anabranch.algebra.window import Extent
+from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
 from anabranch.branch.windows.selection import WindowSelection
+from anabranch.language import ast
+from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.rounds.windows import Reach, extent_of
+from anabranch.stream.path import TimeScale
+from anabranch.values.placing import Moment
 
 
 class WindowSequence:
     """The windows of one size and step, one behind the other, and the queries that have exactly these."""
 
-    def __init__(self, extent: Extent, askers: Sequence[Asker]) -> None:
+    def __init__(self, extent: Extent, scale: TimeScale, askers: Sequence[Asker]) -> None:
         self.extent = extent
+        self._scale = scale
         self.askers = askers
         self.held: list[HeldNode] = []
-        self.next = 0
+        self.next = EARLIEST
         """The first window that is not answered yet."""
         self.name = f"{extent.size}:{extent.step}"
         """Tells its windows from others."""
@@ -58,22 +64,32 @@ class WindowSequence:
         """Answer all windows that end at or before `reached`."""
         while self._due is not None and self.extent.end(self._due) <= reached:
             start, end = self.extent.start(self._due), self.extent.end(self._due)
-            content = [each for each in self.held if start <= each.value < end]
-            nodes = [each.node for each in content]
+            inside = (each for each in self.held if start <= each.value < end)
+            content = [each for each in inside if self.extent.first(each.value) <= self._due]
+            nodes = self.content(self._due, content)
             for asker in self.askers:
                 asker.answers.give(content[0].kept, content, partial(asker.window, content, nodes))
             start = self.extent.start(self._due + 1)
             self.restore(self._due + 1, [each for each in self.held if each.value >= start])
 
+    def content(self, k: int, held: Sequence[HeldNode]) -> WindowValues:
+        """What window `k` is to a query."""
+        return window_values(held, self.extent.start(k), self.extent.end(k), self._scale)
+
     def restore(self, following: int, held: list[HeldNode]) -> None:
         """Go on with the window `following`."""
         self.next = following
-        least = min((each.value for each in held), default=None)
-        self.go_on(held, None if least is None else max(following, self.extent.first(least)))
+        self.go_on(held, min((max(following, self.extent.first(each.value)) for each in held), default=None))
 
     def go_on(self, held: list[HeldNode], due: int | None) -> None:
         """Hold other nodes; `due` is the first window that has one."""
         self.held, self._due = held, due
+
+
+def window_values(held: Sequence[HeldNode], start: Fraction, end: Fraction, scale: TimeScale) -> WindowValues:
+    """The nodes of a window, with its bounds, which are given as values are: from the origin of their scale on."""
+    is_time = any(isinstance(each.value, Moment) for each in held)
+    return WindowValues((each.node for each in held), WindowBounds(start, end, scale, is_time))
 
 
 class ClosingColumns(Protocol):
@@ -95,9 +111,9 @@ class Windows:
         found: dict[Extent, list[Asker]] = {}
         for asker in askers:
             window = asker.standing.fors[0].window
-            assert window is not None
-            found.setdefault(extent_of(window), []).append(asker)
-        self.sequences = [WindowSequence(extent, those) for extent, those in found.items()]
+            assert isinstance(window, ast.CountWindow | ast.TimeWindow), "sessions have an operator of their own"
+            found.setdefault(extent_of(window, self.judge.scale), []).append(asker)
+        self.sequences = [WindowSequence(extent, self.judge.scale, those) for extent, those in found.items()]
 
     def item(self, kept: HeldItem) -> None:
         """Take the next item."""
@@ -148,4 +164,4 @@ class Windows:
             if name in held:
                 held[name].append(each)
         for sequence in self.sequences:
-            sequence.restore(meta["next"].get(sequence.name, 0), held[sequence.name])
+            sequence.restore(meta["next"].get(sequence.name, EARLIEST), held[sequence.name])

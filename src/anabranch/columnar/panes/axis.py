@@ -55,13 +55,19 @@ class ReferenceAxis:
     """Judges the values of one range, batch after batch."""
 
     def __init__(
-        self, query: PaneQuery, law: ItemLaw, largest: Reach | None = None, evolution: Evolution | None = None
+        self,
+        query: PaneQuery,
+        law: ItemLaw,
+        largest: Reach | None = None,
+        evolution: Evolution | None = None,
+        early: Fraction = Fraction(0),
     ) -> None:
         """`query` and `law` are those of any member; `largest` is the largest value before the range, if known.
 
-        `evolution` is given where values are not in the units of the start.
+        `evolution` is given where values are not in the units of the start; times below `early` are left to the law.
         """
-        self._slack, self._origin = query.slack, query.origin
+        self._scale, self._early = query.scale, early
+        self._slack, self._origin = query.scale.slack, query.scale.origin
         self._least_places = _places(self._slack, self._origin)
         self._law = law
         self._evolution = evolution
@@ -84,6 +90,8 @@ class ReferenceAxis:
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
         ticks -= int(origin)
+        if self._scale.is_time:
+            exact &= ticks >= math.ceil(self._early * 10**places)
         return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)))
 
     def take(

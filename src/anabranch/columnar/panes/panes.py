@@ -43,6 +43,7 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.serialize import serialize
+from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
 
@@ -89,8 +90,9 @@ class PaneCounter:
         ]
         heads = [self._axis_of.index(number) for number in range(len(axes))]
         self._axes = [
-            ReferenceAxis(members[head].query, members[head].law, largest(number), touched.get(head))
+            ReferenceAxis(members[head].query, members[head].law, largest(number), touched.get(head), early)
             for number, head in enumerate(heads)
+            for early in [max(e.query.early for e, axis in zip(members, self._axis_of, strict=True) if axis == number)]
         ]
         self._groups: dict[int, list[int]] = {}
         for number, each in enumerate(members):
@@ -241,13 +243,15 @@ class PaneCounter:
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""
         single = ManyPanes.of(
-            (member, number, pane) for member, panes in enumerate(self._single.panes) for number, pane in panes.items()
+            (member, number, pane)
+            for member, panes in enumerate(self._single.panes)
+            for (number, _), pane in panes.items()
         )
         rows: dict[int, Rows] = {}
         for paths, parts in self._rows.items():
             alone = [each for count, each in single.rows.items() if count == paths]
             rows[paths] = together([*alone, *parts], paths)
-            if self._members[0].query.slack:  # without it, few rows are of one pane
+            if self._members[0].query.scale.slack:  # without it, few rows are of one pane
                 level = rows[paths].merged()
                 rows[paths] = rows[paths] if level is None else level
         members = {number: (axis, self._single.selected[number]) for number, axis in enumerate(self._axis_of)}
@@ -359,7 +363,8 @@ class SingleItems:
     ) -> None:
         self.items: dict[int, tuple[Item, dict[int, Looked]]] = {}
         """Those of the batch, by entry, with what the law sees in them for some members."""
-        self.panes: list[dict[int, Pane]] = [{} for _ in queries]
+        self.panes: list[dict[tuple[int, bool], Pane]] = [{} for _ in queries]
+        """By their numbers, those of early times apart."""
         self.selected = [0] * len(queries)
         """How many nodes count windows have taken, those of columns among them."""
         self._queries = queries
@@ -375,16 +380,17 @@ class SingleItems:
     def take(self, member: int, entry: int, late: Sequence[bool]) -> None:
         """Place the nodes of an item on the axis of time windows."""
         item, found = self.items[entry]
-        looked, panes = found[member], self._queries[member].panes
+        looked, query = found[member], self._queries[member]
         if looked.error:
             self._set_aside(member, item, looked.error)
         for number, node in enumerate(looked.nodes):
             if node.selected and node.value is None and node.error:
                 self._set_aside(member, item, node.error)
             elif node.selected and node.value is not None and not late[number]:
-                pane = panes.at(node.value)
-                if panes.is_used(pane):
-                    self._add(member, pane, entry, number, item, node)
+                pane = query.panes.at(node.value)
+                is_early = isinstance(node.value, Moment) and node.value < query.early
+                if is_early or query.panes.is_used(pane):
+                    self._add(member, pane, entry, number, item, node, is_early=is_early)
 
     def number(self, member: int, hits: Indices) -> Indices:
         """The numbers of the nodes that a count window takes, those of single items between those of its hits."""
@@ -406,15 +412,17 @@ class SingleItems:
 
     def put(self, member: int, number: int, pane: Pane) -> None:
         """Merge something into a pane."""
-        panes = self.panes[member]
-        panes[number] = panes[number].merge(pane) if number in panes else pane
+        panes, key = self.panes[member], (number, pane.is_early)
+        panes[key] = panes[key].merge(pane) if key in panes else pane
 
-    def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
+    def _add(
+        self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen, *, is_early: bool = False
+    ) -> None:
         order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
         numeric = self._queries[member].numeric
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
         partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        self.put(member, pane, Pane(order, at, partials))
+        self.put(member, pane, Pane(order, at, partials, is_early))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
         raw = serialize(item.tree)[:LONGEST_RAW]

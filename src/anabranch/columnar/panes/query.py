@@ -44,6 +44,7 @@ from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
+from anabranch.stream.path import PLAIN, TimeScale
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,10 @@ class PaneQuery:
     asked: tuple[frozenset[FunctionName], ...]
     """By path: the functions that are taken over it."""
     panes: Panes
-    slack: Fraction = Fraction(0)
-    origin: Fraction = Fraction(0)
+    scale: TimeScale = PLAIN
+    """What the reference of a time window counts in."""
+    early: Fraction = Fraction(0)
+    """Times below this are in windows that begin before those of plain numbers do (LAWS 3.1)."""
     plain: bool = True
     """Whether its names mean what they say: no namespace is declared around it."""
     axis: Hashable = None
@@ -369,7 +372,7 @@ def relaxed(queries: Sequence[PaneQuery]) -> PaneQuery:
         return first
     width = reduce(_common, (each.panes.width for each in queries))
     asked = tuple(frozenset().union(*each) for each in zip(*(each.asked for each in queries), strict=True))
-    return replace(first, asked=asked, panes=Panes(width, 1, 1))
+    return replace(first, asked=asked, panes=Panes(width, 1, 1), early=max(each.early for each in queries))
 
 
 def _key(query: PaneQuery) -> Hashable:
@@ -379,7 +382,7 @@ def _key(query: PaneQuery) -> Hashable:
     looked_at = (query.clause.source, reference, query.paths)
     if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
         return None
-    return query.clause.variable, *looked_at, query.slack, query.origin
+    return query.clause.variable, *looked_at, query.scale
 
 
 def _looks_out(part: object, window: str) -> bool:

@@ -46,12 +46,14 @@ class Pane:
     """The item with it, for a dead letter of a window that fails without any item at fault; None where none can."""
     partials: tuple[Partial, ...]
     """By aggregated path."""
+    is_early: bool = False
+    """Whether it holds times that are in windows before the first of plain numbers, and nothing else."""
 
     def merge(self, other: Pane) -> Pane:
         """What is known of both."""
         first = self if self.order <= other.order else other
         partials = tuple(a.merge(b) for a, b in zip(self.partials, other.partials, strict=True))
-        return Pane(first.order, first.first, partials)
+        return Pane(first.order, first.first, partials, self.is_early)
 
     def without(self, path: int) -> Pane:
         """The same, with nothing known of one path."""
@@ -60,7 +62,7 @@ class Pane:
 
     def moved(self, base: int) -> Pane:
         """The same, so many places further on in the stream."""
-        return Pane(self.order + base, self.first, tuple(each.moved(base) for each in self.partials))
+        return Pane(self.order + base, self.first, tuple(each.moved(base) for each in self.partials), self.is_early)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,15 +240,19 @@ def together(parts: Sequence[Rows], paths: int) -> Rows:
 
 def is_plain(number: int, pane: Pane) -> bool:
     """Whether a pane can be a row of `Rows`."""
-    return abs(number) < MOST_PANES and all(
-        not each.special
-        and each.failure is None
-        and not each.rest
-        and not any(found and found.exact is not None for found in (each.least, each.greatest))
-        and each.places <= MOST_PLACES
-        and each.count < MOST_COUNT
-        and abs(each.total) <= each.count * MOST_TICKS
-        for each in pane.partials
+    return (
+        abs(number) < MOST_PANES
+        and not pane.is_early
+        and all(
+            not each.special
+            and each.failure is None
+            and not each.rest
+            and not any(found and found.exact is not None for found in (each.least, each.greatest))
+            and each.places <= MOST_PLACES
+            and each.count < MOST_COUNT
+            and abs(each.total) <= each.count * MOST_TICKS
+            for each in pane.partials
+        )
     )
 
 
@@ -380,10 +386,10 @@ def _narrow(values: NDArray[np.int64]) -> pa.Array:
 def _line(numbered: Numbered) -> str:
     member, number, pane = numbered
     partials = list(map(partial_to_json, pane.partials))
-    return json.dumps([member, format(number, "x"), pane.order, pane.first, partials])
+    return json.dumps([member, format(number, "x"), pane.order, pane.first, partials, pane.is_early])
 
 
 def _pane(line: str) -> Numbered:
-    member, number, order, first, partials = json.loads(line)
+    member, number, order, first, partials, is_early = json.loads(line)
     found = tuple(map(partial_from_json, partials))
-    return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found)
+    return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found, is_early)

@@ -83,9 +83,12 @@ class Decimals:
     others: Mapping[int, Fraction]
 
     @staticmethod
-    def read(shredded: Shredded, column: Column | None, others: Mapping[int, Fraction], count: int) -> Decimals:
+    def read(
+        shredded: Shredded, column: Column | None, others: Mapping[int, Fraction], count: int, parts: int = 1
+    ) -> Decimals:
         """The numbers in a column of the first `count` entries; `others` are those that are known otherwise.
 
+        Those in the column count so many parts of a whole, a power of ten.
         Where a number is neither clear nor known, it is 0.
         """
         digits, places = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -94,6 +97,7 @@ class Decimals:
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
             _decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])
+            places += len(str(parts)) - 1
             digits[unclear] = places[unclear] = 0
         return Decimals(digits, places, others)
 

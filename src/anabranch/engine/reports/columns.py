@@ -138,6 +138,9 @@ def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[Not
     """What is not made for columns in the loops of a query with windows."""
     plan = pane_plan(query, Fraction(0), Fraction(0))
     for clause, name in zip(query.fors, query.streams, strict=False):
+        if isinstance(clause.window, ast.SessionWindow):
+            yield NotColumnar("sessions")
+            continue
         root, look = looks[name].root, looks[name].look
         reason = NotColumnar("a root with namespaces") if look.scope else _entering(clause, root, look)
         if reason is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from decimal import Decimal
 
 from anabranch.language import ast
 from anabranch.language.printer import print_expression
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.recollection import asked_of
 from anabranch.sharing.explain.text import Explained
 from anabranch.sharing.looking import needs_of
@@ -45,10 +45,11 @@ def _of_items(query: ast.Query, edited: Collection[str]) -> Iterator[str]:
 
 
 def _words(qualifier: ast.Qualifier) -> str:
-    amount = Decimal(qualifier.amount.text)
+    amount = number_text(qualifier.amount.exact)
     match qualifier.kind, qualifier.window:
         case "version", _:
-            return f"the last {amount + 1} items that have it" if amount else "the last item that has it"
+            most = int(qualifier.amount.exact)
+            return f"the last {most + 1} items that have it" if most else "the last item that has it"
         case _, True:
             return f"items of the last {amount} s"
         case _:

@@ -29,7 +29,7 @@ from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, qu
 from anabranch.language.positions import asks_position, with_positions
 from anabranch.language.printer import print_path, print_query
 from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import BOUNDS, SIGNATURES
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -135,7 +135,7 @@ class _Checker:
         found = list(parts(self.query))
         if any(isinstance(each, ast.Qualifier) for each in found):
             for each in found:
-                if isinstance(each, ast.CountWindow | ast.TimeWindow):
+                if isinstance(each, ast.Window):
                     raise refuse("window beside a temporal qualifier", self.text, each.span)
 
     # --- functions ----------------------------------------------------------------------------------------
@@ -155,6 +155,8 @@ class _Checker:
         if name in ("position", "last") and not scope.counted:
             hint = "they stand in a predicate, as in $x[position() <= 3]"
             raise self.error(f"'{name}()' means nothing here", call.span, "XPDY0002", hint)
+        if name in BOUNDS and name not in (*self.declared, *self.registered):
+            self.check_bounds(call, scope)
         if name in self.declared:
             wanted = len(self.declared[name].parameters)
             if count != wanted:
@@ -180,6 +182,14 @@ class _Checker:
         if name in ("head", "tail", "subsequence") and count:
             self.numbered(call.arguments[0], known[0], call.span, "positional predicate")
         return Known(numeric=signature.numeric)
+
+    def check_bounds(self, call: ast.Call, scope: Scope) -> None:
+        """Only a window has bounds; whoever has its variable, or another name for it, knows them."""
+        match call.arguments:
+            case (ast.Variable(name),) if scope.variables[name].has_bounds:
+                pass
+            case (_,):
+                raise refuse("bounds of what is no window", self.text, call.span)
 
     # --- expressions --------------------------------------------------------------------------------------
 
@@ -304,7 +314,8 @@ class _Checker:
                     known = self.visit(source, at)
                     if window:
                         self.window(window, known, at)
-                    inner = inner.bind(name, replace(known, flowing=False, numeric=False))
+                    is_window = len(places) < 2 and isinstance(window, ast.TimeWindow | ast.SessionWindow)
+                    inner = inner.bind(name, replace(known, flowing=False, numeric=False, has_bounds=is_window))
                 case ast.Let(name, value):
                     inner = inner.bind(name, self.visit(value, at))
         inner = inner.round() if places else inner
@@ -397,7 +408,7 @@ class _Checker:
         if isinstance(step.test, ast.NameTest) and step.test.prefix not in (None, "*"):
             self.prefix(step.test.prefix or "", step.span, scope)
         inside = known.inside or (known.position is not None and len(known.position) >= _ITEM)
-        reached = replace(known, position=self.position(known, step), numeric=False, inside=inside)
+        reached = replace(known, position=self.position(known, step), numeric=False, has_bounds=False, inside=inside)
         reached = self.in_schema(known, reached, step, scope)
         refusal: str | None = None
         if any(isinstance(each, ast.Qualifier) for each in step.tail):
@@ -459,22 +470,25 @@ class _Checker:
                         raise refuse("window of the past on what is no path", self.text, each.span)
                     if kind == "version" and not amount.text.isdigit():
                         raise self.error(f"version '{amount.text}' is no whole number", amount.span)
-                    if "e" in amount.text.lower():
+                    if isinstance(amount, ast.Number) and "e" in amount.text.lower():
                         hint = "write it without an exponent"
                         raise self.error(f"'{amount.text}' is no number of seconds", amount.span, hint=hint)
                     known = replace(known, flowing=False)  # a bounded piece of the past
         return known
 
-    def window(self, window: ast.CountWindow | ast.TimeWindow, known: Known, scope: Scope) -> None:
-        """The reference of a time window is a condition on the item."""
-        if not isinstance(window, ast.TimeWindow):
-            return
-        path = window.reference
+    def window(self, window: ast.Window, known: Known, scope: Scope) -> None:
+        """The reference of a time window, and the key of a session, are conditions on the item."""
+        if not isinstance(window, ast.CountWindow):
+            self.window_path(window.reference, "reference", known, scope)
+        if isinstance(window, ast.SessionWindow) and window.by is not None:
+            self.window_path(window.by, "key", known, scope)
+
+    def window_path(self, path: ast.Path, what: str, known: Known, scope: Scope) -> None:
         for step in path.steps:
             plain = step.axis in ("child", "attribute", "self") and not step.deep and not step.tail
             if not plain or not isinstance(step.test, ast.NameTest | ast.KindTest):
                 raise self.error(
-                    f"'{print_path(path)}' is no plain path", path.span, hint="a window's reference has names only"
+                    f"'{print_path(path)}' is no plain path", path.span, hint=f"a window's {what} has names only"
                 )
         context = replace(known, flowing=False)
         if isinstance(path.start, ast.Root):
@@ -484,7 +498,7 @@ class _Checker:
             names = below.position or ()
             if known.position is not None and names[: len(known.position)] != known.position:
                 message = f"'{print_path(path)}' is not below '/{'/'.join(known.position)}'"
-                hint = "an absolute reference goes from the stream's root to below the item"
+                hint = f"an absolute {what} goes from the stream's root to below the item"
                 raise self.error(message, path.span, hint=hint)
             context = replace(UNKNOWN, source=known.source, position=())
         self.path(replace(path, start=ast.ContextItem()), replace(scope, context=context, condition=True))

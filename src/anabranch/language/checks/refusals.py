@@ -156,6 +156,21 @@ _ALL = (
         "a window follows a path, as in stream('s')/r/i|count 2|",
         "for $w in (1, 2)|count 2| return count($w)",
     ),
+    Refusal(
+        "session in a join",
+        "give the stream a time window, or register the answer over sessions as a stream",
+        "for $x in stream('s')/r/i|t gap 5|, $y in stream('t')/r/i|t diff 5| return $x",
+    ),
+    Refusal(
+        "duration in months",
+        "months differ in length: write days, hours, minutes or seconds, as in P30D or PT1M",
+        "for $w in stream('s')/r/i|t diff P1M| return count($w)",
+    ),
+    Refusal(
+        "bounds of what is no window",
+        "write the variable of a 'for' with a time window or a session",
+        "for $w in stream('s')/r/i|count 2| return window-start($w)",
+    ),
     Refusal("step out of the item", "'..' stays inside an item", "for $p in stream('s')/r/i return $p/.."),
     Refusal("version of what is no path", "ask for a time with '?', or put '#' behind a path", "(1, 2)#1"),
     Refusal(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
@@ -16,6 +15,7 @@ from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
+from anabranch.stream.path import PER_SECOND
 
 Position: TypeAlias = tuple[str, ...]
 """Names from the root element down to a node; the document itself is the empty position."""
@@ -36,6 +36,8 @@ class Known:
     numeric: bool = False
     inside: bool = False
     """Reached from an item, or from below one."""
+    has_bounds: bool = False
+    """Whether it is a window over reference values, all of it."""
 
 
 UNKNOWN = Known()
@@ -145,20 +147,30 @@ def over_updates(clause: ast.For | ast.Let, scope: Scope, edited: Collection[str
     return is_edited(at, edited)
 
 
-def _check_window(clause: ast.For, window: ast.CountWindow | ast.TimeWindow, flowing: bool, text: str) -> None:
+def _check_window(clause: ast.For, window: ast.Window, flowing: bool, text: str) -> None:
     allowed = (ast.Path, ast.Filter, ast.Source) if flowing else (ast.Path, ast.Filter, ast.Source, ast.Variable)
     if not isinstance(clause.source, allowed):
         raise refuse("window on what is no path", text, clause.source.span)
-    for number in filter(None, (window.size, window.step)):
-        if isinstance(window, ast.CountWindow) and not number.text.isdigit():
-            raise QueryError(f"'{number.text}' is no whole number of items", text=text, span=number.span)
-        if "e" in number.text.lower() or Fraction(number.text) <= 0:
-            message, hint = f"'{number.text}' is no size of a window", "write a number above 0, without an exponent"
-            raise QueryError(message, text=text, span=number.span, hint=hint)
-    size = Fraction(window.size.text)
-    if window.step and size / Fraction(window.step.text) > MAX_OVERLAP:
+    sizes: tuple[ast.Amount, ast.Amount | None] = (
+        (window.gap, None) if isinstance(window, ast.SessionWindow) else (window.size, window.step)
+    )
+    for amount in (each for each in sizes if each is not None):
+        if isinstance(window, ast.CountWindow) and not amount.text.isdigit():
+            raise QueryError(f"'{amount.text}' is no whole number of items", text=text, span=amount.span)
+        if (isinstance(amount, ast.Number) and "e" in amount.text.lower()) or amount.exact <= 0:
+            message, hint = f"'{amount.text}' is no size of a window", "write a number above 0, without an exponent"
+            raise QueryError(message, text=text, span=amount.span, hint=hint)
+    size, step = sizes
+    if step is None:
+        return
+    hint = "make the step larger or the window smaller"
+    overlap = size.exact / step.exact
+    if isinstance(size, ast.Duration) and isinstance(step, ast.Number):
+        overlap *= max(PER_SECOND.values())  # what the step counts in is the stream's to say
+        hint = "write the step as a duration, too"
+    if overlap > MAX_OVERLAP:
         message = f"each item would be in more than {MAX_OVERLAP:,} windows"
-        raise QueryError(message, text=text, span=window.span, hint="make the step larger or the window smaller")
+        raise QueryError(message, text=text, span=window.span, hint=hint)
 
 
 def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], text: str) -> None:
@@ -171,6 +183,9 @@ def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], t
 
 
 def _check_step_join(flwor: ast.Flwor, fors: Sequence[ast.For], text: str) -> None:
+    for clause in fors:
+        if isinstance(clause.window, ast.SessionWindow):
+            raise refuse("session in a join", text, clause.window.span)
     names = {clause.variable for clause in fors}
     for other in flwor.clauses:
         if isinstance(other, ast.Let) and _mentions(other.value, names):

@@ -225,6 +225,13 @@ class Cursor:
             return True
         return False
 
+    def take_name(self, name: str) -> bool:
+        """Pass over the word if it is there."""
+        if self.at_name(name):
+            self.advance()
+            return True
+        return False
+
     def expect(self, symbol: str) -> QueryToken:
         if not self.at_symbol(symbol):
             self.unexpected(f"'{symbol}'")

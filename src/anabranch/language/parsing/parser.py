@@ -311,32 +311,44 @@ class Parser(PathParser):
         self.expect(":=")
         return ast.Let(variable, self.expr_single(), span=self.since(start))
 
-    def window(self) -> ast.CountWindow | ast.TimeWindow:
+    def window(self) -> ast.Window:
         start = self.advance().start
         if self.at_name("count") and self.peek().kind == "number":
             self.advance()
-            size, step = self.number("a window size"), self.window_step()
+            size = self.number("a window size")
+            step = self.number("a step size") if self.take_name("step") else None
+            self.window_end(None if step else "step")
             return ast.CountWindow(size, step, span=self.since(start))
         if self.token.kind != "name" and not self.at_symbol("/", "@", "."):
-            self.unexpected("'count' and a number, or a path and 'diff'")
-        reference = self.path_expr()
-        if not isinstance(reference, ast.Path):
-            raise self.error("the window's reference is no path", self.since(start), hint="as in |det_time diff 60|")
-        if not self.at_name("diff"):
-            raise self.error(f"expected 'diff', found {self.token}", self.token.span, hint="as in |det_time diff 60|")
-        self.advance()
-        size, step = self.number("a window size"), self.window_step()
-        return ast.TimeWindow(reference, size, step, span=self.since(start))
+            self.unexpected("'count' and a number, or a path and 'diff' or 'gap'")
+        reference = self.window_path("the window's reference is no path", start)
+        if self.take_name("gap"):
+            return self.session(reference, start)
+        if not self.take_name("diff"):
+            hint = "as in |det_time diff 60| or |det_time gap 60|"
+            raise self.error(f"expected 'diff' or 'gap', found {self.token}", self.token.span, hint=hint)
+        extent = self.amount("a window size")
+        every = self.amount("a step size") if self.take_name("step") else None
+        self.window_end(None if every else "step")
+        return ast.TimeWindow(reference, extent, every, span=self.since(start))
 
-    def window_step(self) -> ast.Number | None:
-        step = None
-        if self.at_name("step"):
-            self.advance()
-            step = self.number("a step size")
+    def session(self, reference: ast.Path, start: int) -> ast.SessionWindow:
+        gap = self.amount("a gap")
+        by = self.window_path("the key of a session is no path", self.token.start) if self.take_name("by") else None
+        self.window_end(None if by else "by")
+        return ast.SessionWindow(reference, gap, by, span=self.since(start))
+
+    def window_path(self, refusal: str, start: int) -> ast.Path:
+        path = self.path_expr()
+        if not isinstance(path, ast.Path):
+            raise self.error(refusal, self.since(start), hint="as in |det_time diff 60| or |det_time gap 60 by user|")
+        return path
+
+    def window_end(self, before: str | None) -> None:
+        """The bar that closes a window; `before` is what might stand in front of it."""
         if not self.at_symbol("|"):
-            self.unexpected("'|'" if step else "'step' or '|'")
+            self.unexpected(f"'{before}' or '|'" if before else "'|'")
         self.advance()
-        return step
 
     def order_by(self) -> tuple[ast.OrderKey, ...]:
         if self.at_name("stable"):

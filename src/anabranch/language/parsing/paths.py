@@ -14,12 +14,17 @@ from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.parsing.cursor import NCNAME, Cursor, QueryToken, resolve, scan, with_line_feeds
+from anabranch.values.instants import length_seconds
+from anabranch.values.numbers import shown
 
 MAX_ATTRIBUTES = 256
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CONTENT_END = re.compile(r"[<{}]")
 _SPACES_IN_VALUE = str.maketrans("\t\n", "  ")
+_DURATION = re.compile(r"PT?[0-9]")
+_MONTHS = re.compile(r"P[0-9]+[YM]")
+"""What begins as a duration does, and as one of years or months."""
 
 
 class _ConstructorReader:
@@ -359,9 +364,9 @@ class PathParser(Cursor):
             if any(isinstance(each, ast.Qualifier) for each in found):
                 raise refuse("several temporal qualifiers", self.text, mark.span)
             window = self.take("[")
-            if mark.text == "?" and not window and self.token.kind != "number":
+            if mark.text == "?" and not window and not self.at_amount():
                 raise refuse("lookup", self.text, mark.span)
-            amount = self.number("a version number" if mark.text == "#" else "a time in seconds")
+            amount = self.number("a version number") if mark.text == "#" else self.amount("a time in seconds")
             if window:
                 self.expect("]")
             kind: Literal["version", "time"] = "version" if mark.text == "#" else "time"
@@ -455,6 +460,23 @@ class PathParser(Cursor):
             raise self.error(f"expected {expected}, found {self.token}", self.token.span)
         token = self.advance()
         return ast.Number(token.text, span=token.span)
+
+    def at_amount(self) -> bool:
+        """Whether a number comes, or a word that begins as a duration does."""
+        return self.token.kind == "number" or (self.token.kind == "name" and bool(_DURATION.match(self.token.text)))
+
+    def amount(self, expected: str) -> ast.Amount:
+        """A number, or a dayTimeDuration such as `PT1M`."""
+        if self.token.kind == "number" or not self.at_amount():
+            return self.number(expected)
+        token = self.token
+        if length_seconds(token.text) is None:
+            if _MONTHS.match(token.text):
+                raise refuse("duration in months", self.text, token.span)
+            hint = "as in PT30S, PT1M, PT1H30M or P1D"
+            raise self.error(f"'{shown(token.text)}' is no duration", token.span, hint=hint)
+        self.advance()
+        return ast.Duration(token.text, span=token.span)
 
     def string(self, expected: str) -> QueryToken:
         if self.token.kind != "string":

@@ -32,7 +32,7 @@ class Wanted:
     @staticmethod
     def by(qualifier: ast.Qualifier, now: Fraction) -> Wanted:
         """What is asked for at a time."""
-        amount = Fraction(qualifier.amount.text)
+        amount = qualifier.amount.exact
         match qualifier.kind, qualifier.window:
             case "version", False:
                 return Wanted(int(amount), int(amount) + 1)

@@ -183,7 +183,7 @@ class Recalling(Evaluator):
     def _asked_for(self, asked: Qualified, env: Env) -> Found:
         """The versions that a qualifier asks for."""
         if not is_path(asked.base):
-            return self._then(asked.base, self._now - Fraction(asked.qualifier.amount.text), env)
+            return self._then(asked.base, self._now - asked.qualifier.amount.exact, env)
         if qualified(asked.base) is not None:
             return self._chosen(self._versions(asked.base, env), asked.qualifier)
         if self._stream(asked.base) is None:

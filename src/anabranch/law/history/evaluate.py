@@ -213,7 +213,7 @@ class HistoryEvaluator(Evaluator):
                 return self._filter(within(part, versions), before, env, part)
             case _:
                 assert qualifier.kind == "time", "the checks refuse all else"
-                return self._then(ast.Filter(base, before) if before else base, Fraction(qualifier.amount.text), env)
+                return self._then(ast.Filter(base, before) if before else base, qualifier.amount.exact, env)
 
     # --- the document of then -----------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ class HistoryEvaluator(Evaluator):
 def refuse_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:
     """Refuse windows over streams of updates, by name; `name` is what the query is called."""
     for part in parts(query):
-        if isinstance(part, ast.CountWindow | ast.TimeWindow):
+        if isinstance(part, ast.Window):
             raise Unsupported(
                 "a window over a stream of updates cannot be asked for yet",
                 text=text or print_query(query),

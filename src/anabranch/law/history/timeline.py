@@ -26,7 +26,7 @@ from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
-from anabranch.values.atomic import finite_value
+from anabranch.values.placing import seconds_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def time_of(element: StreamElement, path: Path | None, before: Fraction) -> Frac
         case _:
             items = ()
     found = (texts_at(each, path) for node in items for each in _opened(node) if isinstance(each, Element) and path)
-    times = (finite_value(text) for texts in found for text in texts)
+    times = (seconds_at(text, path) for texts in found for text in texts if path)
     return next((time for time in times if time is not None), before)
 
 

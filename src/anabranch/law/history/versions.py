@@ -81,7 +81,7 @@ class Asked:
         return len(replaced) == 1 and (replaced[0] <= most if self.qualifier.window else replaced[0] == most)
 
     def _lived(self, standing: NodeVersion) -> bool:
-        then = self.now - Fraction(self.qualifier.amount.text)
+        then = self.now - self.qualifier.amount.exact
         ended = standing.end is not None and standing.end <= then
         return not ended and (self.qualifier.window or standing.start <= then)
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Generic, Literal, TypeVar
 
-from anabranch.algebra.window import Extent
+from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.intervals import Bound, PathTerm, interval_bounds, ties
@@ -27,9 +27,9 @@ from anabranch.law.rounds.windows import Progress, Reach
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
-from anabranch.values.atomic import finite_value
+from anabranch.values.placing import place_of
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Side(Generic[T]):
 
     kind: Literal["count", "time"]
     extent: Extent
-    next: int = 0
+    next: int = EARLIEST
     waiting: list[tuple[Fraction, T]] = field(default_factory=list)
     held: list[tuple[Fraction, T]] = field(default_factory=list)
     arrived: int = 0
@@ -66,8 +66,9 @@ class Side(Generic[T]):
     def move(self) -> list[T]:
         """Move to the next position; gives the items that enter."""
         start, end = self.extent.start(self.next), self.extent.end(self.next)
-        entering = [each for each in self.waiting if start <= each[0] < end]
-        self.waiting = [each for each in self.waiting if each[0] >= end]
+        enters = [self.extent.first(value) <= self.next and start <= value < end for value, _ in self.waiting]
+        entering = [each for each, now in zip(self.waiting, enters, strict=True) if now]
+        self.waiting = [each for each in self.waiting if each[0] >= end or self.extent.first(each[0]) > self.next]
         self.held = [each for each in self.held if each[0] >= start] + entering
         self.next += 1
         return [item for _, item in entering]
@@ -79,7 +80,7 @@ class Side(Generic[T]):
                 target = min((reached, *(value for value, _ in self.waiting)))
                 if isinstance(target, float):
                     return  # nothing will ever happen
-                self.next = max(self.next, self.extent.first(target))
+                self.next = max(self.next, self.extent.behind(target))
                 if self.extent.end(self.next) > reached:
                     return
             yield self.move()
@@ -149,25 +150,27 @@ def time_bounds(
         return path is not None and path == times.get(term.variable)
 
     variables = list(paths)
+    if len({time.unit for time in times.values() if time is not None}) > 1:
+        return ()  # what a condition compares then are no distances in time
     found = tuple(each for each in interval_bounds(where, variables) if is_time(each.left) and is_time(each.right))
     return found if ties(found, variables) else ()
 
 
 def declared_time(item: Element, path: Path) -> Fraction:
-    """An item's value at its stream's time path, which must be one number."""
+    """An item's value at its stream's time path, which must be one time, in the unit that conditions compare there."""
     texts = texts_at(item, path)
     if len(texts) != 1:
         raise DynamicError(f"the time '{path}' has {len(texts)} values in this item, not one", code="XPTY0004")
-    time = finite_value(texts[0])
+    time = place_of(texts[0], TimeScale.of(path, path))
     if time is None:
-        raise DynamicError(f"the time '{texts[0][:40]}' is no number", code="FORG0001")
+        raise DynamicError(f"the time '{texts[0][:40]}' is no number and no dateTime", code="FORG0001")
     return time
 
 
 def judged_by_time(stream: Input) -> dict[Arrival, DynamicError | Literal["late"] | None]:
     """All items of a stream in order, and what is wrong with their times: late by the declared path, or no number."""
     assert stream.time is not None
-    progress = Progress(stream.slack, stream.partitions)
+    progress = Progress(stream.scale(stream.time).slack, stream.partitions)
     judged: dict[Arrival, DynamicError | Literal["late"] | None] = {}
     for element in stream.elements:
         if isinstance(element, Signal):

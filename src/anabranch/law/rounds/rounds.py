@@ -11,17 +11,30 @@ from heapq import merge
 from itertools import product
 from typing import TypeAlias
 
-from anabranch.algebra.window import Extent
+from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input, Signal
 from anabranch.law.paths import Walker
 from anabranch.law.rounds.joins import Entry, Moved, Side, judged_by_time, step_join, time_bounds
-from anabranch.law.rounds.windows import Progress, count_windows, extent_of, reference_value, time_windows
+from anabranch.law.rounds.windows import (
+    Progress,
+    SessionKey,
+    WindowContent,
+    amount_on,
+    count_windows,
+    extent_of,
+    reference_value,
+    session_key,
+    sessions,
+    time_windows,
+)
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
+from anabranch.stream.path import PLAIN, Path
 from anabranch.stream.tree import Document
 from anabranch.values.sequences import Value
 
@@ -105,18 +118,31 @@ def windows(clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True)
     A window on something finite does not flow, though that may be a part of an item; no item is late there.
     """
     assert clause.window is not None
-    extent = extent_of(clause.window)
     if isinstance(clause.window, ast.CountWindow):
-        found = count_windows(extent, evaluation.arrivals(clause.source, env))
-    else:
-        candidates = _Candidates(clause, env, evaluation, flowing)
-        kept = [each for each in candidates.timed_in_order() if each.selected]
-        first = candidates.first_window(extent)
-        held = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
-        found = (each for each in held if candidates.is_closed(extent.end(each.k)))
-    for window in found:
-        bound = env.bind(clause.variable, [node for _, node in window.content])
-        yield Round(window.content[0][0], bound, window.k, held=window.content)
+        full = count_windows(extent_of(clause.window, PLAIN), evaluation.arrivals(clause.source, env))
+        for window in full:
+            bound = env.bind(clause.variable, [node for _, node in window.content])
+            yield Round(window.content[0][0], bound, window.k, held=window.content)
+        return
+    candidates = _Candidates(clause, env, evaluation, flowing)
+    for window in _placed_windows(clause.window, candidates):
+        if candidates.is_closed(window.end):
+            bounds = WindowBounds(window.start, window.end, candidates.scale, window.is_time)
+            bound = env.bind(clause.variable, WindowValues((node for _, node in window.content), bounds))
+            yield Round(window.content[0][0], bound, window.k, held=window.content)
+
+
+def _placed_windows(
+    window: ast.TimeWindow | ast.SessionWindow, candidates: _Candidates
+) -> Iterator[WindowContent[tuple[Arrival | None, Value]]]:
+    """The windows over reference values, closed or not, in the order in which they end."""
+    kept = [each for each in candidates.timed_in_order() if each.selected]
+    if isinstance(window, ast.SessionWindow):
+        gap, first = amount_on(window.gap, candidates.scale), candidates.first_seen
+        return sessions(gap, [(each.key, each.value, (each.arrival, each.node)) for each in kept], first)
+    extent = extent_of(window, candidates.scale)
+    held = [(each.value, (each.arrival, each.node)) for each in kept]
+    return time_windows(extent, held, candidates.first_window(extent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +151,7 @@ class _Timed:
     node: Value
     selected: bool
     value: Fraction
+    key: SessionKey
 
 
 class _Candidates:
@@ -147,7 +174,12 @@ class _Candidates:
         for arrival, node in evaluation.arrivals(without_predicates(clause.source), env) if given else selected:
             self._nodes[arrival if flowing else None].append(node)
         self._order = (*self.stream.elements, None) if given else tuple(self._nodes)
-        self.progress = Progress(self.stream.slack, self.stream.partitions)
+        self._path: Path | None = None
+        if given and not isinstance(clause.window, ast.CountWindow | None):
+            names = Spelling(env.namespaces, self.stream.root.namespaces)
+            self._path = path_in_item(clause.source, clause.window.reference, names)
+        self.scale = self.stream.scale(self._path)
+        self.progress = Progress(self.scale.slack, self.stream.partitions)
 
     def of(self, arrival: Arrival | None) -> Iterator[tuple[Value, bool]]:
         """What is looked at in an item, and whether it is selected."""
@@ -155,27 +187,32 @@ class _Candidates:
 
     def timed(self, arrival: Arrival | None) -> Iterator[_Timed]:
         """The same with reference values, without what is late or has no such value."""
-        assert isinstance(self.clause.window, ast.TimeWindow)
+        window = self.clause.window
+        assert isinstance(window, ast.TimeWindow | ast.SessionWindow)
         for node, selected in self.of(arrival):
             try:
-                value = reference_value(self.clause.window, node, self.env, self.evaluation.value) - self.stream.origin
+                value = reference_value(window, node, self.env, self.evaluation.value, self.scale)
             except DynamicError as error:
                 if selected:
                     self.evaluation.set_aside(arrival, error)
                 continue
             if self.progress.is_late(arrival.partition if arrival else 0, value):
                 self.evaluation.note_late(arrival)
-            else:
-                yield _Timed(arrival, node, selected, value)
+                continue
+            key: SessionKey = None
+            if selected and isinstance(window, ast.SessionWindow):
+                try:
+                    key = session_key(window, node, self.env, self.evaluation.value)
+                except DynamicError as error:
+                    self.evaluation.set_aside(arrival, error)
+                    selected = False
+            yield _Timed(arrival, node, selected, value, key)
 
     def take(self, signal: Signal) -> None:
         """A punctuation shows how far the stream is."""
-        assert isinstance(self.clause.window, ast.TimeWindow)
-        names = Spelling(self.env.namespaces, self.stream.root.namespaces)
-        path = path_in_item(self.clause.source, self.clause.window.reference, names)
-        value = passed(signal.punctuation, path, self.stream.time)
+        value = passed(signal.punctuation, self._path, self.stream.time)
         if value is not None:
-            self.progress.passed(signal.partition, value - self.stream.origin)
+            self.progress.passed(signal.partition, value - self.scale.origin)
 
     def timed_in_order(self) -> Iterator[_Timed]:
         """All that is not late, as it comes; nodes that belong to no item come last."""
@@ -193,10 +230,14 @@ class _Candidates:
             self.progress.passed(partition, math.inf)
         return (reached := self.progress.reached) is not None and end <= reached
 
+    @property
+    def first_seen(self) -> Fraction | None:
+        """The first value of all, for a subscription that came late: what reaches back before it is left out."""
+        return self.progress.first if self.stream.late else None
+
     def first_window(self, extent: Extent) -> int:
         """The first window that the subscription sees whole (LAWS 3.6)."""
-        first = self.progress.first
-        return extent.from_start(first) if self.stream.late and first is not None else 0
+        return EARLIEST if self.first_seen is None else extent.from_start(self.first_seen)
 
 
 def without_predicates(source: ast.Expression) -> ast.Expression:
@@ -221,9 +262,10 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Walker) -> Iterator[R
     """One round per tuple of the step join (LAWS 3.5)."""
     everything = [_Candidates(each, env, evaluation) for each in fors]
     sides: list[Side[tuple[Arrival, Value]]] = []
-    for clause in fors:
-        assert clause.window is not None
-        sides.append(Side("count" if isinstance(clause.window, ast.CountWindow) else "time", extent_of(clause.window)))
+    for clause, each in zip(fors, everything, strict=True):
+        assert isinstance(clause.window, ast.CountWindow | ast.TimeWindow), "sessions are refused in joins"
+        is_count = isinstance(clause.window, ast.CountWindow)
+        sides.append(Side("count" if is_count else "time", extent_of(clause.window, each.scale)))
     ended = not any(each.stream.waiting for each in everything)
     for number, found in enumerate(step_join(sides, _events(everything, sides), ended=ended)):
         bound = env

@@ -19,7 +19,7 @@ from fractions import Fraction
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import BOUNDS, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -218,8 +218,7 @@ class _Tracer:
                     scope = scope.bind(variable, self.trace(value, scope))
                 case ast.For(variable, source, window):
                     found = self.trace(source, scope)
-                    if isinstance(window, ast.TimeWindow):
-                        self._reference(window, found, scope)
+                    self._window(window, found, scope)
                     from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
                     sure = sure and from_stream
                     many = window is not None and (self._windowed or not from_stream)
@@ -239,8 +238,8 @@ class _Tracer:
                     scope = scope.bind(variable, self.trace(value, scope))
                 case ast.For(variable, source) | ast.PositionalFor(variable, _, source):
                     found = self.trace(source, scope)
-                    if isinstance(clause, ast.For) and isinstance(clause.window, ast.TimeWindow):
-                        self._reference(clause.window, found, scope)
+                    if isinstance(clause, ast.For):
+                        self._window(clause.window, found, scope)
                     from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
                     many = isinstance(clause, ast.For) and clause.window is not None
                     scope = scope.bind(variable, maybe(tuple(bound(each, from_stream, many) for each in found)))
@@ -271,8 +270,17 @@ class _Tracer:
             scope = scope.bind(name, part)
         return scope
 
-    def _reference(self, window: ast.TimeWindow, found: Parts, scope: TraceScope) -> None:
-        path = window.reference
+    def _window(self, window: ast.Window | None, found: Parts, scope: TraceScope) -> None:
+        match window:
+            case ast.TimeWindow(reference):
+                self._reference(reference, found, scope)
+            case ast.SessionWindow(reference, _, by):
+                for path in (reference, by):
+                    if path is not None:
+                        self._reference(path, found, scope)
+
+    def _reference(self, path: ast.Path, found: Parts, scope: TraceScope) -> None:
+        """The path by which a window, or a session of its own, has its items, is its foundation (LAWS 4.6)."""
         if isinstance(path.start, ast.Root):
             document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, NodesPart))
             self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
@@ -319,6 +327,8 @@ class _Tracer:
         if name in self._declared:
             return self._declared_call(self._declared[name], arguments)
         builtin = name not in self._registered
+        if builtin and name in BOUNDS:
+            return (OtherPart(),)  # a window begins and ends wherever its items stand
         if builtin and not arguments and name in SIGNATURES and SIGNATURES[name].context:
             arguments = (scope.of(_CONTEXT),)
         match arguments:

@@ -124,7 +124,8 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
 def _looks_out(query: ast.Query) -> bool:
     """Whether paths may lead out of their items: upwards, into the past, into another namespace."""
     everything = list(parts(query))
-    absolute = sum(isinstance(p, ast.TimeWindow) and isinstance(p.reference.start, ast.Root) for p in everything)
+    windows = [part for part in everything if isinstance(part, ast.TimeWindow | ast.SessionWindow)]
+    absolute = sum(isinstance(each.reference.start, ast.Root) for each in windows)
     if sum(isinstance(part, ast.Root) for part in everything) > absolute:
         return True
     if any(isinstance(part, ast.Source) for part in parts(query.functions)):

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -251,9 +250,15 @@ def for_window(each: ast.For, source: LocatedPath, env: Environment, found: Find
     found.unfit(unless=not found.windows)
     env = along(source, env, found)
     found.output(source.path, env.when, whole=False, input=source.base.input)
-    if isinstance(each.window, ast.TimeWindow):
-        reference = _reference(each.window, source.path) or source.path
-        found.output(reference, env.when, input=source.base.input)
+    match each.window:
+        case ast.TimeWindow(reference) | ast.SessionWindow(reference, by=None):
+            looked_at = [reference]
+        case ast.SessionWindow(reference, by=ast.Path() as key):
+            looked_at = [reference, key]
+        case _:
+            looked_at = []
+    for path in looked_at:
+        found.output(_reference(path, source.path) or source.path, env.when, input=source.base.input)
     return env.bind(each.variable, StreamNodes(source.path, False, usable=False, input=source.base.input))
 
 
@@ -297,6 +302,8 @@ def window_annotation(each: ast.For, source: LocatedPath, env: Environment, foun
             return count_window(each.window, source.path, pre)
         case ast.TimeWindow():
             return time_window(each.window, source.path, pre)
+        case ast.SessionWindow():
+            return None
 
 
 def count_window(window: ast.CountWindow, item: Steps, pre: Predicate) -> WindowAnnotation:
@@ -315,6 +322,8 @@ def count_window(window: ast.CountWindow, item: Steps, pre: Predicate) -> Window
 def time_window(window: ast.TimeWindow, item: Steps, pre: Predicate) -> WindowAnnotation | None:
     """Rule (5): a time window has a reference element; None where that is no plain path below the item.
 
+    None also where a size is a duration: what it is in units of the reference, only the stream can tell.
+
     for $w in stream("s")/r/i|t diff 4| return <o>{ $w/a }</o>
     ->
     r
@@ -322,7 +331,9 @@ def time_window(window: ast.TimeWindow, item: Steps, pre: Predicate) -> WindowAn
         a •
         t
     """
-    reference = _reference(window, item)
+    if isinstance(window.size, ast.Duration) or isinstance(window.step, ast.Duration):
+        return None
+    reference = _reference(window.reference, item)
     return None if reference is None else WindowAnnotation(item, _extent(window), reference, pre)
 
 
@@ -450,9 +461,8 @@ def _aggregates(variable: str, rest: Any) -> bool:
     return False
 
 
-def _reference(window: ast.TimeWindow, item: Steps) -> Steps | None:
+def _reference(reference: ast.Path, item: Steps) -> Steps | None:
     """The absolute path of a window's reference element; None where it is no plain path below the item."""
-    reference = window.reference
     start = ast.Source("stream", "") if isinstance(reference.start, ast.Root) else None
     at = locate(replace(reference, start=start), {CONTEXT: StreamNodes(item)})
     plain = at is not None and at.complete and not at.tails and at.path[: len(item)] == item
@@ -461,4 +471,4 @@ def _reference(window: ast.TimeWindow, item: Steps) -> Steps | None:
 
 def _extent(window: ast.CountWindow | ast.TimeWindow) -> Extent:
     size, step = window.size, window.step or window.size
-    return Extent(Fraction(Decimal(size.text)), Fraction(Decimal(step.text)))
+    return Extent(size.exact, step.exact)

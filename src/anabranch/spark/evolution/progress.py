@@ -31,10 +31,12 @@ from anabranch.columnar.scan.kernels import Flags
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.elements import Item
+from anabranch.stream.path import TimeScale
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, string_value
-from anabranch.values.atomic import Untyped, finite_value
+from anabranch.values.atomic import Untyped
+from anabranch.values.placing import place_of
 
 Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
@@ -46,6 +48,9 @@ class ProgressAxis:
     path: str
     """It begins with the name of the items that have it, `*` for all: `photon/det_time`."""
     bears: str = "0"
+    """In what its numbers count, as is all that is told of it."""
+    per_second: int = 1
+    """How many of them are a second, for values that are dateTimes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,7 @@ class ProgressTaker:
         self._stream = stream
         self._paths = [each.path.split("/") for each in axes]
         self._bears = [each.bears for each in axes]
+        self._scales = [TimeScale(each.per_second) for each in axes]
         self._first: str | None = None
         self._tops: list[Top | None] = [None] * len(axes)
         self._lows: list[float | None] = [None] * len(axes)
@@ -166,8 +172,10 @@ class ProgressTaker:
             self._odd = True
             return
         self._odd = self._odd or element.at is not None
-        for others, path in zip(self._others, self._paths, strict=True):
-            others[entry] = list(numbers_at(element.tree, path))
+        for others, path, scale in zip(self._others, self._paths, self._scales, strict=True):
+            exact = list(numbers_at(element.tree, path, scale))
+            others[entry] = list(map(float, exact))
+            self._odd = self._odd or others[entry] != exact  # what a double cannot tell apart
         self._shown[entry] = serialize(element.tree)
 
     def take(self) -> None:
@@ -217,8 +225,8 @@ class ProgressTaker:
         return RangeProgress(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
 
 
-def numbers_at(item: Element, path: Sequence[str]) -> Iterator[float]:
-    """The numbers at a path of an item, in order; the path begins with the item's name, or `*`."""
+def numbers_at(item: Element, path: Sequence[str], scale: TimeScale) -> Iterator[Fraction]:
+    """The values at a path of an item, in order; the path begins with the item's name, or `*`."""
     found: Iterable[Element] = (item,) if path[0] in ("*", str(item.name)) else ()
     attribute = path[-1][1:] if path[-1].startswith("@") else None
     for step in path[1:] if attribute is None else path[1:-1]:
@@ -230,6 +238,6 @@ def numbers_at(item: Element, path: Sequence[str]) -> Iterator[float]:
         ]
     for each in found:
         text = string_value(each) if attribute is None else each.get(attribute)
-        value = None if text is None else finite_value(Untyped(text))
+        value = None if text is None else place_of(Untyped(text), scale)
         if value is not None:
-            yield float(value)
+            yield value

@@ -26,6 +26,7 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.evolution.progress import RangeProgress
 from anabranch.spark.intake.ranges import MICROSECONDS, Offset
 from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import Source
 
 _BEAT = ":beat/"
@@ -82,7 +83,7 @@ def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: 
     """The latest time in a stream, and the seconds since it came; None where no element has had a time."""
     times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
     if stream.name in reached:
-        times.append(round(reached[stream.name] * MICROSECONDS))
+        times.append(round(reached[stream.name] * MICROSECONDS / per_second(stream.time)))
     return max(times) + round(since * MICROSECONDS) if times else None
 
 
@@ -103,7 +104,7 @@ def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> Non
 
 
 def read_reached(checkpoint: Checkpoint) -> dict[str, float]:
-    """By stream, the largest time that its items have had, as far as it was written down."""
+    """By stream, the largest time that its items have had, in its own unit, as far as it was written down."""
     if not checkpoint.reached.exists():
         return {}
     found: dict[str, float] = durable.unsealed(checkpoint.reached)

@@ -9,6 +9,7 @@ from functools import cached_property
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import KnownStream, Source
 
 MOST_STRANDS = 1 << 10
@@ -118,4 +119,6 @@ class Plan:
         Heartbeats that follow the times of items ask for these times.
         """
         found = dict(self.courses).get(source.name)
-        return (ProgressAxis(f"*/{source.time}"),) if found is None and source.beats_by_time else found
+        if found is None and source.beats_by_time:
+            return (ProgressAxis(f"*/{source.time}", per_second=per_second(source.time)),)
+        return found

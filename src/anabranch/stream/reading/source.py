@@ -22,7 +22,7 @@ from anabranch.errors import StreamError, UsageError
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
+from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
 from anabranch.stream.reading.parse import implied_root, parse_root
@@ -49,8 +49,10 @@ class Source:
     item: str | None = None
     """The name of items that have none of their own; without it 'item'."""
     time: Path | None = None
+    """Where items have their time, with the unit of its numbers."""
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
+    """Both in seconds where numbers at the time path are times; else in whatever a window's reference counts."""
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
     more: tuple[FilePath, ...] = ()
@@ -68,8 +70,14 @@ class Source:
     """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
     """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+    time_unit: TimeUnit | None = None
+    """The unit of its time path, which paths do not differ by, and streams do."""
 
     def __post_init__(self) -> None:
+        if self.time is not None:
+            unit = self.time_unit or self.time.unit
+            object.__setattr__(self, "time", self.time.counting(unit))
+            object.__setattr__(self, "time_unit", unit)
         if self.heartbeat is not None and self.updates:
             raise UsageError("a stream of updates can be sent no 'heartbeat' yet", hint="write them into the stream")
         if self.heartbeat is not None and self.more and self.time is None:
@@ -82,6 +90,10 @@ class Source:
     def partitions(self) -> tuple[FilePath, ...]:
         """Where its partitions are, each one sequence (LAWS 1.1)."""
         return (self.path, *self.more)
+
+    def scale(self, path: Path | None) -> TimeScale:
+        """What the values at a path of its items count in."""
+        return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
     def keys(self) -> dict[str, str]:

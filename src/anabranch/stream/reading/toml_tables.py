@@ -12,10 +12,9 @@ import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.stream.limits import LEAST_STEPS
@@ -163,14 +162,6 @@ class Table:
         found: float | _Value = self.take(key, fits, "a positive number", default)
         return found
 
-    def exact(self, key: str) -> Fraction:
-        """A number, 0 where there is none."""
-        value = self.take(key, lambda value: isinstance(value, int | float), "a number", 0)
-        found = Decimal(str(value))
-        if not found.is_finite():
-            raise self.wrong(f"'{key}' takes a number, not '{value}'", key=key)
-        return Fraction(found)
-
     def flag(self, key: str, *, default: bool = False) -> bool:
         """True or false."""
         return bool(self.take(key, lambda value: isinstance(value, bool), "true or false", default))
@@ -210,7 +201,15 @@ def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
-def source_of(name: str, table: Table) -> Source:
+class TimingReader(Protocol):
+    """Reads what a user has written of a stream's time: its path and unit, its slack, and its origin."""
+
+    def __call__(
+        self, path: str | None, unit: str | None, slack: Any, origin: Any
+    ) -> tuple[ItemPath | None, Fraction, Fraction]: ...
+
+
+def source_of(name: str, table: Table, timing: TimingReader) -> Source:
     """A stream as it is registered."""
     kind = table.text("source", "files")
     if kind != "files":
@@ -222,7 +221,8 @@ def source_of(name: str, table: Table) -> Source:
     form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
-    dtd, time = table.path("dtd"), table.text("time", None)
+    dtd, time = table.path("dtd"), (table.text("time", None), table.text("time_unit", None))
+    bounds = [table.take(key, lambda value: True, "anything", None) for key in ("slack", "origin")]
     retain = table.take("retain", lambda value: True, "anything", None)
     updates = table.flag("updates")
     heartbeat = table.take("heartbeat", lambda value: True, "anything", None)
@@ -235,9 +235,7 @@ def source_of(name: str, table: Table) -> Source:
             Schema.read_dtd(dtd) if dtd is not None else None,
             table.text("root", None),
             table.text("item", None),
-            ItemPath.parse(time) if time is not None else None,
-            table.exact("slack"),
-            table.exact("origin"),
+            *timing(*time, *bounds),
             table.flag("strict"),
             tuple(more),
             domains_of(domains),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Self
 
 from anabranch.branch import Branch
@@ -62,8 +61,9 @@ class RemotePaneKind(PaneKind):
             return None
         stream = known.streams.get(operator.tree.stream)
         _refuse_partitions(stream, any_order=False)
-        slack, origin = (stream.source.slack, stream.source.origin) if stream else (Fraction(0), Fraction(0))
-        panes = sent_plan(operator.tree, slack, origin)
+        source = stream.source if stream else None
+        timing = (source.slack, source.origin, source.time) if source else ()
+        panes = sent_plan(operator.tree, *timing)
         return cls(streams=panes.whole.streams, standing=panes.whole, operator=cls.label, panes=panes)
 
 

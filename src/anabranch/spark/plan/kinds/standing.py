@@ -110,7 +110,7 @@ class PaneKind(StandingKind):
             return None
         functions = dict(known.functions)
         source = stream.source
-        panes = pane_plan(found.standing, source.slack, source.origin, functions, stream.namespaces)
+        panes = pane_plan(found.standing, source.slack, source.origin, functions, stream.namespaces, source.time)
         return None if panes is None else replace(found, panes=panes)
 
     def family(self, text: str, strands: int) -> str:
@@ -128,6 +128,12 @@ class WindowKind(StandingKind):
     """Windows that hold their items."""
 
     name = label = "windows"
+
+
+class SessionKind(StandingKind):
+    """Sessions, which hold their items."""
+
+    name = label = "sessions"
 
 
 class StepJoinKind(StandingKind):

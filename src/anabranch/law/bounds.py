@@ -1,0 +1,73 @@
+"""The bounds of windows, which a query may ask for (LAWS 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.stream.path import TimeScale
+from anabranch.values.instants import spell_moment
+from anabranch.values.sequences import Value, Values
+
+_PLACES = 18
+"""To so many places a bound is given that no decimal is, because a change of unit has made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowBounds:
+    """Where a window begins and ends, counted from the origin of a scale."""
+
+    start: Fraction
+    end: Fraction
+    scale: TimeScale
+    is_time: bool
+    """Whether something that it holds stands there by a time."""
+
+    def value(self, bound: Fraction) -> Value:
+        """One of the two, as a query sees it."""
+        number = bound + self.scale.origin
+        return bound_value(number / self.scale.per_second if self.is_time else number, self.is_time)
+
+
+class WindowValues(list[Value]):
+    """What a window holds, with its bounds; whoever binds the variable of a window binds this."""
+
+    __slots__ = ("bounds",)
+
+    def __init__(self, content: Iterable[Value], bounds: WindowBounds) -> None:
+        super().__init__(content)
+        self.bounds = bounds
+
+
+def bound_value(number: Fraction, is_time: bool) -> Value:
+    """A bound as a value: the moment of these seconds in UTC, or a decimal."""
+    if not _ends(number):
+        number = Fraction(round(number * 10**_PLACES), 10**_PLACES)
+    return spell_moment(number) if is_time else _decimal(number)
+
+
+def _ends(number: Fraction) -> bool:
+    """Whether a number has few digits behind the point."""
+    return (10**100) % number.denominator == 0
+
+
+def _decimal(number: Fraction) -> Decimal:
+    """A number with an end in digits, all of them kept."""
+    places = 0
+    while (number * 10**places).denominator != 1:
+        places += 1
+    return Decimal(f"{int(number * 10**places)}e-{places}")
+
+
+def window_start(values: Values) -> Values:
+    """`window-start($w)`."""
+    assert isinstance(values, WindowValues), "the checks let nothing else through"
+    return [values.bounds.value(values.bounds.start)]
+
+
+def window_end(values: Values) -> Values:
+    """`window-end($w)`."""
+    assert isinstance(values, WindowValues), "the checks let nothing else through"
+    return [values.bounds.value(values.bounds.end)]
