@@ -128,7 +128,7 @@ class SumFold(Fold):
         squares: bool = False,
         durations: Callable[[Duration, int], Duration] | None = None,
     ) -> None:
-        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` that of a sum and a count."""
+        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` one of a sum and a count."""
         self._finish = finish
         self._finish_durations = durations
         self._durations: Counter[str] = Counter()
