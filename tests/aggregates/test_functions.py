@@ -30,6 +30,8 @@ DECIMALS = st.one_of(
     st.sampled_from(["1e300", "-1e300", "1e-300", "0.1", "100000000000000000000.1", "1e400"]),
 )
 
+MOMENTS = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.5Z", "2025-12-31T00:00:00")
+
 
 def by_law(function: str, values: Sequence[str]) -> str:
     return " ".join(map(spell, atomize(AGGREGATES[function].law([Untyped(each) for each in values]))))
@@ -91,6 +93,10 @@ def test_a_root_between_two_doubles() -> None:
         ("stddev", "2 4", "1.4142135623730951"),
         ("stddev", "2 NaN", "NaN"),
         ("stddev", "0.1 0.2 0.3", "0.1"),
+        ("min", "2026-01-01T00:00:00.5Z 2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("max", "2026-01-01T00:00:00Z 2026-01-01T01:00:00+01:00 2025-12-31T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("min", "2026-01-01T01:00:00+01:00 2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00"),
+        ("count", "2026-01-01T00:00:00Z 7", "2"),
     ],
 )
 def test_values(function: str, values: str, answer: str) -> None:
@@ -128,7 +134,10 @@ def test_the_language_knows_the_registry() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(DECIMALS | st.fractions() | st.sampled_from(["INF", "-INF", "NaN", "-0", "x"]), max_size=6))
+@given(
+    st.lists(DECIMALS | st.fractions() | st.sampled_from(["INF", "-INF", "NaN", "-0", "x"]), max_size=6)
+    | st.lists(st.sampled_from(MOMENTS), max_size=6)
+)
 def test_partials_are_written_and_read(values: list[str | Fraction]) -> None:
     """As JSON nothing is lost, and what an earlier release wrote is read."""
     known = merged(Partial.of(each, place, needs="cslgqv") for place, each in enumerate(values))
@@ -136,11 +145,14 @@ def test_partials_are_written_and_read(values: list[str | Fraction]) -> None:
     assert outcomes(read) == outcomes(known)
     more = Partial.of("-0", 99, needs="cslgqv")
     assert outcomes(read.merge(more)) == outcomes(known.merge(more))
+    before_all, behind_all = (Partial.of(MOMENTS[0], place, needs="cslgqv") for place in (0, 99))
+    assert outcomes(read.moved(7).merge(behind_all)) == outcomes(known.moved(7).merge(behind_all))
+    assert outcomes(before_all.merge(read.moved(7))) == outcomes(merged((known.moved(7), before_all)))
     lists = [None if each is None else [each.value, each.order, each.exact and fraction_text(each.exact)] for each in
              (known.least, known.greatest)]  # fmt: skip
     before = [known.count, f"{known.total:x}", known.places, known.special, *lists, known.failure]
     earlier = partial_from_json(json.loads(json.dumps([*before, fraction_text(known.rest)])))
-    assert earlier == replace(known, squares=Fraction(0), values={})
+    assert earlier == replace(known, squares=Fraction(0), values={}, moments=None)
 
 
 def fraction_text(value: Fraction) -> str:

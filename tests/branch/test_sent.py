@@ -128,6 +128,10 @@ def some(*texts: str) -> Partial:
         ("NaN", "3"),
         ("1e300", "-1e-300"),
         ("<x>", "2"),
+        ("x",),
+        ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.5Z"),
+        ("2026-01-01T00:00:00Z", "7"),
+        ("2026-01-01T00:00:00Z", "x"),
     ],
 )
 def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
@@ -137,7 +141,7 @@ def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
     found = read_line(parse_item(text.encode(), Limits()), LAYOUT)
     assert isinstance(found, SentWindow)
     assert found.number == 7
-    more = some("0", "4").moved(100)
+    numbers, times = some("0", "4").moved(100), some("2026-01-01T00:00:00").moved(100)
     for (read, other), function in (
         ((found.partials[0], known), "sum"),
         ((found.partials[0], known), "avg"),
@@ -146,7 +150,8 @@ def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
         ((found.partials[1], known), "max"),
     ):
         assert outcome(read, function) == outcome(other, function)
-        assert outcome(read.merge(more), function) == outcome(other.merge(more), function)
+        for more in (numbers, times):
+            assert outcome(read.merge(more), function) == outcome(other.merge(more), function)
 
 
 def outcome(known: Partial, function: str) -> str:

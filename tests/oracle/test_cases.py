@@ -248,6 +248,31 @@ LAWS = (
         {"x": stream(*leaves("t", 11, 16, 21)), "y": stream(*leaves("t", 2, 3, 12, 22))},
         timed=True,
     ),
+    Law(
+        "42, order",
+        'for $p in stream("s")/r/p order by $p/ts descending return $p/ts',
+        "<ts>2026-01-01T00:00:00.5Z</ts><ts>2026-01-01T00:00:00Z</ts>",
+        items(*leaves("ts", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z")),
+    ),
+    Law(
+        "42, less and least",
+        'for $w in stream("s")/r/p|count 2| return <o>{ $w[a]/ts < $w[b]/ts, min($w/ts), max($w/ts) }</o>',
+        "<o>true 2026-01-01T00:00:00Z 2026-01-01T00:00:00.5Z</o>",
+        items("<a/><ts>2026-01-01T00:00:00Z</ts>", "<b/><ts>2026-01-01T00:00:00.5Z</ts>"),
+    ),
+    Law(
+        "46, the same moment",
+        'for $p in stream("s")/r/p return '
+        "<o>{ $p/a <= $p/b and $p/a >= $p/b, $p/a = $p/b, xs:dateTime($p/a) = $p/b }</o>",
+        "<o>true false true</o>",
+        items("<a>2026-01-01T01:00:00+01:00</a><b>2026-01-01T00:00:00</b>"),
+    ),
+    Law(
+        "47",
+        'for $p in stream("s")/r/p return <o>{ xs:dateTime($p/a) + xs:yearMonthDuration($p/m) }</o>',
+        "<o>2025-02-28T12:00:00Z</o>",
+        items("<a>2024-02-29T12:00:00Z</a><m>P1Y</m>"),
+    ),
 )
 
 

@@ -1,8 +1,8 @@
 """z3 as the judge of predicates: an item as variables, and the verdict of a predicate on it as formulas.
 
 Written from LAWS 2.3 and 2.4 and not from the package: every value of a term is a text, which has a kind (a finite
-number, INF, -INF, NaN, a word), a number, and a rank among all strings; a term that may repeat has COPIES values, each
-of which may be missing.
+number, INF, -INF, NaN, a dateTime, another word), a number, and a rank among all strings; a term that may repeat has
+COPIES values, each of which may be missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anabranch.values.numbers import exact_number
 COPIES = 3
 STRINGS = ("", "-INF", "1", "2.5", "INF", "NaN", "a", "b")
 """The strings that generated predicates may name, in their order."""
-FINITE, INF, MINUS_INF, NAN, WORD = range(5)
+FINITE, INF, MINUS_INF, NAN, WORD, MOMENT = range(6)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Judge:
         ]
 
     def _in_domain(self, term: Term, value: Value) -> z3.BoolRef:
-        known = [z3.And(value.kind >= FINITE, value.kind <= WORD)]
+        known = [z3.And(value.kind >= FINITE, value.kind <= MOMENT)]
         for rank, text in enumerate(STRINGS):
             kind, number = spelled(text)
             facts = [value.kind == kind]
@@ -159,7 +159,7 @@ class Judge:
                 raises = z3.BoolVal(False)
             else:
                 holds = _numeric(predicate.op, value, None, predicate.constant)
-                raises = value.kind == WORD
+                raises = value.kind >= WORD
             yes.append(z3.And(value.present, holds))
             maybe.append(z3.And(value.present, z3.Or(holds, raises)))
         return _verdict(z3.Or(*yes), z3.Or(*maybe))
@@ -169,20 +169,22 @@ class Judge:
         lefts, rights = self.values[predicate.left], self.values[predicate.right]
         for left, right in product(lefts, rights):
             there = z3.And(left.present, right.present)
-            word = z3.Or(left.kind == WORD, right.kind == WORD)
+            word = z3.Or(left.kind >= WORD, right.kind >= WORD)
+            moments = z3.And(left.kind == MOMENT, right.kind == MOMENT)
             as_text = _ordered(predicate.op, left.rank, right.rank)
             holds = _numeric(predicate.op, left, right, predicate.offset or Fraction(0))
             if predicate.offset is not None:
                 yes.append(z3.And(there, holds))
                 maybe.append(z3.And(there, z3.Or(word, holds)))
             else:
-                found = as_text if predicate.op in ("=", "!=") else z3.If(word, as_text, holds)
+                as_words = z3.If(moments, _ordered(predicate.op, left.number, right.number), as_text)
+                found = as_text if predicate.op in ("=", "!=") else z3.If(word, as_words, holds)
                 yes.append(z3.And(there, found))
                 maybe.append(z3.And(there, found))
         if predicate.offset is None:
             return _verdict(z3.Or(*yes), z3.Or(*maybe))
         several = z3.AtLeast(*(each.present for each in rights), 2) if len(rights) > 1 else z3.BoolVal(False)
-        raises = z3.Or(several, *(z3.And(each.present, each.kind == WORD) for each in rights))
+        raises = z3.Or(several, *(z3.And(each.present, each.kind >= WORD) for each in rights))
         return _verdict(z3.And(z3.Not(raises), z3.Or(*yes)), z3.Or(raises, *maybe))
 
     def same_text(self) -> z3.BoolRef:
@@ -224,7 +226,7 @@ def _numeric(op: str, left: Value, right: Value | None, offset: Fraction) -> z3.
     else:
         kind, number = right.kind, right.number + _real(offset)
     size = [z3.If(each == INF, 1, z3.If(each == MINUS_INF, -1, 0)) for each in (left.kind, kind)]
-    numbers = z3.And(left.kind != WORD, kind != WORD)
+    numbers = z3.And(left.kind < WORD, kind < WORD)
     nan = z3.Or(left.kind == NAN, kind == NAN)
     finite = z3.And(left.kind == FINITE, kind == FINITE)
     compared = z3.If(finite, _ordered(op, left.number, number), _ordered(op, *size))

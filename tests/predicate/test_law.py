@@ -45,7 +45,9 @@ from predicate.generate import OCCURS, some_atoms, some_predicate
 from predicate.judge import STRINGS
 
 NUMBERS: tuple[str, ...] = ("-1", "-0.50", "0", "0.5", "1", "1.0", " 1 ", "2", "2.5", "25e-1", "3", "4.5")
-WORDS: tuple[str, ...] = ("", "a", "b", "1x", "NaN", "INF", "-INF")
+MOMENTS = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.5Z")
+"""The first two are one moment, and as texts the last stands before the first."""
+WORDS: tuple[str, ...] = ("", "a", "b", "1x", "NaN", "INF", "-INF", *MOMENTS)
 ITEMS = 100
 
 

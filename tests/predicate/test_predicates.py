@@ -105,6 +105,23 @@ def test_case_16_equal_texts_and_equal_numbers() -> None:
     assert implies(compare(a, "=", "1.3"), compare(a, "=", number))
 
 
+def test_texts_of_the_same_moment_are_neither_equal_nor_less() -> None:
+    """LAWS 2.3: two dateTimes may be one moment in different words, and as texts another order than as times."""
+    a, b = term("a"), term("b")
+    neither = and_(difference(a, "<=", b), difference(a, ">=", b), difference(a, "!=", b))
+    assert satisfiable(neither)
+    assert not implies(and_(difference(a, "<=", b), difference(a, "!=", b)), difference(a, "<", b))
+    words = term("a", domain=Finite(frozenset(("x", "y")))), term("b", domain=Finite(frozenset(("x", "y"))))
+    assert disjoint(
+        difference(words[0], "<=", words[1]),
+        and_(difference(words[0], ">=", words[1]), difference(words[0], "!=", words[1])),
+    )
+    later, earlier = "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00Z"
+    times = term("a", domain=Finite(frozenset((later,)))), term("b", domain=Finite(frozenset((earlier,))))
+    assert satisfiable(difference(times[0], ">", times[1]))
+    assert disjoint(difference(times[0], ">", times[1]), difference(times[0], "=", times[1]))
+
+
 def test_case_18_image_of_a_unit_change() -> None:
     """LAWS case 18: with t changed from F to C, `t >= 38.84` is `t >= 3.8`."""
     t = term("t")

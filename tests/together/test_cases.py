@@ -184,6 +184,36 @@ CASES = (
             Asked('for $w in stream("s")/r/p[en > 6]|t diff 10| return <n>{ count($w) }</n>', ""),
         ),
     ),
+    Case(
+        "42: texts that are times, least and greatest from panes, compared and ordered, beside numbers",
+        (
+            (
+                "<t>1</t><ts>2026-01-01T00:00:00Z</ts>",
+                "<t>12</t><ts>2026-01-01T00:00:00.5Z</ts>",
+                "<t>14</t><ts>2026-01-01T01:00:00+01:00</ts>",
+                "<t>22</t><ts>7</ts>",
+                "<t>35</t><ts>7</ts>",
+            ),
+        ),
+        (
+            Asked(
+                window("t diff 20 step 10", "return <w>{ count($w), min($w/ts), max($w/ts) }</w>"),
+                "<w>3 2026-01-01T00:00:00Z 2026-01-01T00:00:00.5Z</w><w>2 7 7</w><w>1 7 7</w>",
+            ),
+            Asked(
+                window(
+                    "t diff 20", 'where max($w/ts) > xs:dateTime("2026-01-01T00:00:00Z") return <w>{ count($w) }</w>'
+                ),
+                "<w>3</w>",
+            ),
+            Asked(
+                window("t diff 20", "return <w>{ for $p in $w order by $p/ts descending return string($p/t) }</w>"),
+                "<w>12 1 14</w><w>22 35</w>",
+            ),
+            Asked(select('$p/ts > xs:dateTime("2026-01-01T00:00:00Z")', "$p/t"), "<t>12</t>"),
+            Asked(select("$p/ts castable as xs:dateTime", "$p/t"), "<t>1</t><t>12</t><t>14</t>"),
+        ),
+    ),
 )
 
 

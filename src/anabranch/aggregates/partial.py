@@ -77,8 +77,8 @@ class TextMoments(NamedTuple):
     last: TextMoment
 
     def merge(self, other: TextMoments) -> TextMoments:
-        """What is known of both."""
-        first = min(self.first, other.first)
+        """What is known of both; of equal ones at one place, those of an item, its own is the earlier."""
+        first = min(self.first, other.first, key=lambda each: (each.seconds, each.order))
         last = min(self.last, other.last, key=lambda each: (-each.seconds, each.order))
         return TextMoments(self.values + other.values, first, last)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.stream.path import TimeScale
-from anabranch.values.instants import spell_moment
 from anabranch.values.sequences import Value, Values
+from anabranch.values.time_arithmetic import decimal_of
+from anabranch.values.times import DateTime
 
 _PLACES = 18
 """To so many places a bound is given that no decimal is, because a change of unit has made it."""
@@ -45,20 +45,12 @@ def bound_value(number: Fraction, is_time: bool) -> Value:
     """A bound as a value: the moment of these seconds in UTC, or a decimal."""
     if not _ends(number):
         number = Fraction(round(number * 10**_PLACES), 10**_PLACES)
-    return spell_moment(number) if is_time else _decimal(number)
+    return DateTime(number, 0) if is_time else decimal_of(number)
 
 
 def _ends(number: Fraction) -> bool:
     """Whether a number has few digits behind the point."""
     return (10**100) % number.denominator == 0
-
-
-def _decimal(number: Fraction) -> Decimal:
-    """A number with an end in digits, all of them kept."""
-    places = 0
-    while (number * 10**places).denominator != 1:
-        places += 1
-    return Decimal(f"{int(number * 10**places)}e-{places}")
 
 
 def window_start(values: Values) -> Values:

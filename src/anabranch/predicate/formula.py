@@ -16,7 +16,7 @@ What a pair fulfils:
 * `Compare` with a string compares texts by code points; it never raises.
 * `Compare` with a number compares exact values; NaN fulfils `!=` alone, a word raises.
 * `Difference` without an offset compares two texts of the stream: `=` and `!=` as texts, the others as numbers where
-  both are numbers, else as texts. It never raises.
+  both are numbers, as times where both are dateTimes, else as texts. It never raises.
 * `Difference` with an offset computes, in one of three ways:
   "sum" is `left op right + offset` in doubles, as a query computes it; a word raises, and so do several values on the
   right, which `+` does not take;

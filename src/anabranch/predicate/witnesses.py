@@ -22,7 +22,8 @@ bounds on their differences (`differences.py`).
   For each value y and offset c that sum is a variable of its own, offset 0 being the double of y itself; it does not
   fall when c grows, and lies between the sums of the bounds of y. No more is said about rounding.
 * A distance in doubles, `x - y op c`, is one variable for each pair, or NaN, as that of two infinities.
-* Two texts that are compared as texts are less, equal or greater; what is said of the same two must leave one of these.
+* Two texts that are compared as texts are less, equal or greater, or dateTimes of the same moment; what is said of the
+  same two must leave one of these.
   What would follow for a third text is not asked.
 
 So a no is always right, and a yes is right for exact comparisons of numbers.
@@ -59,6 +60,7 @@ from anabranch.predicate.texts import (
     texts_of,
 )  # fmt: skip
 
+_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 _MOST_COMPARED = 100
 _PER_STEP = 50
 """Operations on fractions that make up a step."""
@@ -69,13 +71,14 @@ Kind: TypeAlias = str | Fraction | None
 Variable: TypeAlias = tuple[str, int, Fraction | int]
 """An exact number, a sum or a distance: of which value, and with which offset or which other value."""
 
-_LESS, _EQUAL, _GREATER = 1, 2, 4
+_LESS, _EQUAL, _GREATER, _SAME = 1, 2, 4, 8
+"""How two texts compare; `_SAME` are dateTimes of one moment that are written differently (LAWS 2.3)."""
 _ORDERS: dict[Operator, int] = {
     "<": _LESS,
-    "<=": _LESS | _EQUAL,
+    "<=": _LESS | _EQUAL | _SAME,
     "=": _EQUAL,
-    "!=": _LESS | _GREATER,
-    ">=": _GREATER | _EQUAL,
+    "!=": _LESS | _GREATER | _SAME,
+    ">=": _GREATER | _EQUAL | _SAME,
     ">": _GREATER,
 }
 
@@ -328,11 +331,17 @@ class _Numbers:
 
 
 def _possible_orders(first: Texts, second: Texts) -> int:
-    """How two texts may compare as texts, where both are among a few."""
+    """How two texts may compare as texts, or as dateTimes; more is known where both are among a few."""
     if first.choice is None or second.choice is None or len(first.choice) * len(second.choice) > _MOST_COMPARED:
-        return _LESS | _EQUAL | _GREATER
+        return _LESS | _EQUAL | _GREATER | _SAME
     pairs = product(first.choice, second.choice)
-    return reduce(or_, {_LESS if a < b else _EQUAL if a == b else _GREATER for a, b in pairs}, 0)
+    return reduce(or_, {_possible_order(*pair) for pair in pairs}, 0)
+
+
+def _possible_order(a: str, b: str) -> int:
+    if a != b and all(len(each) >= _SHORTEST_MOMENT and "T" in each for each in (a, b)):
+        return _LESS | _GREATER | _SAME  # nobody reads here what moments they may be
+    return _LESS if a < b else _EQUAL if a == b else _GREATER
 
 
 def _infinite_order(a: str, b: str) -> int:

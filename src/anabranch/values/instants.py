@@ -137,12 +137,6 @@ def length_months(text: str) -> int | None:
     return -length if sign else length
 
 
-def spell_moment(seconds: Fraction) -> str:
-    """A moment as XQuery writes it, in UTC and with `Z`."""
-    days, clock = divmod(seconds, DAY)
-    return f"{spell_date(*date_of(days))}T{spell_clock(clock)}Z"
-
-
 def spell_date(year: int, month: int, day: int) -> str:
     """A date as XQuery writes it, without a zone."""
     return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d}"

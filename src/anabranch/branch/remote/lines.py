@@ -119,7 +119,8 @@ def _told_text(known: Partial, fields: str) -> str:
     if failure := known.failure:
         code = "" if failure.code is None else f' code="{escape_attribute(failure.code)}"'
         place = f'stage="{failure.stage}" at="{failure.order}"'
-        times = "" if known.moments is None else f' t="{moments_text(known.moments)}"'
+        moments = known.moments if known.moments and known.moments.values == known.count else None
+        times = "" if moments is None else f' t="{moments_text(moments)}"'
         return f"{text}{times}><e {place}{code}>{escape_text(failure.message)}</e></v>"
     return f"{text}/>"
 
@@ -166,12 +167,15 @@ def _partial(element: Element, fields: str) -> Partial:
         raise NoLine(f"it does not tell '{fields}'")
     try:
         known = read_texts(texts)
-        if (times := element.get("t")) is not None:
-            known = replace(known, moments=read_moments(times))
+        moments = None if (times := element.get("t")) is None else read_moments(times)
     except ValueError as error:
         raise NoLine(error) from None
     failures = [_failure(each) for each in element.children if isinstance(each, Element)]
-    return replace(known, failure=failures[0]) if failures else known
+    if not failures:
+        return known
+    # where their number is not told, it is that of the times, or there is at least the value that failed
+    count = known.count if "c" in texts else max(known.count, moments.values if moments else failures[0].stage)
+    return replace(known, count=count, failure=failures[0], moments=moments)
 
 
 def _failure(element: Element) -> Failure:
