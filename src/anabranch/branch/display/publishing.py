@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anabranch.algebra.display.display import Edit
 from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
-from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange
+from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
 from anabranch.branch.state import BranchState
@@ -34,7 +34,7 @@ SHOWN = pa.schema([("text", pa.large_string())])
 class DisplayPublisher:
     """Tells what a machine shows; `meta` is what `save` gave."""
 
-    def __init__(self, machine: ContinuousQuery, out: Output, meta: dict[str, Any] | None) -> None:
+    def __init__(self, machine: ShownQuery, out: Output, meta: dict[str, Any] | None) -> None:
         self._machine = machine
         self._out = out
         self._edits: list[Edit] = []

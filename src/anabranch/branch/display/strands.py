@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
+from anabranch.branch.display.continuous import ContinuousQuery, Machine
+from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
