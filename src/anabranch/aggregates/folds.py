@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from anabranch.aggregates.exact import exact_numbers, exact_sum, extreme, extreme_number
 from anabranch.aggregates.written import number_text, read_number_text
@@ -28,6 +28,8 @@ from anabranch.values.sequences import Value, Values, atomize
 
 Share: TypeAlias = Any
 """Plain data: numbers, texts, lists and dicts."""
+EntryShare: TypeAlias = tuple[int, Share]
+"""An entry and its share."""
 T = TypeVar("T", bound=Any)
 
 
@@ -60,6 +62,16 @@ class Fold(ABC):
     def value(self) -> Values:
         """The aggregate of all values; raises what the law's function would."""
 
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """A few shares that have the same value together as all of these, which come in the order of their entries.
+
+        That is for entries that are never removed.
+        """
+        return shares
+
+    is_small: ClassVar[bool] = True
+    """Whether shares can be `reduced` to a few, however many there were."""
+
 
 class CountFold(Fold):
     """What follows from the number of values; the share is the number."""
@@ -79,6 +91,9 @@ class CountFold(Fold):
 
     def value(self) -> Values:
         return [self._finish(self._count)]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        return [(0, sum(share for _, share in shares))]
 
 
 class FailingEntries:
@@ -158,6 +173,24 @@ class SumFold(Fold):
         total = sum(map(float, special)) if special else self._total
         return _given(self._finish(self._count, total, self._squares))
 
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """One share for all numbers, one for each of INF, -INF and NaN, and the first error."""
+        counts: Counter[str] = Counter()
+        sums: list[Fraction] = []
+        failing: list[EntryShare] = []
+        for entry, share in shares:
+            match share:
+                case [count, ("inf" | "-inf" | "nan") as special]:
+                    counts[special] += count
+                case [count, str(text)]:
+                    counts[""] += count
+                    several = list(map(read_fraction, text.split()))
+                    sums = [one + other for one, other in zip(sums, several, strict=True)] if sums else several
+                case _:
+                    failing.append((entry, share))
+        written = " ".join(map(write_fraction, sums))
+        return [*((0, [count, special or written]) for special, count in counts.items()), *failing[:1]]
+
 
 class _Rising(Generic[T]):
     """Values in rising order, equal ones as often as they were put; many are put at first, and few at a time later."""
@@ -187,6 +220,8 @@ class _Rising(Generic[T]):
 
 class NumbersFold(Fold):
     """What follows from numbers in rising order; the share is all of them, or an error."""
+
+    is_small = False
 
     def __init__(self, entries: EntryOrder, finish: Callable[[Sequence[Fraction | float]], Atomic]) -> None:
         self._finish = finish
@@ -278,6 +313,22 @@ class ExtremeFold(Fold):
         if end == 0:
             end = Decimal(self._zeros[_first(self._zeros, self._entries)] if self._negative else 0)
         return [extreme_number(end)]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """The first value of each kind, the first zero, and the value at the end."""
+        first: dict[Any, tuple[int, Sequence[str]]] = {}
+        end: tuple[OrderRank, int, Sequence[str]] | None = None
+        for entry, share in shares:
+            for written in share:
+                atom = _decode(written)
+                rank = order_rank(atom)
+                first.setdefault(_kind(atom), (entry, written))
+                if rank == _ZERO:
+                    first.setdefault(_ZERO, (entry, written))
+                if end is None or (end[0] < rank if self._greatest else rank < end[0]):
+                    end = rank, entry, written
+        found = [*first.values(), *(() if end is None else (end[1:],))]
+        return [(entry, [written]) for entry, written in sorted(found, key=lambda each: each[0])]
 
 
 _ZERO = order_rank(0)

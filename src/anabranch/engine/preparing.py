@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
-from anabranch.branch.family import operator_of
+from anabranch.branch.growing.split import GrowingQuery, growing_query
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
-from anabranch.errors import AnabranchError, DynamicError, Unsupported, UsageError, did_you_mean
+from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast
 from anabranch.law.arrivals.mixed import refuse_asking_items
 from anabranch.law.arrivals.past import named
@@ -116,9 +116,9 @@ def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
         refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
-    if timeline and not prepared.shows and _waits(prepared, inputs):
+    if timeline and not prepared.shows and _waits(prepared, inputs) and _at_once(prepared, inputs) is None:
         return Unsupported(
-            "what waits for the end of a stream has no timeline on Spark",
+            "what has no answer before the end of a stream has no timeline on Spark",
             text=prepared.text,
             span=query.body.span,
             name=prepared.label,
@@ -131,8 +131,15 @@ def _waits(prepared: Prepared, inputs: Inputs) -> bool:
     """Whether an answer has to wait for the end of its streams."""
     if prepared.past is not None:
         return False
-    query = standing(prepared.checked.query, inputs.functions, prepared.text)
-    return operator_of(query, {}, endless=False) == "whole"
+    return standing(prepared.checked.query, inputs.functions, prepared.text).kind == "whole"
+
+
+def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
+    """A query whose answer is on display while its streams grow (LAWS 3.11); None for others."""
+    if prepared.updates or prepared.past is not None:
+        return None
+    found = standing(prepared.checked.query, inputs.functions, prepared.text)
+    return growing_query(found, inputs.functions or {})
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
@@ -163,22 +170,9 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
             span=query.flwor.span,
             hint='declare them, as in time = "det_time", or use windows',
         )
-    if reason is not None:
+    if reason is not None and growing_query(query, inputs.functions or {}) is None:
         reason.name = prepared.label
-        if _answered_over_updates(prepared, inputs):
-            streams = " and ".join(f"'{each}'" for each in named(prepared.checked.query))
-            reason.hint = f"with 'updates = true' for {streams} its answer is corrected as it goes, or {reason.hint}"
         raise reason
-
-
-def _answered_over_updates(prepared: Prepared, inputs: Inputs) -> bool:
-    """Whether a query would be answered if its streams were streams of updates, which need no end."""
-    read = named(prepared.checked.query)
-    edited = [replace(each, updates=True) if each.name in read else each for each in inputs.streams]
-    try:
-        return prepare(prepared.name, prepared.text, replace(inputs, streams=edited), "spark").updates
-    except AnabranchError:
-        return False
 
 
 # --- subscriptions ----------------------------------------------------------------------------------------------------
@@ -204,7 +198,7 @@ class Checking:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)
         refuse_endless(prepared, self._inputs)
-        if table and prepared.shows:
+        if table and (prepared.shows or _at_once(prepared, self._inputs) is not None):
             raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:
             check_table(name, prepared.checked.query)

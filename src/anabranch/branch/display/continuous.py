@@ -65,10 +65,10 @@ class Machine(ShownQuery, Generic[N]):
                 source, places = self._entrywise(id, scope, part)
                 return EachStage(id, self._site, scope, source, places, part.order)
             case ComputedPart():
-                for _, folded in part.names:
-                    self._evaluation.value(folded.over.first, scope, {}, {})
 
                 def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
+                    assert isinstance(folded.over, EachPart), "streams of updates have no windows"
+                    self._evaluation.value(folded.over.first, scope, {}, {})
                     return self._entrywise(id, scope, folded.over)
 
                 return ComputedStage(id, self._site, scope, part, taken_over)

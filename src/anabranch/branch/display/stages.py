@@ -163,6 +163,10 @@ class Stage(ABC):
         """What `write` has written."""
         return data
 
+    def keeps(self, stream: str, entry: int) -> bool:
+        """Whether the stage keeps something of an entry, for one that is never edited."""
+        return False
+
     def remembered(self, stream: str, entry: int) -> Any:
         """What the stage keeps of an entry, as plain data; None for nothing."""
         return None
@@ -282,6 +286,9 @@ class EachStage(Stage):
     def _name(self, thing: ResultId) -> str:
         entry, number = thing
         return f"{self.id}.{entry}.{number}"
+
+    def keeps(self, stream: str, entry: int) -> bool:
+        return stream == self._entrywise.stream and entry in self._results
 
     def remembered(self, stream: str, entry: int) -> Any:
         known = self._entrywise.remembered(stream, entry)
@@ -404,6 +411,10 @@ class ComputedStage(Single):
     def _value(self) -> Values:
         known = {name: state.value for name, (_, state) in self._folds.items()}
         return self.site.evaluation.value(self._part.expression, self.scope, {}, known)
+
+    def keeps(self, stream: str, entry: int) -> bool:
+        shares = ((each.stream, self._shares[name]) for name, (each, _) in self._folds.items())
+        return any(stream == source and entry in known for source, known in shares)
 
     def remembered(self, stream: str, entry: int) -> Any:
         found: dict[str, Any] = {}

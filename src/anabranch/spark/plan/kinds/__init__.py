@@ -11,6 +11,7 @@ from types import MappingProxyType
 from anabranch.errors import StateError
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.growing import GrowingKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
@@ -40,6 +41,7 @@ _ORDER: tuple[type[QueryKind], ...] = (
     WindowKind,
     StepJoinKind,
     IntervalJoinKind,
+    GrowingKind,
     BlockingKind,
 )
 """A query is of the first kind as which it can be read."""
