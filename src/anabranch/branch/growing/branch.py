@@ -61,6 +61,8 @@ class GrowingBranch(Merged):
             for id, standing in self._machine.loops.items()
         }
         self._showing = DisplayPublisher(self._machine, member.out, meta)
+        self._may_end = bool(self._loops) and not all(each.endless for each in inputs.values())
+        """Whether windows may close because inputs end, which is part of the moment of the last element."""
         self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self._taken)
         self._taken = 0
         self._now = Fraction(0)
@@ -89,6 +91,8 @@ class GrowingBranch(Merged):
         for each in self._merge.released():
             if self._ended is not None:
                 continue
+            if not isinstance(each, StreamSignal) or each.punctuation is not None:
+                self._showing.over(self._now)
             match each:
                 case Released(entry, item, units):
                     origin = entry.origin
@@ -124,7 +128,7 @@ class GrowingBranch(Merged):
 
     def _moment(self, place: Place, came: tuple[str, Came] | None = None) -> None:
         found = {id: loop.drained() for id, loop in self._loops.items()}
-        self._showing.show(self._machine.moment(self._now, place, came, found))
+        self._showing.show(self._machine.moment(self._now, place, came, found), goes_on=self._may_end)
 
     def _finish(self) -> None:
         """All windows close; a query that fails when all inputs have ended has no answer."""
@@ -134,6 +138,7 @@ class GrowingBranch(Merged):
             loop.finish()
         if self._loops:
             self._moment(Place("", "", 0))
+            self._showing.over(self._now)
         if (error := self._machine.failure) is not None:
             self._ended = self.aborted[self._member.key] = reason_of(error)
 
