@@ -9,7 +9,7 @@ A late branch sees the stream as if it began with its first element (LAWS 3.6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -106,6 +106,8 @@ class GrowingBranch(Merged):
                 case StreamSignal(stream, partition, punctuation):
                     for loop in self._loops.values():
                         loop.signal(each)
+                        if punctuation is None and self._has_ended(loop.streams):
+                            loop.finish()
                     self._following.signal(each)
                     self._pass(stream.name, partition, Place("", "", 0) if punctuation is None else punctuation.place)
                 case Changed(stream, partition, change):
@@ -113,6 +115,9 @@ class GrowingBranch(Merged):
                     self._pass(stream.name, partition, change.place)
                 case _:
                     raise AssertionError(each)
+
+    def _has_ended(self, streams: Collection[str]) -> bool:
+        return all(source.ended for (name, _), source in self._merge.sources.items() if name in streams)
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
         """Something came that is no item: time moves, windows may close, and an accent may have ended the query."""
@@ -131,14 +136,10 @@ class GrowingBranch(Merged):
         self._showing.show(self._machine.moment(self._now, place, came, found), goes_on=self._may_end)
 
     def _finish(self) -> None:
-        """All windows close; a query that fails when all inputs have ended has no answer."""
+        """A query that fails when all inputs have ended has no answer."""
         if self._ended is not None:
             return
-        for loop in self._loops.values():
-            loop.finish()
-        if self._loops:
-            self._moment(Place("", "", 0))
-            self._showing.over(self._now)
+        self._showing.over(self._now)
         if (error := self._machine.failure) is not None:
             self._ended = self.aborted[self._member.key] = reason_of(error)
 

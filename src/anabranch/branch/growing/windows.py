@@ -83,23 +83,24 @@ class WindowLoop:
         )
         self._rows = _Rows(member.name, member.out)
         rows = _RowAsker(asker.key, standing, asker.units, self._rows, asker.policy, asker.registered)
-        self._streams = standing.streams
+        self.streams = standing.streams
+        """Those that it reads."""
         self._shelf = Shelf(inputs, rows.units)
         self._operator = (Windows if standing.kind == "windows" else StepJoin)([rows], self._shelf)
 
     def item(self, came: Came, item: Item) -> None:
         """Take the next item of any stream."""
         kept = self._shelf.put(came.entry, item, came.units)
-        if came.entry.origin.stream in self._streams:
+        if came.entry.origin.stream in self.streams:
             self._operator.item(kept)
 
     def signal(self, signal: StreamSignal) -> None:
         """Take a punctuation or the end of a partition."""
-        if signal.stream.name in self._streams:
+        if signal.stream.name in self.streams:
             self._operator.signal(signal)
 
     def finish(self) -> None:
-        """The inputs have ended."""
+        """Its streams have ended, whatever others do."""
         self._operator.finish()
 
     def drained(self) -> list[list[ResultRow]]:
