@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
-from anabranch.branch.growing.split import GrowingQuery, growing_query
+from anabranch.branch.family import operator_of
+from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_of
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
 from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
-from anabranch.language import Checked, ast
+from anabranch.language import Checked, ast, print_query
 from anabranch.law.arrivals.mixed import refuse_asking_items
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
@@ -131,7 +132,8 @@ def _waits(prepared: Prepared, inputs: Inputs) -> bool:
     """Whether an answer has to wait for the end of its streams."""
     if prepared.past is not None:
         return False
-    return standing(prepared.checked.query, inputs.functions, prepared.text).kind == "whole"
+    query = standing(prepared.checked.query, inputs.functions, prepared.text)
+    return operator_of(query, {}, endless=False) == "whole"
 
 
 def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
@@ -155,6 +157,14 @@ def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
                 name=prepared.label,
             )
     return None
+
+
+def _growth(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
+    """Warnings of what a display keeps that grows with its streams."""
+    for each in growth_of(prepared.checked.query, inputs.functions or {}):
+        before = prepared.text[: each.span.start]
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        yield f"'{prepared.name}' keeps {each.what}, which grows ({prepared.label}:{line}:{column})"
 
 
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
@@ -184,6 +194,8 @@ class Checking:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._texts = CheckedTexts(inputs.functions)
+        self.growth: dict[str, tuple[str, ...]] = {}
+        """By name: what a query that was `printed` keeps that grows with its streams, as warnings."""
 
     def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
         """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""
@@ -198,10 +210,14 @@ class Checking:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)
         refuse_endless(prepared, self._inputs)
-        if table and (prepared.shows or _at_once(prepared, self._inputs) is not None):
+        at_once = _at_once(prepared, self._inputs)
+        if table and (prepared.shows or at_once is not None):
             raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:
             check_table(name, prepared.checked.query)
+        if at_once is not None:
+            self.growth[name] = tuple(_growth(prepared, self._inputs))
+            return print_query(prepared.checked.query)  # not learned: each is to have its warnings
         return self._texts.learn(text, prepared.checked.query)
 
     def written(self, name: str, plan: Plan) -> str:

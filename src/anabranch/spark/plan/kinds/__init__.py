@@ -66,7 +66,8 @@ def read_query(asked: Registration, known: QueryContext) -> QueryKind:
 def alone_as(name: str, text: str, known: QueryContext) -> QueryKind | None:
     """A query that has no property tree, and so is explained by itself; None for others."""
     asked = Registration(-1, name, text, 0)
-    return PlanKind.read(asked, known) or PastKind.read(asked, known) or DisplayKind.read(asked, known)
+    kinds = (PlanKind, PastKind, DisplayKind, GrowingKind)
+    return next((query for each in kinds if (query := each.read(asked, known)) is not None), None)
 
 
 def not_begun(name: str, text: str, known: QueryContext) -> Registration:

@@ -28,6 +28,7 @@ class GrowingKind(QueryKind):
     twins = "growing"
 
     query: GrowingQuery
+    functions: Functions
 
     @classmethod
     def read(cls, asked: Registration, known: QueryContext) -> Self | None:
@@ -35,7 +36,7 @@ class GrowingKind(QueryKind):
         if not at_once or shapes_of(known.functions).of(asked.text).shape.standing.kind != "whole":
             return None
         found = _growing(asked.text, known.functions)
-        return None if found is None else cls(streams=found.streams, shows=True, query=found)
+        return None if found is None else cls(streams=found.streams, shows=True, query=found, functions=known.functions)
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
