@@ -30,7 +30,8 @@ from spark.bare import BareTrunk
 
 TEXTS = ("0", "-0", "1", "2.50", "-3", "1e3", "INF", "-INF", "NaN", "x", "y")
 OTHERS: list[Values] = [[7], [True], ["b", "a"], [Untyped("4"), Untyped("z")]]
-VALUES: list[Values] = [*([Untyped(text)] for text in TEXTS), *OTHERS]
+NUMBERS: list[Values] = [[Untyped(text)] for text in TEXTS]
+VALUES: list[Values] = [*NUMBERS, *OTHERS]
 SMALL = [name for name in FOLDS if fold(name, ARRIVALS).is_small]
 ALTER = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="v" by=". * 2"/></s:accent>'
 DROP = '<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="v"/></s:accent>'
