@@ -11,9 +11,10 @@ terminal a display takes the place of the epochs' lines.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
@@ -72,12 +73,13 @@ def run(
     with ExitStack() as held:
         log = held.enter_context(Log.opened(site.log))
         import_all(functions)
-        wanted = _wanted(site, outputs, functions)
+        warn = partial(_warn, log)
+        wanted = _wanted(site, outputs, functions, warn)
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
         session = local_session()
         come = held.enter_context(signals(stop))
-        listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
+        listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
         trunk.want(wanted)
         trunk.start(once=once)
@@ -123,12 +125,25 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
+def _warn(log: Log, message: str) -> None:
+    log.event("warning", message=message)
+
+
 def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
     return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Workload:
-    """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
+def _wanted(
+    site: SiteDescription,
+    outputs: Outputs,
+    functions: _Functions,
+    warn: Callable[[str], None] = lambda message: None,
+    known: Collection[str] = (),
+) -> Workload:
+    """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end.
+
+    What queries keep that grows without bound is told to `warn`, but of those that are `known`.
+    """
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
@@ -138,6 +153,9 @@ def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> W
         texts[name] = checking.printed(name, each.text, label=str(each.file), table=table)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
+    for name, warnings in checking.growth.items():
+        for message in warnings if name not in known else ():
+            warn(message)
     return Workload(
         site.streams,
         texts,
@@ -170,7 +188,8 @@ def _reload(
         fresh = read_site(file)
         if fresh == site:
             return site
-        trunk.want(_wanted(fresh, outputs, functions))
+        same = [name for name, each in fresh.subscriptions.items() if site.subscriptions.get(name) == each]
+        trunk.want(_wanted(fresh, outputs, functions, partial(_warn, log), same))
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site

@@ -11,6 +11,7 @@ from anabranch.branch.display.split import (
     Part,
     SequencePart,
     WholePart,
+    WindowPart,
 )
 from anabranch.language import ast
 
@@ -27,6 +28,8 @@ def describe(part: Part | Folded, indent: str = "") -> str:
             against = f", against all of {_named(others)}" if others else ""
             matching = f", against those of {_named(keyed)} with an equal key" if keyed else ""
             return f'{indent}each entry of "{stream}"{matching}{against}{order}'
+        case WindowPart(_, found):
+            return f"{indent}each of the {found.kind} of {_named(found.streams)}"
         case Folded(function, over):
             return f"{indent}{function} over {describe(over)}"
         case ComputedPart(_, names):

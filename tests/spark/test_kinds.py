@@ -42,7 +42,9 @@ def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
         (HELD, "windows"),
         (JOIN, "step join"),
         (INTERVAL, "interval join"),
-        ('count(stream("s")/r/i)', "whole"),
+        ('count(stream("s")/r/i)', "display of items"),
+        (f"<a>{{ {WINDOW} }}{{ {HELD} }}</a>", "display of items"),
+        (f"let $all := ({HELD}) return ($all, $all)", "whole"),
         ('count(stream("u")/r/i)', "display"),
         ('count(stream("s")/r/i#[3])', "past"),
         ('for $x in stream("s")/r/i return <n>{ $x/n, stream("t")/r/i#0 }</n>', "past"),
@@ -65,6 +67,8 @@ def test_what_a_kind_depends_on() -> None:
     assert [kind(text, merged) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert [kind(text, timed=True) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert kind(INTERVAL, replace(KNOWN, endless=False)) == "whole"
+    count, finite = 'count(stream("s")/r/i)', replace(KNOWN, endless=False)
+    assert [kind(count, finite), kind(count, finite, timed=True)] == ["whole", "display of items"]
 
 
 def test_it_is_decided_anew_where_a_stream_changes() -> None:

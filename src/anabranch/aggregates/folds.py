@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from anabranch.aggregates.exact import (
     durations_in,
@@ -45,6 +45,8 @@ from anabranch.values.times import (
 
 Share: TypeAlias = Any
 """Plain data: numbers, texts, lists and dicts."""
+EntryShare: TypeAlias = tuple[int, Share]
+"""An entry and its share."""
 T = TypeVar("T", bound=Any)
 
 
@@ -77,6 +79,16 @@ class Fold(ABC):
     def value(self) -> Values:
         """The aggregate of all values; raises what the law's function would."""
 
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """A few shares that have the same value together as all of these, which come in the order of their entries.
+
+        That is for entries that are never removed.
+        """
+        return shares
+
+    is_small: ClassVar[bool] = True
+    """Whether shares can be `reduced` to a few, however many there were."""
+
 
 class CountFold(Fold):
     """What follows from the number of values; the share is the number."""
@@ -96,6 +108,9 @@ class CountFold(Fold):
 
     def value(self) -> Values:
         return [self._finish(self._count)]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        return [(0, sum(share for _, share in shares))]
 
 
 class FailingEntries:
@@ -217,6 +232,40 @@ class SumFold(Fold):
         assert self._finish_durations is not None
         return self._finish_durations(within_limits(total), count)
 
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """One share each for numbers, integers, durations of a type, INF, -INF and NaN, and the first error."""
+        counts: Counter[str] = Counter()
+        sums: list[Fraction] = []
+        integers: list[Share] = []
+        durations: dict[str, list[Share]] = {}
+        failing: list[EntryShare] = []
+        for entry, share in shares:
+            match share:
+                case {"integers": _}:
+                    integers.append(share)
+                case {"type": kind}:
+                    durations.setdefault(kind, []).append(share)
+                case [count, ("inf" | "-inf" | "nan") as special]:
+                    counts[special] += count
+                case [count, str(text)]:
+                    counts[""] += count
+                    more = list(map(read_fraction, text.split()))
+                    sums = [one + other for one, other in zip(sums, more, strict=True)] if sums else more
+                case _:
+                    failing.append((entry, share))
+        written = " ".join(map(write_fraction, sums))
+        plain: list[Share] = [[count, special or written] for special, count in counts.items()]
+        if integers:
+            plain.append({"integers": sum(each["integers"] for each in integers), "sum": _sum_of(integers)})
+        for kind, several in durations.items():
+            plain.append({"count": sum(each["count"] for each in several), "type": kind, "sum": _sum_of(several)})
+        return [*((0, each) for each in plain), *failing[:1]]
+
+
+def _sum_of(shares: Sequence[Share]) -> str:
+    """The sum of those in some shares, as one of them has it."""
+    return write_fraction(sum((read_fraction(each["sum"]) for each in shares), Fraction(0)))
+
 
 def _share_of_durations(atoms: Sequence[Atomic]) -> Share:
     try:
@@ -256,6 +305,8 @@ class _Rising(Generic[T]):
 
 class NumbersFold(Fold):
     """What follows from numbers in rising order; the share is all of them, or an error."""
+
+    is_small = False
 
     def __init__(self, entries: EntryOrder, finish: Callable[[Sequence[Fraction | float]], Atomic]) -> None:
         self._finish = finish
@@ -365,6 +416,22 @@ class ExtremeFold(Fold):
         if end == 0:
             end = Decimal(self._zeros[_first(self._zeros, self._entries)] if self._negative else 0)
         return [extreme_number(end)]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """The first value of each kind, the first zero, and the value at the end."""
+        first: dict[Any, tuple[int, Sequence[str]]] = {}
+        end: tuple[OrderRank, int, Sequence[str]] | None = None
+        for entry, share in shares:
+            for written in share:
+                atom = _decode(written)
+                rank = order_rank(atom)
+                first.setdefault(_kind(atom), (entry, written))
+                if rank == _ZERO:
+                    first.setdefault(_ZERO, (entry, written))
+                if end is None or (end[0] < rank if self._greatest else rank < end[0]):
+                    end = rank, entry, written
+        found = [*first.values(), *(() if end is None else (end[1:],))]
+        return [(entry, [written]) for entry, written in sorted(found, key=lambda each: each[0])]
 
 
 _ZERO = order_rank(0)

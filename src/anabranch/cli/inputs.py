@@ -54,7 +54,7 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)
     sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
-    return Inputs([looked_into(each, limits) for each in sources], documents, functions_of(options))
+    return Inputs([looked_into(each, limits) for each in sources], documents, functions_of(options), finite=True)
 
 
 def _not_given(option: str, name: str, streams: Mapping[str, str]) -> UsageError:

@@ -75,6 +75,8 @@ class LiveSubscription:
     """Its number and first epoch, once it has begun; only the engine sets it."""
     ended: int | None = None
     """The last epoch it may have seen, once it was cancelled."""
+    warnings: tuple[str, ...] = ()
+    """What it keeps that grows with its streams."""
 
     @property
     def query(self) -> str:

@@ -19,6 +19,8 @@ class Inputs:
     streams: Sequence[Source] = ()
     documents: Mapping[str, Path] | None = None
     functions: Mapping[str, PythonFunction] | None = None
+    finite: bool = False
+    """Whether all streams end, and are waited for."""
 
     @property
     def edited(self) -> frozenset[str]:
@@ -44,4 +46,5 @@ class Inputs:
             functions=tuple(self.functions or ()),
             name=label,
             edited=self.edited,
+            finite=self.finite,
         )

@@ -222,6 +222,7 @@ class Engine:
                 printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
             fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
+            fresh.warnings = self._checking.growth.get(name, ())
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
             if fresh.policy != "accumulate":

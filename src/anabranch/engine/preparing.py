@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
+from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_of
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
-from anabranch.errors import AnabranchError, DynamicError, Unsupported, UsageError, did_you_mean
-from anabranch.language import Checked, ast
+from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
+from anabranch.language import Checked, ast, print_query
 from anabranch.law.arrivals.mixed import refuse_asking_items
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
@@ -117,9 +118,9 @@ def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
         refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
-    if timeline and not prepared.shows and _waits(prepared, inputs):
+    if timeline and not prepared.shows and _waits(prepared, inputs) and _at_once(prepared, inputs) is None:
         return Unsupported(
-            "what waits for the end of a stream has no timeline on Spark",
+            "what has no answer before the end of a stream has no timeline on Spark",
             text=prepared.text,
             span=query.body.span,
             name=prepared.label,
@@ -134,6 +135,14 @@ def _waits(prepared: Prepared, inputs: Inputs) -> bool:
         return False
     query = standing(prepared.checked.query, inputs.functions, prepared.text)
     return operator_of(query, {}, endless=False) == "whole"
+
+
+def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
+    """A query whose answer is on display while its streams grow (LAWS 3.11); None for others."""
+    if prepared.updates or prepared.past is not None:
+        return None
+    found = standing(prepared.checked.query, inputs.functions, prepared.text)
+    return growing_query(found, inputs.functions or {})
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
@@ -151,6 +160,14 @@ def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
     return None
 
 
+def _growth(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
+    """Warnings of what a display keeps that grows with its streams."""
+    for each in growth_of(prepared.checked.query, inputs.functions or {}):
+        before = prepared.text[: each.span.start]
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        yield f"'{prepared.name}' keeps {each.what}, which grows ({prepared.label}:{line}:{column})"
+
+
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     """Refuse a query that has no answer before its streams end, for streams that have no end."""
     if prepared.updates or prepared.past is not None:
@@ -164,22 +181,9 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
             span=query.flwor.span,
             hint='declare them, as in time = "det_time", or use windows',
         )
-    if reason is not None:
+    if reason is not None and growing_query(query, inputs.functions or {}) is None:
         reason.name = prepared.label
-        if _answered_over_updates(prepared, inputs):
-            streams = " and ".join(f"'{each}'" for each in named(prepared.checked.query))
-            reason.hint = f"with 'updates = true' for {streams} its answer is corrected as it goes, or {reason.hint}"
         raise reason
-
-
-def _answered_over_updates(prepared: Prepared, inputs: Inputs) -> bool:
-    """Whether a query would be answered if its streams were streams of updates, which need no end."""
-    read = named(prepared.checked.query)
-    edited = [replace(each, updates=True) if each.name in read else each for each in inputs.streams]
-    try:
-        return prepare(prepared.name, prepared.text, replace(inputs, streams=edited), "spark").updates
-    except AnabranchError:
-        return False
 
 
 # --- subscriptions ----------------------------------------------------------------------------------------------------
@@ -191,6 +195,8 @@ class Checking:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._texts = CheckedTexts(inputs.functions)
+        self.growth: dict[str, tuple[str, ...]] = {}
+        """By name: what a query that was `printed` keeps that grows with its streams, as warnings."""
 
     def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
         """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""
@@ -205,10 +211,14 @@ class Checking:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)
         refuse_endless(prepared, self._inputs)
-        if table and prepared.shows:
+        at_once = _at_once(prepared, self._inputs)
+        if table and (prepared.shows or at_once is not None):
             raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:
             check_table(name, prepared.checked.query)
+        if at_once is not None:
+            self.growth[name] = tuple(_growth(prepared, self._inputs))
+            return print_query(prepared.checked.query)  # not learned: each is to have its warnings
         return self._texts.learn(text, prepared.checked.query)
 
     def written(self, name: str, plan: Plan) -> str:

@@ -414,12 +414,14 @@ class Evaluator(Pipelines):
         (env,) = self.apart(lambda: list(self._tuples(lets, env)))
         return env
 
-    def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int) -> Values:
-        """What one round of so many items adds, where its streams' variables are bound and nothing is ordered."""
+    def round_rows(
+        self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int
+    ) -> list[ResultRow]:
+        """What one round of so many items adds, where its streams' variables are bound; nothing is sorted yet."""
         self._window = self._seen_window(flwor)
         self.members, self.omitted = self._held(flwor, env), []
         self.begin(1 if self._window else items)
-        return [value for row in self._rows(flwor, others, env) for value in row.values]
+        return list(self._rows(flwor, others, env))
 
     def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
         if not clauses:

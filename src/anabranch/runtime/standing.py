@@ -21,10 +21,10 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
-from anabranch.language.checks.unbounded import flowing_fors, flows, readers, readings
-from anabranch.language.intervals import Bound
+from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
+from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import bound_by, parts, with_expanded_names, with_part
+from anabranch.language.rewrite import bound_by, children, parts, with_expanded_names, with_part
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -352,8 +352,12 @@ class _Shape:
                 self.wait("a clause like this before the stream's 'for'", before.span)
         for each in fors:
             self.check_source(each.source)
+        if self.loops_over(hole) > len(fors):
+            self.wait("a stream inside the round of another", hole.span)
         if len(fors) == 1:
             return "windows" if fors[0].window else "items"
+        if not fors[0].window and not bounded(hole.where, [each.variable for each in fors]):
+            self.wait("a second loop over a stream", fors[1].span)
         return "step join" if fors[0].window else "interval join"
 
     def check_source(self, source: ast.Expression) -> None:
@@ -388,6 +392,18 @@ class _Shape:
             before = hole.clauses[: flowing_fors(hole, functions=self.functions)[0]]
             if not any(isinstance(part, ast.Source) for part in (*parts(before), *parts(self.query.functions))):
                 Evaluator(self.query, {}, self.registered).bound(before, env)
+
+    def loops_over(self, node: Any) -> int:
+        """In how many places of a part of a query a stream is read as a whole; of the past there is a bounded piece."""
+        if isinstance(node, ast.Path | ast.Filter) and qualified(node):
+            return 0
+        return self.reads_itself(node) + sum(map(self.loops_over, children(node)))
+
+    def reads_itself(self, node: Any) -> bool:
+        """Whether a node of a query is a stream, or a call of a function that reads one."""
+        if isinstance(node, ast.Call):
+            return node.name in self.readers
+        return isinstance(node, ast.Source) and node.kind == "stream"
 
     def reads(self, node: Any) -> bool:
         """Whether a stream is read anywhere in a part of a query, or by a function that it calls."""

@@ -21,7 +21,7 @@ from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import append_values, content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Known
+from anabranch.law.evaluate import Evaluator, Known, ResultRow
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.rounds.rounds import without_predicates
@@ -168,26 +168,44 @@ class Units:
 
     def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> AnswerPiece:
         """What a window with this content adds; one whose bounds may be asked for knows them (`WindowValues`)."""
+        return self._piece(self._rows(self._of_window(nodes), nodes, known or {}), forward)
+
+    def window_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
+        """What a window with this content adds, with the ranks of an `order by`."""
+        return self._rows(self._of_window(nodes), nodes, {})
+
+    def _of_window(self, nodes: Sequence[Value]) -> Env:
         content = nodes if isinstance(nodes, WindowValues) else list(nodes)
-        return self._round(self._outer.bind(self._fors[0].variable, content), nodes, known or {}, forward)
+        return self._outer.bind(self._fors[0].variable, content)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""
+        return self._piece(self._rows(self._of_tuple(nodes), nodes, {}, asked=asked), forward)
+
+    def tuple_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
+        """What a tuple of a join adds, with the ranks of an `order by`."""
+        return self._rows(self._of_tuple(nodes), nodes, {})
+
+    def _of_tuple(self, nodes: Sequence[Value]) -> Env:
         env = self._outer
         for clause, node in zip(self._fors, nodes, strict=True):
             env = env.bind(clause.variable, [node])
-        return self._round(env, nodes, {}, forward, asked=asked)
+        return env
 
-    def _round(
-        self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None, *, asked: bool = True
-    ) -> AnswerPiece:
+    def _rows(self, env: Env, nodes: Sequence[Value], known: Known, *, asked: bool = True) -> list[ResultRow]:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
         flwor = self._standing.flwor if asked else self._unasked
-        values = self._evaluator.results(flwor, self._others, env, len(nodes))
-        piece = piece_of(values, self._standing.scope, forward)
-        omitted = tuple(error for _, error in self._evaluator.omitted)
-        return replace(piece, omitted=omitted) if omitted else piece
+        return self._evaluator.round_rows(flwor, self._others, env, len(nodes))
+
+    def _piece(self, rows: Sequence[ResultRow], forward: Forward | None) -> AnswerPiece:
+        piece = piece_of([value for row in rows for value in row.values], self._standing.scope, forward)
+        return replace(piece, omitted=tuple(self.omitted)) if self.omitted else piece
+
+    @property
+    def omitted(self) -> Sequence[DynamicError]:
+        """Why items were left out of the groups of the last window or tuple (LAWS 3.8)."""
+        return [error for _, error in self._evaluator.omitted]
 
 
 class _UnitEvaluator(Evaluator):

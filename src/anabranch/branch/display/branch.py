@@ -23,8 +23,9 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.display.publishing import Published
-from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
+from anabranch.branch.display.continuous import ContinuousQuery, Machine
 from anabranch.branch.display.publishing import DisplayPublisher
+from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed

@@ -12,56 +12,29 @@ entry by entry and the rest apart, all of it or what has changed, and `decode` g
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Generic, TypeVar, Unpack
 
-from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
-from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
-from anabranch.branch.display.split import (
-    ComputedPart,
-    EachPart,
-    ElementPart,
-    FixedPart,
-    Part,
-    SequencePart,
-    WholePart,
-    split,
-)
-from anabranch.branch.display.stages import NONE, ComputedStage, EachStage, Stage, WholeStage
+from anabranch.algebra.display.display import Display
+from anabranch.branch.display.evaluation import AnswerScope, DocumentEvaluator, Entrywise
+from anabranch.branch.display.shown import DisplayChange, ShownQuery
+from anabranch.branch.display.split import ComputedPart, EachPart, Folded, Part, WholePart, split
+from anabranch.branch.display.stages import ComputedStage, EachStage, EntryPlaces, EntrySource, Stage, WholeStage
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
-from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.calls import PythonFunction
-from anabranch.law.construct import construct
-from anabranch.law.env import Env
 from anabranch.law.history.evaluate import Around, refuse_windows
-from anabranch.runtime.units import piece_of
 from anabranch.sharing.looking import needs_of
-from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.serialize import escape_text
-from anabranch.stream.tree import Element, Name, namespaces_in_scope
-from anabranch.values.sequences import Values
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayChange:
-    """What a moment changes on display."""
-
-    at: Fraction
-    edits: tuple[Edit, ...]
-    dead: tuple[DeadLetter, ...]
-    """What was set aside while looking."""
-
+from anabranch.stream.tree import Element
 
 N = TypeVar("N")
 
 
-class Machine(ABC, Generic[N]):
+class Machine(ShownQuery, Generic[N]):
     """A checked query at work, which gives news of each moment; `roots` are the root elements of its streams."""
 
     def __init__(
@@ -77,29 +50,35 @@ class Machine(ABC, Generic[N]):
         refuse_windows(query, around.get("text"))
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
-        self.now = Fraction(0)
-        """The time of the latest element."""
-        self._evaluation = PartEvaluator(query, **around)
-        self._display, self._name = display, around.get("name")
-        self.part = split(query, {stream: root.name.local for stream, root in roots.items()})
-        """How the query splits by entries."""
-        try:
-            self._build(query)
-        except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
-            self.part = WholePart(query.body, tuple(self.needs.streams))
-            self._build(query)
-        self._failed, self._length = False, 0
-        self._is_new = True  # there was no moment yet
+        part = split(query, {stream: root.name.local for stream, root in roots.items()})
+        unsplit = WholePart(query.body, tuple(self.needs.streams))
+        super().__init__(query, part, unsplit, DocumentEvaluator(query, **around), display)
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
         return KeptDocument(root, stream, self.needs, limits)
 
-    def _build(self, query: ast.Query) -> None:
-        self._site = QuerySite(self._evaluation, self.kept, self._display())
-        self._stages: list[Stage] = []
-        self._elements = 0
-        self._put(self.part, None, AnswerScope(Env.of(query)))
+    def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
+        match part:
+            case EachPart():
+                self._evaluation.value(part.first, scope, {}, {})
+                source, places = self._entrywise(id, scope, part)
+                return EachStage(id, self._site, scope, source, places, part.order)
+            case ComputedPart():
+
+                def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
+                    assert isinstance(folded.over, EachPart), "streams of updates have no windows"
+                    self._evaluation.value(folded.over.first, scope, {}, {})
+                    return self._entrywise(id, scope, folded.over)
+
+                return ComputedStage(id, self._site, scope, part, taken_over)
+            case WholePart():
+                return WholeStage(id, self._site, scope, part, lambda stream: self.kept[stream].whole())
+            case _:
+                raise AssertionError(part)
+
+    def _entrywise(self, id: str, scope: AnswerScope, part: EachPart) -> tuple[EntrySource, EntryPlaces]:
+        return Entrywise(id, self._site, scope, part, self.kept), self.kept[part.stream].order
 
     # --- elements -----------------------------------------------------------------------------------------
 
@@ -131,41 +110,6 @@ class Machine(ABC, Generic[N]):
             each.changed.clear()
         return changed
 
-    def _edits(self) -> tuple[Edit, ...]:
-        """What has changed on display; where all fails, nothing is there."""
-        display, failed = self._site.display, bool(self._site.failing)
-        edits = tuple(display.edits())
-        if failed:
-            edits = () if self._failed or not self._length else (Remove(0, self._length),)
-        elif self._failed:
-            edits = (Insert(0, display.text),) if display.length else ()
-        self._failed, self._length = failed, 0 if failed else display.length
-        return edits
-
-    @property
-    def text(self) -> str:
-        """The answer now; empty where the query fails as a whole."""
-        return "" if self._site.failing else self._site.display.text
-
-    @property
-    def display(self) -> Display:
-        """What the answer is on; not to be looked at where the query fails as a whole."""
-        return self._site.display
-
-    @property
-    def failure(self) -> DynamicError | None:
-        """Why the query fails as a whole, so that there is nothing to be seen."""
-        return next(iter(self._site.failing.values()), None)
-
-    def call(self, functions: Mapping[str, PythonFunction]) -> None:
-        """The functions are from now on these: in another epoch they are other objects."""
-        self._evaluation.around["functions"] = functions
-
-    @property
-    def evaluated(self) -> int:
-        """How many evaluations there were, each of one entry or of all."""
-        return self._evaluation.evaluated
-
     # --- state --------------------------------------------------------------------------------------------
 
     @property
@@ -176,15 +120,7 @@ class Machine(ABC, Generic[N]):
     def encode(self, *, whole: bool = True) -> Data:
         """All that must be remembered, as plain data, or else what has changed since `settled`
         (`branch/document/state.py`)."""
-        streams: dict[str, Data] = {}
-        for name, kept in self.kept.items():
-            streams[name] = encode(kept, whole=whole)
-            for each in streams[name][-1]:
-                found = {stage.id: stage.remembered(name, each[0]) for stage in self._stages}
-                each.append({id: data for id, data in found.items() if data is not None})
-        failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
-        told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
-        return {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        return self._remembered({name: encode(kept, whole=whole) for name, kept in self.kept.items()})
 
     def settled(self) -> None:
         """All that must be remembered is written."""
@@ -198,6 +134,7 @@ class Machine(ABC, Generic[N]):
         """
         for data in several:
             self._decode(data)
+        self.now = self._evaluation.now = max(each.now for each in self.kept.values())
         self._recalled(several[-1])
 
     def _decode(self, data: Data) -> None:
@@ -209,73 +146,6 @@ class Machine(ABC, Generic[N]):
                 for stage in self._stages:
                     stage.recall(name, number, found.get(stage.id))
 
-    def _recalled(self, data: Data) -> None:
-        self._is_new = data["is_new"]
-        self.now = self._evaluation.now = max(each.now for each in self.kept.values())
-        if self._is_new:
-            return
-        for stage in self._stages:
-            stage.recalled()
-            self._site.told.pop((stage.id, NONE), None)
-        self._site.told |= {(id, NONE): marks for id, marks in data["told"].items()}
-        self._site.failing = {
-            (part, entry): DynamicError(message, code=code) for part, entry, message, code in data["failing"]
-        }
-        self._site.dead.clear()
-        self._edits()
-
-    # --- the parts ----------------------------------------------------------------------------------------
-
-    def _put(self, part: Part, inside: str | None, scope: AnswerScope) -> None:
-        """Give a part its place on display, at the end of an element or of all."""
-        display, id = self._site.display, f"s{len(self._stages)}"
-        match part:
-            case FixedPart(expression):
-                piece = scope.piece(self._evaluation.value(expression, scope, {}, {}))
-                display.write(() if piece is None else (piece,), inside)
-            case SequencePart(parts):
-                for each in parts:
-                    self._put(each, inside, scope)
-            case ElementPart():
-                self._put_element(part, inside, scope)
-            case EachPart():
-                self._evaluation.value(part.first, scope, {}, {})
-                display.region(id, inside=inside)
-                self._stages.append(EachStage(id, self._site, scope, part))
-            case ComputedPart(_, names):
-                for _, folded in names:
-                    self._evaluation.value(folded.over.first, scope, {}, {})
-                display.region(id, inside=inside)
-                self._stages.append(ComputedStage(id, self._site, scope, part))
-            case WholePart():
-                display.region(id, inside=inside)
-                self._stages.append(WholeStage(id, self._site, scope, part))
-
-    def _put_element(self, part: ElementPart, inside: str | None, scope: AnswerScope) -> None:
-        def evaluate(expression: ast.Expression, namespaces: Mapping[str, str]) -> Values:
-            there = replace(scope, env=replace(scope.env, namespaces=namespaces))
-            return self._evaluation.value(expression, there, {}, {})
-
-        element = construct(replace(part.constructor, content=()), scope.env.namespaces, evaluate)
-        tag = piece_of([element], scope.declared).text.removesuffix("/>")
-        self._elements += 1
-        id = f"e{self._elements}"
-        declared = tuple((prefix, uri) for prefix, uri in namespaces_in_scope(element).items() if prefix != "xml")
-        self._site.display.element(id, tag, f"</{tag[1:].partition(' ')[0]}>", inside, declared)
-        carrier = Element(Name("carrier"), dict(scope.declared))
-        carrier.append(element)
-        namespaces = {**scope.env.namespaces, **dict(part.constructor.namespaces)}
-        within = AnswerScope(replace(scope.env, namespaces=namespaces), namespaces_in_scope(element))
-        for each in part.content:
-            match each:
-                case ast.Characters(value):
-                    self._site.display.write((Piece(escape_text(value)),), id)
-                case ast.CommentConstructor(value):
-                    self._site.display.write((Piece(f"<!--{value}-->"),), id)
-                case _:
-                    self._site.display.write((Piece(""),), id)  # values in different braces are no neighbours
-                    self._put(each, id, within)
-
 
 class ContinuousQuery(Machine[DisplayChange]):
     """A query in one piece, which tells what changes on display."""
@@ -285,12 +155,3 @@ class ContinuousQuery(Machine[DisplayChange]):
         for stage in self._stages:
             stage.update(changed)
         yield self._change(place)
-
-    def _change(self, place: Place) -> DisplayChange:
-        """What has changed with a moment, now that all of it was looked at."""
-        self._is_new = False
-        dead, self._site.dead = self._site.dead, []
-        if self._site.failing and not self._failed:
-            error = next(iter(self._site.failing.values()))
-            dead.append(DeadLetter(place, error.message, "", error.code, self._name))
-        return DisplayChange(self.now, self._edits(), tuple(dead))

@@ -1,5 +1,7 @@
 """What parts of a query come to: the law's own evaluator, asked about one entry, or about all of a stream.
 
+It is asked over documents that are edited, or, where streams only grow, over items (`branch/growing/`).
+
 `Entrywise` is a part that distributes over the entries of a stream: which of them are to be looked at again, and what
 each gives.
 An error inside a round sets aside what the law says; one that no round holds makes the whole answer fail (`failing`),
@@ -8,11 +10,12 @@ and nothing is on display until it is gone.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import blake2b
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Generic, TypeAlias, TypeVar, Unpack
 
 from anabranch.algebra.display.display import Display, Piece
 from anabranch.branch.display.join_keys import ANY, Meeting
@@ -21,7 +24,7 @@ from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Known, ResultRow
+from anabranch.law.evaluate import Evaluator, Known, ResultRow
 from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.units import piece_of
@@ -44,7 +47,11 @@ class AnswerScope:
         return Piece(piece.text, piece.begins, piece.ends)
 
 
-class PartEvaluator:
+C = TypeVar("C")
+"""What an evaluation is given of a stream."""
+
+
+class PartEvaluator(ABC, Generic[C]):
     """Evaluates parts of one query; `now` is the time of the latest element."""
 
     def __init__(self, query: ast.Query, **around: Unpack[Around]) -> None:
@@ -56,9 +63,7 @@ class PartEvaluator:
         self.aside: list[DeadLetter] = []
         """What the latest evaluation has set aside."""
 
-    def rows(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
-    ) -> list[ResultRow]:
+    def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
@@ -69,7 +74,7 @@ class PartEvaluator:
         return rows
 
     def texts(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
@@ -83,7 +88,7 @@ class PartEvaluator:
         self,
         expression: ast.Expression,
         scope: AnswerScope,
-        documents: Mapping[str, DocumentContents],
+        documents: Mapping[str, C],
         known: Known,
     ) -> Values:
         """The value of an expression."""
@@ -92,12 +97,23 @@ class PartEvaluator:
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, DocumentContents], known: Known) -> HistoryEvaluator:
+    def _evaluator(self, documents: Mapping[str, C], known: Known) -> Evaluator:
         self.evaluated += 1
         self.aside = []
-        evaluator = HistoryEvaluator(self.query, documents, self.now, **self.around)
+        evaluator = self._over(documents)
         evaluator.known = known
         return evaluator
+
+    @abstractmethod
+    def _over(self, documents: Mapping[str, C]) -> Evaluator:
+        """An evaluator over what is given of the streams."""
+
+
+class DocumentEvaluator(PartEvaluator[DocumentContents]):
+    """Evaluates parts of a query over documents that are edited."""
+
+    def _over(self, documents: Mapping[str, DocumentContents]) -> Evaluator:
+        return HistoryEvaluator(self.query, documents, self.now, **self.around)
 
 
 Changed: TypeAlias = Mapping[str, Collection[int]]
@@ -108,8 +124,7 @@ Changed: TypeAlias = Mapping[str, Collection[int]]
 class QuerySite:
     """What all parts of a query work on."""
 
-    evaluation: PartEvaluator
-    kept: Mapping[str, KeptDocument]
+    evaluation: PartEvaluator[Any]
     display: Display = field(default_factory=Display)
     failing: dict[tuple[str, int], DynamicError] = field(default_factory=dict)
     """What makes the whole answer fail, by part and entry."""
@@ -130,15 +145,21 @@ class QuerySite:
 class Entrywise:
     """One part that distributes; `id` tells it from others."""
 
-    def __init__(self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart) -> None:
+    def __init__(
+        self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart, kept: Mapping[str, KeptDocument]
+    ) -> None:
         self.part = part
-        self._id, self._site, self._scope = id, site, scope
+        self._id, self._site, self._scope, self._kept = id, site, scope, kept
         self._meetings = {name: Meeting() for name, _ in part.keys}
+
+    @property
+    def stream(self) -> str:
+        return self.part.stream
 
     def again(self, changed: Changed) -> Collection[int]:
         """The entries to be looked at again: those that have changed, and those that meet others that have."""
         own = changed[self.part.stream]
-        kept = self._site.kept
+        kept = self._kept
         met: set[int] = set()
         for name, key in self.part.keys:
             meeting = self._meetings[name]
@@ -163,7 +184,7 @@ class Entrywise:
 
     def tried(self, entry: int) -> list[ResultRow]:
         """What an entry gives; nothing where it is gone."""
-        kept = self._site.kept
+        kept = self._kept
         self._site.failing.pop((self._id, entry), None)
         if entry not in kept[self.part.stream].by_number:
             self._site.told.pop((self._id, entry), None)
@@ -182,7 +203,7 @@ class Entrywise:
         self._site.failing[self._id, entry] = error
 
     def _keys(self, expression: ast.Expression, stream: str, entry: int) -> Collection[str | None]:
-        kept = self._site.kept[stream]
+        kept = self._kept[stream]
         if entry not in kept.by_number:
             return ()
         found = self._site.evaluation.texts(expression, self._scope, {stream: kept.some((entry,))})

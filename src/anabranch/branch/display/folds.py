@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from anabranch.aggregates import AGGREGATES
-from anabranch.aggregates.folds import CountFold, EntryOrder, FailingEntries, Fold, Share
+from anabranch.aggregates.folds import CountFold, EntryOrder, EntryShare, FailingEntries, Fold, Share
 from anabranch.errors import DynamicError
 from anabranch.values.sequences import Values
 
@@ -54,3 +56,8 @@ class _Quantifier(Fold):
         if not self._deciding:
             self._failing.tell()
         return [self._decides if self._deciding else not self._decides]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """What decides, or else the first error."""
+        deciding = [each for each in shares if not isinstance(each[1], list)]
+        return (deciding or shares)[:1]

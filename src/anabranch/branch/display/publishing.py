@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anabranch.algebra.display.display import Edit
 from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
-from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange
+from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
 from anabranch.branch.state import BranchState
@@ -34,14 +34,17 @@ SHOWN = pa.schema([("text", pa.large_string())])
 class DisplayPublisher:
     """Tells what a machine shows; `meta` is what `save` gave."""
 
-    def __init__(self, machine: ContinuousQuery, out: Output, meta: dict[str, Any] | None) -> None:
+    def __init__(self, machine: ShownQuery, out: Output, meta: dict[str, Any] | None) -> None:
         self._machine = machine
         self._out = out
         self._edits: list[Edit] = []
         """Those of this epoch."""
         self._buried: dict[str, None] = {}
         """What was set aside lately, in short."""
+        self._open: list[str] = []
+        """What is told of a moment that may go on."""
         if meta is not None:
+            self._open = meta.get("open", [])
             self._display.resume(ReaderState(*meta["told"]))
             self._buried = dict.fromkeys(meta["buried"])
 
@@ -51,15 +54,20 @@ class DisplayPublisher:
         assert isinstance(display, Published)
         return display
 
-    def show(self, change: DisplayChange) -> None:
-        """Tell what a moment has changed."""
-        at = wire_time(change.at)
-        told = self._display.wire(at, hidden=self._machine.failure is not None)
-        if told:
-            self._out.piece("".join((*told, heartbeat(at), "\n")))
+    def show(self, change: DisplayChange, *, goes_on: bool = False) -> None:
+        """Tell what a moment has changed; one that `goes_on` is told when it is `over`."""
+        self._open += self._display.wire(wire_time(change.at), hidden=self._machine.failure is not None)
+        if not goes_on:
+            self.over(change.at)
         self._edits += change.edits
         for letter in change.dead:
             self._bury(letter)
+
+    def over(self, at: Fraction) -> None:
+        """The moment that was shown last, at this time, is over."""
+        if self._open:
+            self._out.piece("".join((*self._open, heartbeat(wire_time(at)), "\n")))
+            self._open = []
 
     def _bury(self, letter: DeadLetter) -> None:
         """Set something aside, unless that was done lately: an entry that fails does so whenever it is looked at."""
@@ -75,7 +83,8 @@ class DisplayPublisher:
     def save(self, resumed: Resumed[Any], held: int) -> dict[str, Any]:
         """What must be remembered, that of the machine included."""
         layers = resumed.save(held, self._edits, lambda: self._machine.text)
-        return {"operator": "display", "layers": layers, "told": [*self._display.told], "buried": list(self._buried)}
+        told = {"told": [*self._display.told], "buried": list(self._buried), "open": self._open}
+        return {"operator": "display", "layers": layers, **told}
 
 
 def shown_in(state: BranchState, read: Callable[[str], bytes]) -> str | None:

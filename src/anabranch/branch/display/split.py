@@ -11,6 +11,7 @@ The parts are:
 * `Folded`: an aggregate over what distributes;
 * `ComputedPart`: an expression whose streams are all inside aggregates; they are few and small, the rest is evaluated
   anew;
+* `WindowPart`: a loop over windows; streams of updates have none, those that only grow do (`branch/growing/split.py`);
 * `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
 * `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
 
@@ -34,7 +35,7 @@ from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers, readings
 from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
-from anabranch.runtime.standing import results_of
+from anabranch.runtime.standing import Standing, results_of
 from anabranch.sharing.looking import needs_of
 from anabranch.sharing.retention import beyond_entries
 
@@ -71,11 +72,20 @@ class EachPart:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowPart:
+    """A loop over windows of streams that only grow, whose results stand when a window closes."""
+
+    flwor: ast.Flwor
+    standing: Standing
+    """The loop taken apart, as it would be alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Folded:
-    """An aggregate over what distributes."""
+    """An aggregate over what distributes, or over windows."""
 
     function: str
-    over: EachPart
+    over: EachPart | WindowPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +119,7 @@ class ElementPart:
     content: tuple[ast.Characters | ast.CommentConstructor | Part, ...]
 
 
-Part: TypeAlias = FixedPart | EachPart | ComputedPart | WholePart | SequencePart | ElementPart
+Part: TypeAlias = FixedPart | EachPart | WindowPart | ComputedPart | WholePart | SequencePart | ElementPart
 
 
 def splits(part: Part) -> bool:
@@ -129,10 +139,12 @@ def splits(part: Part) -> bool:
 
 def split(query: ast.Query, roots: Mapping[str, str]) -> Part:
     """Split a checked query; `roots` are the local names of the root elements of its streams."""
-    return _Splitter(query, roots).part(query.body)
+    return Splitter(query, roots).part(query.body)
 
 
-class _Splitter:
+class Splitter:
+    """Splits the expressions of one query."""
+
     def __init__(self, query: ast.Query, roots: Mapping[str, str]) -> None:
         self._query = query
         self._roots = roots
@@ -144,7 +156,7 @@ class _Splitter:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return FixedPart(expression)
-        if (found := self._each(expression)) is not None:
+        if (found := self._entries(expression)) is not None:
             return found
         match expression:
             case ast.Sequence(items):
@@ -198,6 +210,10 @@ class _Splitter:
                 return self.part(content)
             case _:
                 return content
+
+    def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | WindowPart | None:
+        """The expression as what gives results entry by entry; None where it does not."""
+        return self._each(expression, is_shown)
 
     def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | None:
         """The expression as what distributes over one stream's entries; None where it does not."""
@@ -296,7 +312,7 @@ class _Splitter:
 
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
         """An aggregate, or a quantifier, over what distributes."""
-        if not self._reads(node) or _free(node) or _uses_context(node):
+        if not self._reads(node) or not is_closed(node):
             return None  # it may have another value in each round of what is around it
         if isinstance(node, ast.Quantified):
             (_, source), *_ = node.bindings
@@ -309,7 +325,7 @@ class _Splitter:
         name = node.name.removeprefix("fn:")
         if name not in FOLDS or name in self._functions:
             return None
-        each = self._each(node.arguments[0], is_shown=False)
+        each = self._entries(node.arguments[0], is_shown=False)
         return None if each is None else Folded(name, each)
 
     def _beside(self, expression: ast.Expression, stream: str) -> tuple[str, ...]:
@@ -332,6 +348,11 @@ class _Splitter:
 
 class _Stays(Exception):  # a signal between two functions, not an error
     """A variable cannot be replaced by what it stands for."""
+
+
+def is_closed(node: Any) -> bool:
+    """Whether a part of a query has the same value wherever it stands: it uses no variable or context around it."""
+    return not _free(node) and not _uses_context(node)
 
 
 def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
@@ -362,11 +383,11 @@ def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
 
 
 def _uses_context(node: Any) -> bool:
-    """Whether the context item around a part of a query counts in it; inside its predicates it has others."""
+    """Whether the context item around a part of a query counts in it; its predicates and windows have others."""
     match node:
         case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
             return True
-        case ast.Predicate() | ast.Positional():
+        case ast.Predicate() | ast.Positional() | ast.TimeWindow() | ast.SessionWindow():
             return False
         case _:
             return any(map(_uses_context, children(node)))

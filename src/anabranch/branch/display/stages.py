@@ -14,19 +14,21 @@ Results with an `order by` stand in the order of their keys, those with equal ke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from anabranch.aggregates.folds import Fold, Share
 from anabranch.algebra.display.display import Piece
 from anabranch.algebra.display.ordered import Ordered
-from anabranch.branch.display.evaluation import AnswerScope, Changed, Entrywise, QuerySite
+from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.split import ComputedPart, EachPart, WholePart
+from anabranch.branch.display.split import ComputedPart, Folded, WholePart
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.evaluate import ResultRow
 from anabranch.values.atomic import OrderRank
 from anabranch.values.sequences import Values
 
@@ -56,13 +58,21 @@ class _Descending:
 _Key: TypeAlias = tuple[OrderRank | _Descending, ...]
 
 
+class EntryPlaces(Protocol):
+    """The order of the entries, which others keep up to date."""
+
+    def __iter__(self) -> Iterator[int]: ...
+
+    def precedes(self, one: int, other: int) -> bool: ...
+
+
 class SortedResults:
     """`order by` as a state; `entries` is the order of the entries, which others keep up to date.
 
     Where a new result belongs is found in logarithmic time; ascending and descending keys may be mixed (LAWS 2.3).
     """
 
-    def __init__(self, entries: Ordered[int, int], descending: Sequence[bool]) -> None:
+    def __init__(self, entries: EntryPlaces, descending: Sequence[bool]) -> None:
         self._entries = entries
         self._descending = descending
         self._order: Ordered[ResultId, int] = Ordered(0)
@@ -153,6 +163,10 @@ class Stage(ABC):
         """What `write` has written."""
         return data
 
+    def keeps(self, stream: str, entry: int) -> bool:
+        """Whether the stage keeps something of an entry, for one that is never edited."""
+        return False
+
     def remembered(self, stream: str, entry: int) -> Any:
         """What the stage keeps of an entry, as plain data; None for nothing."""
         return None
@@ -168,6 +182,32 @@ class Stage(ABC):
         """All has been taken back."""
 
 
+class EntrySource(Protocol):
+    """What gives results entry by entry: those of a document that is edited, items, or windows that close."""
+
+    @property
+    def stream(self) -> str:
+        """What the entries are those of."""
+
+    def again(self, changed: Changed) -> Collection[int]:
+        """The entries to be looked at again."""
+
+    def rows(self, entry: int) -> Sequence[ResultRow]:
+        """What an entry gives; nothing where it is gone, or fails so that all fails."""
+
+    def tried(self, entry: int) -> Sequence[ResultRow]:
+        """What an entry gives; nothing where it is gone, and an error where it fails."""
+
+    def fails(self, entry: int, error: DynamicError) -> None:
+        """What an entry gives makes the whole answer fail."""
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        """What is kept of an entry, as plain data; None for nothing."""
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        """Take back what was kept of an entry, None for nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
     ranks: tuple[OrderRank, ...]
@@ -177,15 +217,23 @@ class _Result:
 class EachStage(Stage):
     """What distributes: a region of the display for each result, or for all results of an entry that stay together."""
 
-    def __init__(self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart) -> None:
+    def __init__(
+        self,
+        id: str,
+        site: QuerySite,
+        scope: AnswerScope,
+        entrywise: EntrySource,
+        places: EntryPlaces,
+        order: Iterable[ast.OrderKey],
+    ) -> None:
+        """`places` is the order of the entries, and `order` are the keys by which their results are sorted."""
         super().__init__(id, site, scope)
         self.parts = (id,)
-        self._entrywise = Entrywise(id, site, scope, part)
+        self._entrywise = entrywise
         self._results: dict[int, tuple[_Result, ...]] = {}
         self._recalled: dict[int, tuple[_Result, ...]] = {}
         """What is taken back."""
-        order = site.kept[part.stream].order
-        self._arranged = SortedResults(order, tuple(key.descending for key in part.order))
+        self._arranged = SortedResults(places, tuple(key.descending for key in order))
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for entry in self._entrywise.again(changed):
@@ -239,9 +287,12 @@ class EachStage(Stage):
         entry, number = thing
         return f"{self.id}.{entry}.{number}"
 
+    def keeps(self, stream: str, entry: int) -> bool:
+        return stream == self._entrywise.stream and entry in self._results
+
     def remembered(self, stream: str, entry: int) -> Any:
         known = self._entrywise.remembered(stream, entry)
-        results = self._results.get(entry, ()) if stream == self._entrywise.part.stream else ()
+        results = self._results.get(entry, ()) if stream == self._entrywise.stream else ()
         if known is None and not results:
             return None
         return [known, self.write(results)]
@@ -249,7 +300,7 @@ class EachStage(Stage):
     def recall(self, stream: str, entry: int, data: Any) -> None:
         known, written = data or (None, ())
         self._entrywise.recall(stream, entry, known)
-        if stream == self._entrywise.part.stream and (written or entry in self._results or entry in self._recalled):
+        if stream == self._entrywise.stream and (written or entry in self._results or entry in self._recalled):
             self._recalled[entry] = self.read(written)
 
     def recalled(self) -> None:
@@ -305,16 +356,21 @@ class Single(Stage):
 class ComputedStage(Single):
     """What is computed from aggregates; written anew when one of them has changed."""
 
-    def __init__(self, id: str, site: QuerySite, scope: AnswerScope, part: ComputedPart) -> None:
+    def __init__(
+        self,
+        id: str,
+        site: QuerySite,
+        scope: AnswerScope,
+        part: ComputedPart,
+        source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
+    ) -> None:
+        """`source` gives, for the id of an aggregate, what it is taken over, and the order of the entries there."""
         super().__init__(id, site, scope)
         self._part = part
-        self._folds = {
-            name: (
-                Entrywise(f"{id}.{name}", site, scope, folded.over),
-                fold(folded.function, site.kept[folded.over.stream].order),
-            )
-            for name, folded in part.names
-        }
+        self._folds: dict[str, tuple[EntrySource, Fold]] = {}
+        for name, folded in part.names:
+            entrywise, places = source(f"{id}.{name}", folded)
+            self._folds[name] = entrywise, fold(folded.function, places)
         self._shares: dict[str, dict[int, Share]] = {name: {} for name, _ in part.names}
         self._names = {f"{id}.{name}": name for name, _ in part.names}
         self.parts = tuple(self._names)
@@ -341,7 +397,7 @@ class ComputedStage(Single):
             state.put(entry, share)
             shares[entry] = share
 
-    def _share(self, entrywise: Entrywise, state: Fold, entry: int) -> Share:
+    def _share(self, entrywise: EntrySource, state: Fold, entry: int) -> Share:
         try:
             values = [value for row in entrywise.tried(entry) for value in row.values]
             return state.share(values) if values else None
@@ -356,11 +412,15 @@ class ComputedStage(Single):
         known = {name: state.value for name, (_, state) in self._folds.items()}
         return self.site.evaluation.value(self._part.expression, self.scope, {}, known)
 
+    def keeps(self, stream: str, entry: int) -> bool:
+        shares = ((each.stream, self._shares[name]) for name, (each, _) in self._folds.items())
+        return any(stream == source and entry in known for source, known in shares)
+
     def remembered(self, stream: str, entry: int) -> Any:
         found: dict[str, Any] = {}
         for name, (entrywise, _) in self._folds.items():
             known = entrywise.remembered(stream, entry)
-            share = self._shares[name].get(entry) if stream == entrywise.part.stream else None
+            share = self._shares[name].get(entry) if stream == entrywise.stream else None
             if known is not None or share is not None:
                 found[name] = [known, share]
         return found or None
@@ -369,21 +429,24 @@ class ComputedStage(Single):
         for name, (entrywise, _) in self._folds.items():
             known, share = (data or {}).get(name, (None, None))
             entrywise.recall(stream, entry, known)
-            if stream == entrywise.part.stream:
+            if stream == entrywise.stream:
                 self._put(name, entry, share)
 
 
 class WholeStage(Single):
     """What does not split; evaluated anew whenever one of its streams has changed."""
 
-    def __init__(self, id: str, site: QuerySite, scope: AnswerScope, part: WholePart) -> None:
+    def __init__(
+        self, id: str, site: QuerySite, scope: AnswerScope, part: WholePart, whole: Callable[[str], Any]
+    ) -> None:
+        """`whole` gives what an evaluation is given of a stream, all of it."""
         super().__init__(id, site, scope)
-        self._part = part
+        self._part, self._whole = part, whole
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         self._has_changed |= any(changed[name] for name in self._part.streams)
         return iter(())
 
     def _value(self) -> Values:
-        documents = {name: self.site.kept[name].whole() for name in self._part.streams}
+        documents = {name: self._whole(name) for name in self._part.streams}
         return self.site.evaluation.value(self._part.expression, self.scope, documents, {})

@@ -21,8 +21,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
-from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
+from anabranch.branch.display.continuous import ContinuousQuery, Machine
+from anabranch.branch.display.shown import DisplayChange
+from anabranch.branch.display.split import (
+    ComputedPart,
+    EachPart,
+    ElementPart,
+    FixedPart,
+    Part,
+    SequencePart,
+    WholePart,
+    WindowPart,
+)
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
 from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument
@@ -103,7 +113,7 @@ def spreads(part: Part) -> bool:
             return not part.beside
         case ComputedPart(_, names):
             return all(spreads(folded.over) for _, folded in names)
-        case WholePart():
+        case WholePart() | WindowPart():
             return False
         case SequencePart(inner):
             return all(map(spreads, inner))

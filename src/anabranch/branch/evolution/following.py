@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.accents.evolution import Evolution
@@ -26,8 +26,8 @@ from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
 from anabranch.branch.members import Asker, BranchMember
-from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.ports import InputStream, Start
+from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.runtime.evolution.follower import Follower
@@ -48,9 +48,19 @@ class Silence:
         """Nothing is told of them."""
 
 
+class Absorbed(Protocol):
+    """A query whose answer stays in the units of its start, whatever becomes of its streams."""
+
+    @property
+    def query(self) -> ast.Query: ...
+
+    @property
+    def text(self) -> str: ...
+
+
 @dataclass(slots=True)
 class Absorbing:
-    """A query about the past, as far as it follows the evolution of its streams."""
+    """Such a query, as far as it follows the evolution of its streams."""
 
     key: str
     standing: Standing
@@ -61,7 +71,7 @@ class Absorbing:
     follower: Follower | None = None
 
     @staticmethod
-    def of(member: BranchMember[RecalledQuery], functions: Mapping[str, PythonFunction]) -> Absorbing:
+    def of(member: BranchMember[Absorbed], functions: Mapping[str, PythonFunction]) -> Absorbing:
         asked = member.query
         return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
 

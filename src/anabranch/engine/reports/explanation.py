@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.html import explanation_html
-from anabranch.engine.reports.retention import past_explained
+from anabranch.engine.reports.retention import growth_explained, past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.law.calls import PythonFunction
@@ -30,6 +30,7 @@ from anabranch.spark.epoch.metrics import SHOWN
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.kinds import KINDS, alone_as
 from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.growing import GrowingKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind, shapes_of
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
@@ -247,6 +248,8 @@ def _explained_alone(alone: _Alone, edited: Collection[str]) -> Explained:
     if isinstance(alone.query, PlanKind):
         operators = "; ".join(line.strip() for line in str(alone.query.operators).splitlines())
         return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
+    if isinstance(alone.query, GrowingKind):
+        return growth_explained(name, alone.query.query.query, alone.query.functions, tuple(alike))
     assert isinstance(alone.query, PastKind | DisplayKind)
     found = past_explained(name, alone.query.query.query, edited, tuple(alike))
     assert found is not None, "others have property trees"

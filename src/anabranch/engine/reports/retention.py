@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from anabranch.branch.growing.split import growth_of
 from anabranch.language import ast
 from anabranch.language.printer import print_expression
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
+from anabranch.law.calls import PythonFunction
 from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.recollection import asked_of
 from anabranch.sharing.explain.text import Explained
@@ -23,6 +25,15 @@ def past_explained(
     lines = [*_of_updates(query, edited), *_of_items(query, edited)]
     said = "about the past, answered by itself; it keeps" if asks(query) else "on display; it keeps"
     return Explained(name, None, said if lines else f"{said} nothing", alike, tuple(lines))
+
+
+def growth_explained(
+    name: str, query: ast.Query, functions: Iterable[tuple[str, PythonFunction]], alike: tuple[str, ...] = ()
+) -> Explained:
+    """A query over items whose answer is on display, with what it keeps that grows with its streams."""
+    lines = tuple(dict.fromkeys(each.what for each in growth_of(query, dict(functions))))
+    said = "on display; it keeps"
+    return Explained(name, None, said if lines else f"{said} nothing but its value", alike, lines)
 
 
 def _of_updates(query: ast.Query, edited: Collection[str]) -> Iterator[str]:

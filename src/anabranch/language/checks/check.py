@@ -75,15 +75,17 @@ def check(
     functions: Collection[str] = (),
     name: str | None = None,
     edited: Collection[str] = (),
+    finite: bool = False,
 ) -> Checked:
     """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
 
     With `inputs` of None any name of a stream or document is accepted.
     `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
+    Where all streams are `finite`, and waited for, a second loop over one is plain XQuery (LAWS 3.4).
     """
     source = text if text is not None else print_query(query)
     try:
-        return _Checker(query, source, inputs, functions, edited).checked()
+        return _Checker(query, source, inputs, functions, edited, finite=finite).checked()
     except QueryError as error:
         error.name = name
         raise
@@ -97,6 +99,8 @@ class _Checker:
         inputs: Mapping[str, Schema | None] | None,
         functions: Collection[str],
         edited: Collection[str],
+        *,
+        finite: bool,
     ) -> None:
         self.text = text
         self.schemas = {name: schema for name, schema in (inputs or {}).items() if schema}
@@ -105,6 +109,7 @@ class _Checker:
         self.inputs = inputs
         self.registered = functions
         self.edited = edited
+        self.finite = finite
         self.declared = {function.name: function for function in query.functions}
         self.reading = readers(self.declared)
         self.sources: dict[ast.Source, None] = {}
@@ -119,6 +124,10 @@ class _Checker:
         self.visit(query.body, Scope(prefixes=prefixes))
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
         return Checked(query, tuple(self.warnings), tuple(streams), tuple(documents))
+
+    def is_bounded(self, scope: Scope) -> bool:
+        """Whether no stream of items may be read at a place: in a round, unless its end is waited for."""
+        return scope.in_round and not self.finite
 
     def error(self, message: str, span: Span, code: str | None = None, hint: str | None = None) -> QueryError:
         return QueryError(message, text=self.text, span=span, code=code, hint=hint)
@@ -161,7 +170,7 @@ class _Checker:
             wanted = len(self.declared[name].parameters)
             if count != wanted:
                 raise self.error(f"'{name}()' takes {wanted} arguments, not {count}", call.span, "XPST0017")
-            if name in self.reading and scope.in_round:
+            if name in self.reading and self.is_bounded(scope):
                 raise refuse("stream inside the round of another", self.text, call.span)
             flowing = flows(call, scope.flowing, self.declared)
             return Known(flowing=flowing)
@@ -265,7 +274,7 @@ class _Checker:
             hint = did_you_mean(f"${variable.name}", known, f"bound are: {', '.join(known) or 'none'}")
             raise self.error(f"no variable is called '${variable.name}'", variable.span, "XPST0008", hint)
         known_variable = scope.variables[variable.name]
-        if known_variable.flowing and scope.in_round and not is_edited(known_variable.source, self.edited):
+        if known_variable.flowing and self.is_bounded(scope) and not is_edited(known_variable.source, self.edited):
             raise refuse("stream inside the round of another", self.text, variable.span)
         if known_variable.missing and scope.condition:
             raise self.lacking(variable.span, f"${variable.name}")
@@ -276,7 +285,7 @@ class _Checker:
             known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
             hint = did_you_mean(source.name, self.inputs, f"the inputs given are: {known}")
             raise self.error(f"no input is called '{source.name}'", source.span, "FODC0002", hint)
-        if source.kind == "stream" and scope.in_round and not is_edited(source, self.edited):
+        if source.kind == "stream" and self.is_bounded(scope) and not is_edited(source, self.edited):
             raise refuse("stream inside the round of another", self.text, source.span)
         self.sources[source] = None
         return Known(source, (), flowing=source.kind == "stream")
@@ -302,9 +311,9 @@ class _Checker:
     def flwor(self, flwor: ast.Flwor, scope: Scope) -> Known:
         places = flowing_fors(flwor, scope.flowing, self.declared)
         beside = [place for place in places if not over_updates(flwor.clauses[place], scope, self.edited)]
-        if beside and scope.in_round:
+        if beside and self.is_bounded(scope):
             raise refuse("stream inside the round of another", self.text, flwor.clauses[beside[0]].span)
-        check_streams(flwor, places, beside, self.text)
+        check_streams(flwor, places, beside, self.text, finite=self.finite)
         inner = scope
         for place, clause in enumerate(flwor.clauses):
             round_started = bool(places) and place > places[0] and place not in places

@@ -107,7 +107,9 @@ MAX_OVERLAP = 10_000
 """How many windows may hold one item; more would let one short query cost without bound."""
 
 
-def check_streams(flwor: ast.Flwor, flowing: Sequence[int], growing: Sequence[int], text: str) -> None:
+def check_streams(
+    flwor: ast.Flwor, flowing: Sequence[int], growing: Sequence[int], text: str, *, finite: bool = False
+) -> None:
     """Refuse what cannot be answered without end; `flowing` are the places of the clauses over streams.
 
     The `growing` among them are over items, the others over updates: those are documents, which are there as a whole.
@@ -123,7 +125,7 @@ def check_streams(flwor: ast.Flwor, flowing: Sequence[int], growing: Sequence[in
     windowed = [clause for clause in fors if clause.window]
     if not windowed:
         beside = [flwor.clauses[place] for place in flowing[1:] if place in growing]
-        if beside and not bounded(flwor.where, [clause.variable for clause in fors]):
+        if beside and not finite and not bounded(flwor.where, [clause.variable for clause in fors]):
             raise refuse("unbounded second stream", text, beside[0].span)
         return
     if len(windowed) < len(fors):

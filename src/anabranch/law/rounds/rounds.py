@@ -14,6 +14,7 @@ from typing import TypeAlias
 from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.law.arrivals.past import named
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input, Signal
@@ -277,8 +278,14 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Walker) -> Iterator[R
 def _events(
     everything: Sequence[_Candidates], sides: Sequence[Side[tuple[Arrival, Value]]]
 ) -> Iterator[Entry[tuple[Arrival, Value]] | Moved]:
-    """All streams of the join merged by time; what arrives goes to the first `for` of its stream, then the next."""
+    """All streams of the join merged by time; what arrives goes to the first `for` of its stream, then the next.
+
+    A tie goes to the stream that the query names first, in whichever of its parts (LAWS 1.2).
+    """
+    evaluation = everything[0].evaluation
+    ranked = [evaluation.inputs.get(name) for name in named(evaluation.query)]
     streams = list({id(each.stream): each.stream for each in everything}.values())
+    streams.sort(key=lambda stream: next((rank for rank, each in enumerate(ranked) if each is stream), len(ranked)))
     marked = ([(element.time, element, stream) for element in stream.elements] for stream in streams)
     for _, element, stream in merge(*marked, key=lambda each: each[0]):
         for number, (candidates, side) in enumerate(zip(everything, sides, strict=True)):

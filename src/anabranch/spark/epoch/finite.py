@@ -87,7 +87,9 @@ def run_queries(
     edited = {source.name for source in sources if source.updates}
     plans = {name: read_plan(text) for name, text in queries.items() if is_plan(text)}
     checked = {
-        name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name, edited=edited).query
+        name: check(
+            parse(text, name), text, inputs=inputs, functions=registered, name=name, edited=edited, finite=True
+        ).query
         for name, text in queries.items()
         if name not in plans
     }

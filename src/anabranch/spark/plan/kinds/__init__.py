@@ -11,6 +11,7 @@ from types import MappingProxyType
 from anabranch.errors import StateError
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.growing import GrowingKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
@@ -42,6 +43,7 @@ _ORDER: tuple[type[QueryKind], ...] = (
     SessionKind,
     StepJoinKind,
     IntervalJoinKind,
+    GrowingKind,
     BlockingKind,
 )
 """A query is of the first kind as which it can be read."""
@@ -66,7 +68,8 @@ def read_query(asked: Registration, known: QueryContext) -> QueryKind:
 def alone_as(name: str, text: str, known: QueryContext) -> QueryKind | None:
     """A query that has no property tree, and so is explained by itself; None for others."""
     asked = Registration(-1, name, text, 0)
-    return PlanKind.read(asked, known) or PastKind.read(asked, known) or DisplayKind.read(asked, known)
+    kinds = (PlanKind, PastKind, DisplayKind, GrowingKind)
+    return next((query for each in kinds if (query := each.read(asked, known)) is not None), None)
 
 
 def not_begun(name: str, text: str, known: QueryContext) -> Registration:

@@ -1,0 +1,192 @@
+"""A query whose answer is on display: its parts at their places, and what has changed there.
+
+Whoever knows what the streams of the query hold gives its parts their stages (`continuous.py` over documents that are
+edited, `branch/growing/` over streams that only grow), and says when a moment has come.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
+from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
+from anabranch.branch.display.split import ElementPart, FixedPart, Part, SequencePart
+from anabranch.branch.display.stages import NONE, Stage
+from anabranch.branch.document.state import Data
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.calls import PythonFunction
+from anabranch.law.construct import construct
+from anabranch.law.env import Env
+from anabranch.runtime.units import piece_of
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.serialize import escape_text
+from anabranch.stream.tree import Element, Name, namespaces_in_scope
+from anabranch.values.sequences import Values
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayChange:
+    """What a moment changes on display."""
+
+    at: Fraction
+    edits: tuple[Edit, ...]
+    dead: tuple[DeadLetter, ...]
+    """What was set aside while looking."""
+
+
+class ShownQuery(ABC):
+    """The parts of a query on display."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        part: Part,
+        unsplit: Part,
+        evaluation: PartEvaluator[Any],
+        display: Callable[[], Display],
+    ) -> None:
+        """`part` is how the query splits, and `unsplit` the same in one piece; `display` makes an empty display."""
+        self._evaluation = evaluation
+        self._display = display
+        self.now = Fraction(0)
+        """The time of the latest element."""
+        self.part = part
+        try:
+            self._build(query)
+        except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
+            self.part = unsplit
+            self._build(query)
+        self._failed, self._length = False, 0
+        self._is_new = True  # there was no moment yet
+
+    def _build(self, query: ast.Query) -> None:
+        self._site = QuerySite(self._evaluation, self._display())
+        self._stages: list[Stage] = []
+        self._elements = 0
+        self._put(self.part, None, AnswerScope(Env.of(query)))
+
+    @abstractmethod
+    def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
+        """A part at work that reads streams; `DynamicError` where what it fixes before it reads them fails."""
+
+    # --- what is to be seen -------------------------------------------------------------------------------
+
+    def _change(self, place: Place) -> DisplayChange:
+        """What has changed with a moment, now that all of it was looked at."""
+        self._is_new = False
+        dead, self._site.dead = self._site.dead, []
+        if self._site.failing and not self._failed:
+            error = next(iter(self._site.failing.values()))
+            dead.append(DeadLetter(place, error.message, "", error.code, self._evaluation.around.get("name")))
+        return DisplayChange(self.now, self._edits(), tuple(dead))
+
+    def _edits(self) -> tuple[Edit, ...]:
+        """What has changed on display; where all fails, nothing is there."""
+        display, failed = self._site.display, bool(self._site.failing)
+        edits = tuple(display.edits())
+        if failed:
+            edits = () if self._failed or not self._length else (Remove(0, self._length),)
+        elif self._failed:
+            edits = (Insert(0, display.text),) if display.length else ()
+        self._failed, self._length = failed, 0 if failed else display.length
+        return edits
+
+    @property
+    def text(self) -> str:
+        """The answer now; empty where the query fails as a whole."""
+        return "" if self._site.failing else self._site.display.text
+
+    @property
+    def display(self) -> Display:
+        """What the answer is on; not to be looked at where the query fails as a whole."""
+        return self._site.display
+
+    @property
+    def failure(self) -> DynamicError | None:
+        """Why the query fails as a whole, so that there is nothing to be seen."""
+        return next(iter(self._site.failing.values()), None)
+
+    def call(self, functions: Mapping[str, PythonFunction]) -> None:
+        """The functions are from now on these: in another epoch they are other objects."""
+        self._evaluation.around["functions"] = functions
+
+    @property
+    def evaluated(self) -> int:
+        """How many evaluations there were, each of one entry or of all."""
+        return self._evaluation.evaluated
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def _remembered(self, streams: Mapping[str, Data]) -> Data:
+        """All that must be remembered beside what is kept of the streams, whose entries are the last of their data."""
+        for name, (*_, entries) in streams.items():
+            for each in entries:
+                found = {stage.id: stage.remembered(name, each[0]) for stage in self._stages}
+                each.append({id: data for id, data in found.items() if data is not None})
+        failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
+        told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
+        return {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+
+    def _recalled(self, data: Data) -> None:
+        """All entries have been taken back; `data` is the latest of what was remembered."""
+        self._is_new = data["is_new"]
+        if self._is_new:
+            return
+        for stage in self._stages:
+            stage.recalled()
+            self._site.told.pop((stage.id, NONE), None)
+        self._site.told |= {(id, NONE): marks for id, marks in data["told"].items()}
+        self._site.failing = {
+            (part, entry): DynamicError(message, code=code) for part, entry, message, code in data["failing"]
+        }
+        self._site.dead.clear()
+        self._edits()
+
+    # --- the parts ----------------------------------------------------------------------------------------
+
+    def _put(self, part: Part, inside: str | None, scope: AnswerScope) -> None:
+        """Give a part its place on display, at the end of an element or of all."""
+        display, id = self._site.display, f"s{len(self._stages)}"
+        match part:
+            case FixedPart(expression):
+                piece = scope.piece(self._evaluation.value(expression, scope, {}, {}))
+                display.write(() if piece is None else (piece,), inside)
+            case SequencePart(parts):
+                for each in parts:
+                    self._put(each, inside, scope)
+            case ElementPart():
+                self._put_element(part, inside, scope)
+            case _:
+                stage = self._stage(id, part, scope)
+                display.region(id, inside=inside)
+                self._stages.append(stage)
+
+    def _put_element(self, part: ElementPart, inside: str | None, scope: AnswerScope) -> None:
+        def evaluate(expression: ast.Expression, namespaces: Mapping[str, str]) -> Values:
+            there = replace(scope, env=replace(scope.env, namespaces=namespaces))
+            return self._evaluation.value(expression, there, {}, {})
+
+        element = construct(replace(part.constructor, content=()), scope.env.namespaces, evaluate)
+        tag = piece_of([element], scope.declared).text.removesuffix("/>")
+        self._elements += 1
+        id = f"e{self._elements}"
+        declared = tuple((prefix, uri) for prefix, uri in namespaces_in_scope(element).items() if prefix != "xml")
+        self._site.display.element(id, tag, f"</{tag[1:].partition(' ')[0]}>", inside, declared)
+        carrier = Element(Name("carrier"), dict(scope.declared))
+        carrier.append(element)
+        namespaces = {**scope.env.namespaces, **dict(part.constructor.namespaces)}
+        within = AnswerScope(replace(scope.env, namespaces=namespaces), namespaces_in_scope(element))
+        for each in part.content:
+            match each:
+                case ast.Characters(value):
+                    self._site.display.write((Piece(escape_text(value)),), id)
+                case ast.CommentConstructor(value):
+                    self._site.display.write((Piece(f"<!--{value}-->"),), id)
+                case _:
+                    self._site.display.write((Piece(""),), id)  # values in different braces are no neighbours
+                    self._put(each, id, within)

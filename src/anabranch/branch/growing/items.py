@@ -1,0 +1,163 @@
+"""What a display keeps of a stream that only grows: the numbers of its items, and the items that are needed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.branch.growing.split import ArrivalOrder
+from anabranch.branch.held_items import number_nodes
+from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
+from anabranch.branch.ports import InputStream
+from anabranch.errors import StateError
+from anabranch.law.evolution.canonical import remeasured
+from anabranch.law.inputs import Arrival, Input
+from anabranch.stream.affine import Affine
+from anabranch.stream.elements import Item
+from anabranch.stream.path import Path
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.tree import Document, copy
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """An item that has come, in the units of query start: its raw entry, and the maps that led there."""
+
+    entry: RawEntry
+    units: Mapping[Path, Affine]
+    arrival: Arrival
+    number: int
+    """Its own among all items that the query has taken."""
+
+
+class Entries:
+    """Entries by the order in which they come; of those that something is kept of, which are still to be saved."""
+
+    def __init__(self) -> None:
+        self.order = ArrivalOrder()
+        self.kept: dict[int, None] = {}
+        self.unsaved: dict[int, None] = {}
+
+    def enter(self) -> int:
+        """The number of the next entry."""
+        self.order.count += 1
+        return self.order.count - 1
+
+    def keep(self, number: int) -> None:
+        """Something is kept of an entry."""
+        self.kept[number] = self.unsaved[number] = None
+
+    def encode(self, *, whole: bool) -> list[Any]:
+        """What was kept, or has come since it was last saved, in the form of a layer (`branch/document/layers.py`)."""
+        return [[], [[], []], self.order.count, [[number, self.written(number)] for number in self._numbers(whole)]]
+
+    def _numbers(self, whole: bool) -> list[int]:
+        return list(self.kept if whole else self.unsaved)
+
+    def decode(self, count: int, numbers: list[list[Any]]) -> None:
+        """Take back what `encode` gave, of which some may be known."""
+        self.order.count = count
+        for number, written, *_ in numbers:
+            if number not in self.kept:
+                self.kept[number] = None
+                self.read(number, written)
+
+    def written(self, number: int) -> Any:
+        """What is kept of an entry itself, as plain data."""
+        return None
+
+    def read(self, number: int, written: Any) -> None:
+        """Take back what `written` gave."""
+
+
+class StreamItems(Entries):
+    """The items of a stream; where `needs_all`, they are kept."""
+
+    def __init__(self, stream: InputStream, rank: int, *, needs_all: bool) -> None:
+        """`rank` is the stream's among those of the query, which decides document order between them."""
+        super().__init__()
+        self._stream, self._rank, self._needs_all = stream, rank, needs_all
+        self._root = copy(stream.root)
+        self._document = Document()
+        self._document.append(self._root)
+        self._items: dict[int, Came] = {}
+        self._latest: tuple[int, Came] | None = None
+        self._reader = EntryReader(stream)
+
+    def take(self, came: Came) -> int:
+        """The next item; gives its number."""
+        number = self.enter()
+        self._latest = number, came
+        if self._needs_all:
+            self._items[number] = came
+            self.keep(number)
+        return number
+
+    def came(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine], time: Fraction, number: int) -> Came:
+        """An item, below the root of the stream; `number` is its own among all that the query has taken."""
+        item.tree.parent = self._root
+        number_nodes(item.tree, self._rank, number)
+        return Came(entry, units, Arrival(item.tree, time, entry.origin.partition, item.place), number)
+
+    def latest(self, number: int) -> Input:
+        """The stream with its latest item alone."""
+        assert self._latest is not None
+        known, came = self._latest
+        assert number == known, "an item is looked at when it comes"
+        return self._input([came])
+
+    def whole(self) -> Input:
+        """The stream with all its items."""
+        return self._input(list(self._items.values()))
+
+    def _input(self, came: list[Came]) -> Input:
+        arrivals = tuple(each.arrival for each in came)
+        self._root.children[:] = [each.item for each in arrivals]
+        source = self._stream.source
+        partitions = len(source.partitions)
+        return Input(
+            self._document,
+            arrivals,
+            time=source.time,
+            elements=arrivals,
+            partitions=partitions,
+            by_item={each.item: each for each in arrivals},
+            waiting=frozenset(range(partitions)),
+        )
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def written(self, number: int) -> Any:
+        if number not in self._items:
+            return None
+        came = self._items[number]
+        origin, cut = came.entry.origin, came.entry.cut
+        units = [[str(path), str(by.a), str(by.b)] for path, by in came.units.items()]
+        texts = [_text(cut.raw), None if cut.root is None else _text(cut.root), cut.encoding]
+        return [origin.partition, origin.file, cut.start, cut.end, *texts, str(came.arrival.time), came.number, units]
+
+    def read(self, number: int, written: Any) -> None:
+        if written is None:
+            return
+        partition, file, start, end, raw, root, encoding, time, taken, known = written
+        cut = Cut(start, end, _bytes(raw), None, None if root is None else _bytes(root), encoding)
+        entry = RawEntry(FeedOrigin(self._stream.name, partition, file), cut)
+        item = self._reader.read(entry)
+        if not isinstance(item, Item):
+            raise StateError(
+                f"the item at byte {start} of '{file}', which a display holds, can no longer be read",
+                hint="limits or schema of the stream are narrower than they were",
+            )
+        units = {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, a, b in known}
+        item = replace(item, tree=remeasured(item.tree, units)) if units else item
+        self._items[number] = self.came(entry, item, units, Fraction(time), taken)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("latin-1")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")
