@@ -117,14 +117,14 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     if wanted is None:
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
-    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
+    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file), endless=True)
     known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
 def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
-    return Inputs(tuple(site.streams.values()), functions=functions)
+    return Inputs(tuple(site.streams.values()), site.documents, functions)
 
 
 def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Workload:
@@ -146,6 +146,7 @@ def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> W
         outputs.late_items or site.late_items,
         site.settings.epoch_bytes,
         site.settings.epoch_files,
+        documents=site.documents,
         policies={name: each.policy for name, each in site.subscriptions.items()},
     )
 
@@ -178,6 +179,9 @@ def _reload(
     for kind, names in changes(site.streams, fresh.streams).items():
         for name in names:
             log.event(f"stream {kind}", name=name, epoch=trunk.last + 1)
+    for kind, names in changes(site.documents, fresh.documents).items():
+        for name in names:
+            log.event(f"document {kind}", name=name, epoch=trunk.last + 1)
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)

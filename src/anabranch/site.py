@@ -17,10 +17,11 @@ from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
-from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import Keep, Settings
 
 
@@ -53,6 +54,8 @@ class SiteDescription:
     """The files with the DTDs of streams."""
     functions: Mapping[str, ImportedFunction]
     """Functions in Python that queries may call, by name; not imported yet."""
+    documents: Mapping[str, DocumentSource]
+    """The files behind `doc()`."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
         """Refuse files that come in each other's way; those given here come before those that the site names."""
@@ -60,6 +63,7 @@ class SiteDescription:
             Claim(self.file, "the site file"),
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
+            *document_claims(self.documents),
         ]
         others = {
             "the log": self.log,
@@ -78,6 +82,7 @@ def read_site(path: Path) -> SiteDescription:
     streams = top.tables("streams")
     subscriptions = top.tables("subscriptions")
     functions = top.table("functions")
+    documents = top.tables("documents")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -97,6 +102,7 @@ def read_site(path: Path) -> SiteDescription:
         {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
+        documents_of(documents, streams),
     )
     engine.done()
     try:

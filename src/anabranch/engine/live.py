@@ -54,6 +54,7 @@ from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
@@ -169,8 +170,9 @@ class Engine:
         if format not in ("auto", "lines", "document", "json"):
             raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
         with self._change:
-            if name in self._wanted.streams:
-                raise UsageError(f"there is a stream '{name}' already")
+            if name in self._wanted.streams or name in self._wanted.documents:
+                kind = "stream" if name in self._wanted.streams else "document"
+                raise UsageError(f"there is a {kind} '{name}' already")
             fresh = Source(
                 name,
                 path,
@@ -189,8 +191,27 @@ class Engine:
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
+            self._check_anew()
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
+
+    def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
+        """Register a document for `doc()`: an XML file, or JSON, whose root and records are called as given.
+
+        It is read again when it has changed, which shows from the next epoch on (LAWS 3.12).
+        """
+        check_name(name, "a document")
+        with self._change:
+            if name in self._wanted.documents or name in self._wanted.streams:
+                kind = "document" if name in self._wanted.documents else "stream"
+                raise UsageError(f"there is a {kind} '{name}' already")
+            fresh = DocumentSource(Path(path).absolute(), root, item)
+            self._want(replace(self._wanted, documents={**self._wanted.documents, name: fresh}))
+            self._check_anew()
+
+    def _check_anew(self) -> None:
+        """From now on queries are checked over what is registered now."""
+        wanted = self._wanted
+        self._checking = Checking(Inputs(tuple(wanted.streams.values()), wanted.documents, self.functions))
 
     def subscribe(
         self,

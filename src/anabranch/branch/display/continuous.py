@@ -30,15 +30,17 @@ from anabranch.branch.display.split import (
     WholePart,
     split,
 )
-from anabranch.branch.display.stages import NONE, ComputedStage, EachStage, Stage, WholeStage
+from anabranch.branch.display.stages import NONE, ComputedStage, EachStage, Single, Stage, WholeStage
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
 from anabranch.law.history.evaluate import Around, refuse_windows
+from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
 from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
@@ -90,6 +92,9 @@ class Machine(ABC, Generic[N]):
             self._build(query)
         self._failed, self._length = False, 0
         self._is_new = True  # there was no moment yet
+        self.is_behind = False
+        """Whether documents have changed, and there was no moment since."""
+        self._consults = any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query))
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
@@ -124,6 +129,7 @@ class Machine(ABC, Generic[N]):
     def _moved(self) -> dict[str, list[int]]:
         """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
+        self.is_behind = False
         changed: dict[str, list[int]] = {}
         for name, each in self.kept.items():
             each.moved(self.now)
@@ -161,6 +167,17 @@ class Machine(ABC, Generic[N]):
         """The functions are from now on these: in another epoch they are other objects."""
         self._evaluation.around["functions"] = functions
 
+    def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
+        """`doc()` means these from now on; where they have changed, the next moment looks at everything again."""
+        self._evaluation.around["inputs"] = documents
+        self.is_behind = changed
+        if changed:
+            for kept in self.kept.values():
+                for number in kept.numbers():
+                    kept.changed[number] = kept.unsaved.entries[number] = None
+            for stage in self._stages:
+                stage.renew()
+
     @property
     def evaluated(self) -> int:
         """How many evaluations there were, each of one entry or of all."""
@@ -184,7 +201,10 @@ class Machine(ABC, Generic[N]):
                 each.append({id: data for id, data in found.items() if data is not None})
         failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
         told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
-        return {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        whole_state: Data = {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        if self._consults:  # other documents would give something else than what is on display
+            whole_state["stood"] = {each.id: each.written() for each in self._stages if isinstance(each, Single)}
+        return whole_state
 
     def settled(self) -> None:
         """All that must be remembered is written."""
@@ -215,7 +235,10 @@ class Machine(ABC, Generic[N]):
         if self._is_new:
             return
         for stage in self._stages:
-            stage.recalled()
+            if self._consults and isinstance(stage, Single):
+                stage.stood(data["stood"][stage.id])
+            else:
+                stage.recalled()
             self._site.told.pop((stage.id, NONE), None)
         self._site.told |= {(id, NONE): marks for id, marks in data["told"].items()}
         self._site.failing = {

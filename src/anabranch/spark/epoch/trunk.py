@@ -52,7 +52,7 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
-from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
 _PATIENCE = 0.1
@@ -103,7 +103,9 @@ class Trunk:
             self._last = check_spark(checkpoint, self._manifests)
             self._told = self._last.epoch if self._last else -1
             self._cores = self.host.cores
-            self._planning = Planning(Plans(checkpoint.plans), self._settings, self._functions, self._cores)
+            self._planning = Planning(
+                Plans(checkpoint.plans), self._settings, self._functions, self._cores, self._listener.warning
+            )
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
             states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
@@ -138,8 +140,9 @@ class Trunk:
                 wanted.sinks,
                 checkpoint=self.checkpoint.folder,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
-                read=[Claim(path, f"the document '{name}'") for name, path in wanted.documents.items()],
+                read=document_claims(wanted.documents),
             )
+            self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
             self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)
@@ -312,6 +315,7 @@ class Trunk:
         self._last = manifest
         point("manifest-published", number)
         states.sweep(self.checkpoint.states, manifest.states.values())
+        self._planning.documents.sweep(plan)
         if manifest.evolution != evolution:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)

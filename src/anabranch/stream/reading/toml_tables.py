@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 
@@ -208,6 +209,20 @@ def _are_paths(value: Any) -> bool:
 
 def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[str, DocumentSource]:
+    """The documents behind `doc()`, each a table with the path of a file; `streams` are names that are taken."""
+    found: dict[str, DocumentSource] = {}
+    for name, table in tables.items():
+        if name in streams:
+            raise table.wrong(f"'{name}' is a stream already", hint="a document needs a name of its own")
+        path = table.path("path")
+        if path is None:
+            raise table.missing("path", "it names the file of the document")
+        found[name] = DocumentSource(path, table.text("root", "root"), table.text("item", "item"))
+        table.done()
+    return found
 
 
 def source_of(name: str, table: Table) -> Source:
