@@ -140,7 +140,7 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path],
+        source: str | Path | Sequence[str | Path] | LiveSubscription,
         *,
         dtd: str | Path | None = None,
         time: str | None = None,
@@ -157,14 +157,21 @@ class Engine:
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
+        It may also be a subscription of this engine, whose results are the items of the stream, and whose display is a
+        stream of updates (LAWS 3.12).
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
         `retain` seconds, or `"1 h"`, and all there is where that is not given.
         A partition in which nothing new has come for `heartbeat` seconds, or `"5 s"`, is sent a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
-        path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
-        for each in (path, *more):
+        answer = ""
+        if isinstance(source, LiveSubscription):
+            answer, updates, format = source.name, source.shows, "document"
+            path, more = self._trunk.checkpoint.answer_stream(name), []
+        else:
+            path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
+        for each in () if answer else (path, *more):
             if not each.exists():
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
@@ -189,6 +196,7 @@ class Engine:
                 updates,
                 None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
+                answer=answer,
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._check_anew()
@@ -244,7 +252,7 @@ class Engine:
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
             if fresh.policy != "accumulate":
                 wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
-            elif chosen is None:
+            elif chosen is None and all(each.answer != name for each in self._wanted.streams.values()):
                 self._trunk.want_more({name: printed})
                 self._wanted = wanted
                 return fresh

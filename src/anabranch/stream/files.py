@@ -68,10 +68,9 @@ class Claim:
 
 
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
-    """What streams read."""
-    return [
-        Claim(path, stream_use(source.name), whole=path.is_dir()) for source in streams for path in source.partitions
-    ]
+    """What streams read; those that are answers read what the run itself keeps for them."""
+    named = (source for source in streams if not source.answer)
+    return [Claim(path, stream_use(source.name), whole=path.is_dir()) for source in named for path in source.partitions]
 
 
 def document_claims(documents: Mapping[str, DocumentSource]) -> list[Claim]:

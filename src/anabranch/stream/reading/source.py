@@ -68,6 +68,8 @@ class Source:
     """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
     """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+    answer: str = ""
+    """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
 
     def __post_init__(self) -> None:
         if self.heartbeat is not None and self.updates:

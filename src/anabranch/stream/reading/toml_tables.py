@@ -225,16 +225,22 @@ def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[
     return found
 
 
-def source_of(name: str, table: Table) -> Source:
-    """A stream as it is registered."""
+def source_of(name: str, table: Table, answers: Callable[[str], Path] | None = None) -> Source:
+    """A stream as it is registered; `answers` says where one that is an answer lies, where there can be such."""
     kind = table.text("source", "files")
-    if kind != "files":
-        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint="only 'files' can be read yet")
-    path, *more = table.paths("path")
-    for each in (path, *more):
-        if not each.exists():
-            raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
-    form = table.text("format", "auto")
+    if kind not in ("files", "answer") or (kind == "answer" and answers is None):
+        hint = "use 'files' or 'answer'" if answers else "only 'files' can be read here"
+        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=hint)
+    answer = ""
+    if answers is not None and kind == "answer":
+        answer = table.needed("of", "the subscription whose answer it is")
+        path, more, form = answers(name), list[Path](), "document"
+    else:
+        path, *more = table.paths("path")
+        for each in (path, *more):
+            if not each.exists():
+                raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
+        form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
     dtd, time = table.path("dtd"), table.text("time", None)
@@ -259,6 +265,7 @@ def source_of(name: str, table: Table) -> Source:
             updates,
             Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
+            answer=answer,
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None
