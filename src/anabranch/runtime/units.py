@@ -20,13 +20,14 @@ from anabranch.language.rewrite import parts, rebuild
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import append_values, content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Known
+from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.rounds.rounds import without_predicates
 from anabranch.law.rounds.windows import reference_value
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
 from anabranch.runtime.standing import Standing
+from anabranch.runtime.tables import Lookups
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Document, Element, Name, Node
@@ -184,7 +185,7 @@ class Units:
         return piece_of(values, self._standing.scope, forward)
 
 
-class _UnitEvaluator(Evaluator):
+class _UnitEvaluator(Lookups):
     """Evaluates one unit; what the law sets aside is raised, and what is not in the unit cannot be looked at."""
 
     outside: tuple[Node, ...] = ()

@@ -24,6 +24,7 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
+from anabranch.runtime.tables import Lookups
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.values.sequences import Values, atomize
@@ -42,6 +43,10 @@ class AnswerScope:
             return None
         piece = piece_of(values, self.declared)
         return Piece(piece.text, piece.begins, piece.ends)
+
+
+class _LookupEvaluator(Lookups, HistoryEvaluator):
+    """The law's evaluator, which looks rows of documents up by their keys."""
 
 
 class PartEvaluator:
@@ -95,7 +100,7 @@ class PartEvaluator:
     def _evaluator(self, documents: Mapping[str, DocumentContents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
-        evaluator = HistoryEvaluator(self.query, documents, self.now, **self.around)
+        evaluator = _LookupEvaluator(self.query, documents, self.now, **self.around)
         evaluator.known = known
         return evaluator
 

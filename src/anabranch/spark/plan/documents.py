@@ -16,11 +16,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from anabranch.errors import AnabranchError, StateError
 from anabranch.law import Input, document_input
+from anabranch.runtime.tables import as_table
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
 from anabranch.spark.plan.files import PlanFile
@@ -29,7 +29,7 @@ from anabranch.stream.reading.documents import DocumentSource
 
 _SETTLED = 2.0
 """Seconds after which a file whose times have not changed has not changed: file systems count them roughly."""
-_LOADED = 16
+_MOST_LOADED = 16
 """So many documents does a process keep."""
 
 
@@ -51,11 +51,20 @@ class DocumentFile:
         return " ".join((self.document.digest, self.document.root, self.document.item))
 
     def load(self) -> Input:
-        """The document, which this process reads once."""
-        return _load(self)
+        """The document, which this process reads once; of one that has changed, it keeps what was asked for last."""
+        place = self.path.parent, self.document.name
+        known = _loaded.get(place)
+        if known is None or known[0] != self:
+            if len(_loaded) >= _MOST_LOADED:
+                _loaded.clear()
+            known = _loaded[place] = self, _load(self)
+        return known[1]
 
 
-@lru_cache(maxsize=_LOADED)
+_loaded: dict[tuple[Path, str], tuple[DocumentFile, Input]] = {}
+"""By folder and name."""
+
+
 def _load(file: DocumentFile) -> Input:
     try:
         data = file.path.read_bytes()
@@ -64,7 +73,7 @@ def _load(file: DocumentFile) -> Input:
     if durable.digest(data) != file.document.digest:
         raise StateError(f"the document '{file.path}' is damaged")
     source = DocumentSource(file.path, file.document.root, file.document.item)
-    return document_input(source.parse(data), file.document.name)
+    return as_table(document_input(source.parse(data), file.document.name))
 
 
 def documents_in(file: PlanFile) -> tuple[DocumentFile, ...]:
