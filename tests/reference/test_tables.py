@@ -1,4 +1,4 @@
-"""Rows that are looked up by a key: the values, the errors and the steps are those of looking at every row."""
+"""TableRows that are looked up by a key: the values, the errors and the steps are those of looking at every row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anabranch.law import Input, document_input
 from anabranch.law.paths import Walker
 from anabranch.runtime import tables
 from anabranch.runtime.standing import standing
-from anabranch.runtime.tables import KeyIndex, as_table
+from anabranch.runtime.tables import RowIndex, as_table
 from anabranch.runtime.units import Units
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import implied_root, parse_document, parse_item
@@ -102,11 +102,11 @@ def test_rows_with_other_keys_are_not_looked_at() -> None:
 
 def test_numbers_beside_text() -> None:
     """Where one key is no number, a number is compared with every row, and the comparison fails as the law has it."""
-    index = KeyIndex([(Untyped("1"),), (Untyped("1.0"),), (), (Untyped("x"),)])
+    index = RowIndex([(Untyped("1"),), (Untyped("1.0"),), (), (Untyped("x"),)])
     assert index.rows([Untyped("1")]) == [0]
     assert index.rows([1]) is None
     assert index.rows([]) == []
-    numbers = KeyIndex([(Untyped("1"),), (Untyped("1.0"), Untyped("1")), (Untyped("NaN"),)])
+    numbers = RowIndex([(Untyped("1"),), (Untyped("1.0"), Untyped("1")), (Untyped("NaN"),)])
     assert numbers.rows([1]) == [0, 1]
     assert numbers.rows([1.0]) == [0, 1]
     assert numbers.rows([float("nan")]) == []

@@ -55,13 +55,13 @@ class TableDocument(Document):
         for child in document.children:
             self.append(child)
         self.size = sum(1 for _ in descendants(self))
-        self.tables: dict[tuple[_Steps, tuple[tuple[str, str], ...]], Rows] = {}
+        self.tables: dict[tuple[_Steps, tuple[tuple[str, str], ...]], TableRows] = {}
 
-    def rows(self, steps: _Steps, namespaces: Mapping[str, str]) -> Rows:
+    def rows(self, steps: _Steps, namespaces: Mapping[str, str]) -> TableRows:
         """What a path from the document leads to; its steps have no predicates."""
         key = steps, tuple(sorted(namespaces.items()))
         if key not in self.tables:
-            self.tables[key] = Rows(_reached([self], steps, namespaces), namespaces)
+            self.tables[key] = TableRows(_reached([self], steps, namespaces), namespaces)
         return self.tables[key]
 
 
@@ -77,18 +77,18 @@ def _reached(nodes: Sequence[Node], steps: _Steps, namespaces: Mapping[str, str]
     return found
 
 
-class Rows:
+class TableRows:
     """The nodes that a path leads to in a document, and the indexes over them."""
 
     def __init__(self, nodes: list[Node], namespaces: Mapping[str, str]) -> None:
         self.nodes = nodes
         self._namespaces = namespaces
-        self._indexes: dict[_Steps, KeyIndex] = {}
+        self._indexes: dict[_Steps, RowIndex] = {}
 
-    def by(self, key: _Steps) -> KeyIndex:
+    def by(self, key: _Steps) -> RowIndex:
         """The index over what a path leads to in each row."""
         if key not in self._indexes:
-            self._indexes[key] = KeyIndex([_texts(node, key, self._namespaces) for node in self.nodes])
+            self._indexes[key] = RowIndex([_texts(node, key, self._namespaces) for node in self.nodes])
         return self._indexes[key]
 
 
@@ -96,7 +96,7 @@ def _texts(node: Node, key: _Steps, namespaces: Mapping[str, str]) -> tuple[Atom
     return tuple(atomize(_reached([node], key, namespaces)))
 
 
-class KeyIndex:
+class RowIndex:
     """Which rows have a key, by its text and by its number; `keys` are those of each row."""
 
     def __init__(self, keys: Sequence[tuple[Atomic, ...]]) -> None:
@@ -330,7 +330,7 @@ class Lookups(Evaluator):
             values = self._step(values, each, env, None)
         return values
 
-    def _filtered(self, rows: Rows, path: _TablePath, env: Env) -> Values:
+    def _filtered(self, rows: TableRows, path: _TablePath, env: Env) -> Values:
         """The rows for which the predicates hold that stand behind them."""
         chosen = None if self._tests_apart or path.lookup is None else self._chosen(rows, path.lookup, env)
         if chosen is None:
@@ -342,7 +342,7 @@ class Lookups(Evaluator):
         holding: Values = [each for each in candidates if self._holds(first.condition, env.at(each))]
         return self._filter(holding, others, env, None)
 
-    def _table(self, path: _TablePath | None, env: Env) -> Rows | None:
+    def _table(self, path: _TablePath | None, env: Env) -> TableRows | None:
         """The rows that a path leads to, where they are in a table; they take part from now on."""
         document = None if path is None else self.input(path.source).document
         if path is None or not isinstance(document, TableDocument):
@@ -352,7 +352,7 @@ class Lookups(Evaluator):
 
     def looped(self, variable: str, source: ast.Expression, env: Env, asked: ast.Expression | None) -> Iterator[Value]:
         chosen: list[int] | None = None
-        rows: Rows | None = None
+        rows: TableRows | None = None
         path = None if asked is None else _table_path(source)
         if asked is not None and path is not None and not path.predicates:
             lookup = _loop_lookup(asked, variable)
@@ -368,7 +368,7 @@ class Lookups(Evaluator):
             yield rows.nodes[row]
         self.spend(len(rows.nodes) - passed)
 
-    def _chosen(self, rows: Rows, lookup: Lookup, env: Env) -> list[int] | None:
+    def _chosen(self, rows: TableRows, lookup: Lookup, env: Env) -> list[int] | None:
         """The rows that have the key; None where the law has to look at all of them."""
         if not rows.nodes:
             return []

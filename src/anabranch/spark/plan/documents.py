@@ -98,7 +98,7 @@ def documents_of(file: PlanFile, texts: Collection[str]) -> dict[str, Input]:
 
 
 @dataclass(slots=True)
-class _Held:
+class _ReadDocument:
     """A document as it was read last."""
 
     source: DocumentSource
@@ -115,7 +115,7 @@ class DocumentCopies:
         self._warn = warn
         self._before = {each.name: each for each in last.documents} if last else {}
         """What was seen last by an earlier run."""
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ReadDocument] = {}
         self._refused: dict[str, tuple[tuple[int, ...] | None, str]] = {}
         """What of a file was warned of already, with the look that it had."""
         self._swept: frozenset[PlannedDocument] | None = None
@@ -136,7 +136,7 @@ class DocumentCopies:
             return self._last_good(name, source, error, now)
         self._refused.pop(name, None)
         settled = now is not None and time.time() - max(now[:2]) / 1e9 > _SETTLED
-        self._held[name] = _Held(source, found, now if settled else None)
+        self._held[name] = _ReadDocument(source, found, now if settled else None)
         return found
 
     def _copied(self, name: str, source: DocumentSource) -> PlannedDocument:
