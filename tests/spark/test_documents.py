@@ -305,3 +305,43 @@ def test_a_change_that_shows_in_no_time_of_the_file_is_seen(tmp_path: Path) -> N
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     (second,) = copies.look({"t": DocumentSource(file)})
     assert first.digest != second.digest
+
+
+PLACEMENT = """<placement>
+<sensor id="1"><location>hall</location></sensor>
+<sensor id="2"><location>attic</location></sensor>
+<sensor id="3"><location>hall</location></sensor>
+</placement>"""
+AVERAGE = """<averages>{ for $w in stream("readings")/readings/reading |time diff 10|
+let $hall := $w[sensor = doc("placement")/placement/sensor[location = "hall"]/@id]
+return <average location="hall" readings="{ count($hall) }">{ avg($hall/t) }</average> }</averages>"""
+PLACED = """for $r in stream("readings")/readings/reading
+for $s in doc("placement")/placement/sensor where $s/@id = $r/sensor and $r/t > 20
+return <placed>{ $s/location }{ $r/t }</placed>"""
+
+
+def test_readings_and_where_their_sensors_are(tmp_path: Path) -> None:
+    """The standing query of the accents paper (section 2), for one location: units change on the way, in the stream.
+
+    Locations are looked up by the law, and what accents do to temperatures is as without a table.
+    """
+    accent = '<s:accent xmlns:s="urn:anabranch:stream" where="sensor = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>'
+    for number in range(6):
+        random = Random(number)
+        readings = [
+            f"<reading><sensor>{random.randrange(1, 5)}</sensor><t>{random.randrange(50, 90)}</t><time>{time}</time></reading>"
+            for time in range(60)
+        ]
+        readings.insert(30, accent.replace(' where="sensor = 2"', "") if number % 2 else accent)
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        (folder / "s").write_text("\n".join([*readings, ""]))
+        (folder / "placement.xml").write_text(PLACEMENT)
+        placed = {"placement": DocumentSource(folder / "placement.xml")}
+        stream = Source("readings", folder / "s", "lines", root="readings", time=ItemPath.parse("time"))
+        queries = {"average": AVERAGE, "placed": PLACED}
+        trunk = BareTrunk(folder / "state", [stream], random, finite=True)
+        trunk.documents = placed
+        trunk.run(queries, (300, 1_000), (1, 2))
+        assert [trunk.answer(name) for name in queries] == law(queries, [stream], placed), number
+        assert trunk.answer("placed").count("<location>hall</location>") > 5
