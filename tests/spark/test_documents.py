@@ -313,10 +313,10 @@ PLACEMENT = """<placement>
 <sensor id="3"><location>hall</location></sensor>
 </placement>"""
 AVERAGE = """<averages>{ for $w in stream("readings")/readings/reading |time diff 10|
-let $hall := $w[sensor = doc("placement")/placement/sensor[location = "hall"]/@id]
+let $hall := $w[s = doc("placement")/placement/sensor[location = "hall"]/@id]
 return <average location="hall" readings="{ count($hall) }">{ avg($hall/t) }</average> }</averages>"""
 PLACED = """for $r in stream("readings")/readings/reading
-for $s in doc("placement")/placement/sensor where $s/@id = $r/sensor and $r/t > 20
+for $s in doc("placement")/placement/sensor where $s/@id = $r/s and $r/t > 20
 return <placed>{ $s/location }{ $r/t }</placed>"""
 
 
@@ -325,14 +325,17 @@ def test_readings_and_where_their_sensors_are(tmp_path: Path) -> None:
 
     Locations are looked up by the law, and what accents do to temperatures is as without a table.
     """
-    accent = '<s:accent xmlns:s="urn:anabranch:stream" where="sensor = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>'
+    alter = '<s:alter path="t" by="(. - 32) * 5 div 9"/>'
+    accents = [
+        f'<s:accent xmlns:s="urn:anabranch:stream"{where}>{alter}</s:accent>' for where in ("", ' where="s = 2"')
+    ]
     for number in range(6):
         random = Random(number)
-        readings = [
-            f"<reading><sensor>{random.randrange(1, 5)}</sensor><t>{random.randrange(50, 90)}</t><time>{time}</time></reading>"
-            for time in range(60)
-        ]
-        readings.insert(30, accent.replace(' where="sensor = 2"', "") if number % 2 else accent)
+        readings = []
+        for time in range(60):
+            sensor, degrees = random.randrange(1, 5), random.randrange(50, 90)
+            readings.append(f"<reading><s>{sensor}</s><t>{degrees}</t><time>{time}</time></reading>")
+        readings.insert(30, accents[number % 2])
         folder = tmp_path / f"{number}"
         folder.mkdir()
         (folder / "s").write_text("\n".join([*readings, ""]))
