@@ -119,7 +119,7 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     if wanted is None:
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
-    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
+    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file), endless=True)
     known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
@@ -130,7 +130,7 @@ def _warn(log: Log, message: str) -> None:
 
 
 def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
-    return Inputs(tuple(site.streams.values()), functions=functions)
+    return Inputs(tuple(site.streams.values()), site.documents, functions)
 
 
 def _wanted(
@@ -164,6 +164,7 @@ def _wanted(
         outputs.late_items or site.late_items,
         site.settings.epoch_bytes,
         site.settings.epoch_files,
+        documents=site.documents,
         policies={name: each.policy for name, each in site.subscriptions.items()},
     )
 
@@ -197,6 +198,9 @@ def _reload(
     for kind, names in changes(site.streams, fresh.streams).items():
         for name in names:
             log.event(f"stream {kind}", name=name, epoch=trunk.last + 1)
+    for kind, names in changes(site.documents, fresh.documents).items():
+        for name in names:
+            log.event(f"document {kind}", name=name, epoch=trunk.last + 1)
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)

@@ -7,20 +7,24 @@ Two sites are equal when they mean the same, whatever the layout; that is how a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES, Policy
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
-from anabranch.errors import UsageError
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.law.calls import ImportedFunction
+from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
-from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import Keep, Settings
 from anabranch.values.declared import declared_timing
 
@@ -54,6 +58,8 @@ class SiteDescription:
     """The files with the DTDs of streams."""
     functions: Mapping[str, ImportedFunction]
     """Functions in Python that queries may call, by name; not imported yet."""
+    documents: Mapping[str, DocumentSource]
+    """The files behind `doc()`."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
         """Refuse files that come in each other's way; those given here come before those that the site names."""
@@ -61,6 +67,7 @@ class SiteDescription:
             Claim(self.file, "the site file"),
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
+            *document_claims(self.documents),
         ]
         others = {
             "the log": self.log,
@@ -79,6 +86,7 @@ def read_site(path: Path) -> SiteDescription:
     streams = top.tables("streams")
     subscriptions = top.tables("subscriptions")
     functions = top.table("functions")
+    documents = top.tables("documents")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -94,12 +102,14 @@ def read_site(path: Path) -> SiteDescription:
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
-        {name: _stream(name, table) for name, table in streams.items()},
+        {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()},
         {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
+        documents_of(documents, streams),
     )
     engine.done()
+    site = _with_displays(site)
     try:
         site.check_files()
     except FileConflict as error:
@@ -135,10 +145,32 @@ def _function(name: str, table: Table) -> ImportedFunction:
         raise table.wrong(error.message, key=name, hint=error.hint) from None
 
 
-def _stream(name: str, table: Table) -> Source:
-    found = source_of(name, table, declared_timing)
+def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
+    found = source_of(name, table, declared_timing, checkpoint.answer_stream)
     table.done()
+    if found.answer and found.answer not in subscriptions:
+        hint = did_you_mean(found.answer, subscriptions)
+        raise table.wrong(f"there is no subscription '{found.answer}'", key="of", hint=hint)
     return found
+
+
+def _with_displays(site: SiteDescription) -> SiteDescription:
+    """A site whose streams know that they are streams of updates where they are displays (LAWS 3.12)."""
+    streams = dict(site.streams)
+    while shown := [
+        each for each in streams.values() if each.answer and not each.updates and _shows(site, each.answer, streams)
+    ]:
+        streams |= {each.name: replace(each, updates=True) for each in shown}
+    return replace(site, streams=streams)
+
+
+def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
+    """Whether the answer of a subscription is a display; what is wrong with its query is told later."""
+    inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
+    try:
+        return prepare(name, site.subscriptions[name].text, inputs, "spark", endless=True).shows
+    except AnabranchError:
+        return False
 
 
 def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:

@@ -35,12 +35,14 @@ from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.branches import branches_of
+from anabranch.spark.plan.documents import DocumentCopies
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import KnownStream, Source
 
 
@@ -70,6 +72,7 @@ class BareTrunk:
         self.courses: Mapping[str, tuple[ProgressAxis, ...]] = {}
         self.held: Mapping[str, int] = {}
         self.pulse: Pulse | None = None
+        self.documents: Mapping[str, DocumentSource] = {}
         self._survey = Survey(self._checkpoint)
         self._at: Offset = {}
         self._last: Manifest | None = None
@@ -88,7 +91,7 @@ class BareTrunk:
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
         """Answer what is there, to its end."""
-        known = {source.name: source.schema for source in self._sources}
+        known = {**{source.name: source.schema for source in self._sources}, **dict.fromkeys(self.documents)}
         edited = {source.name for source in self._sources if source.updates}
         texts = {
             name: text if is_plan(text) else print_query(check(parse(text), text, inputs=known, edited=edited).query)
@@ -151,7 +154,9 @@ class BareTrunk:
             strands=partial(strands_for, self.strands, shards),
             rooted=rooted,
         )
-        rest = shards, (), self._finite, self._sharing, self.accents, tuple(self.courses.items())
+        copies = DocumentCopies(self._checkpoint.plans, self.plan, lambda message: None)
+        documents = copies.look(self.documents)
+        rest = shards, documents, self._finite, self._sharing, self.accents, tuple(self.courses.items())
         return Plan(tuple(found), subscriptions, Limits(), following, *rest)
 
     def _search(self, ranges: Sequence[Range], job: Job) -> list[Report]:

@@ -11,6 +11,7 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 from anabranch.values.declared import declared_origin, declared_slack, declared_time
@@ -49,7 +50,7 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
         for name in given:
             if name not in streams:
                 raise _not_given(_option(key), name, streams)
-    documents = {name: Path(path) for name, path in pairs_of(options.doc, "--doc").items()}
+    documents = {name: DocumentSource(Path(path)) for name, path in pairs_of(options.doc, "--doc").items()}
     for name in documents.keys() & streams.keys():
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)

@@ -12,7 +12,7 @@ from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.errors import UsageError
 from anabranch.law.steps import allow
-from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
+from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, document_claims, stream_claims
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.toml_tables import read_text
 
@@ -67,7 +67,7 @@ def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str,
         *stream_claims(inputs.streams),
         *(Claim(file, f"the query '{file.stem}'") for file in options.queries),
         *(Claim(Path(file), f"the DTD of '{name}'") for name, file in pairs_of(options.dtd, "--dtd").items()),
-        *(Claim(path, f"the document '{name}'") for name, path in (inputs.documents or {}).items()),
+        *document_claims(inputs.documents or {}),
     ]
     written = [Claim(path, f"the answer to '{name}'") for name, path in outs.items()]
     if options.dead_letter is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from anabranch.language import Checked, check, parse
 from anabranch.law.calls import PythonFunction
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 
@@ -17,7 +17,7 @@ class Inputs:
     """What queries may read: streams, and documents by name."""
 
     streams: Sequence[Source] = ()
-    documents: Mapping[str, Path] | None = None
+    documents: Mapping[str, DocumentSource] | None = None
     functions: Mapping[str, PythonFunction] | None = None
     finite: bool = False
     """Whether all streams end, and are waited for."""

@@ -53,6 +53,7 @@ from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
@@ -139,7 +140,7 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path],
+        source: str | Path | Sequence[str | Path] | LiveSubscription,
         *,
         dtd: str | Path | None = None,
         time: str | None = None,
@@ -157,6 +158,8 @@ class Engine:
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
+        It may also be a subscription of this engine, whose results are the items of the stream, and whose display is a
+        stream of updates (LAWS 3.12).
         `time` is the path to the times of items, dateTimes or numbers; `time_unit` says that those count from 1970, in
         `s`, `ms`, `us` or `ns`.
         `slack`, how late items may come, is a number or a duration, and `origin`, where time windows begin, a number or
@@ -167,15 +170,21 @@ class Engine:
         A partition in which nothing new has come for `heartbeat` seconds, or `"5 s"`, is sent a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
-        path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
-        for each in (path, *more):
+        answer = ""
+        if isinstance(source, LiveSubscription):
+            answer, updates, format = source.name, source.shows, "document"
+            path, more = self._trunk.checkpoint.answer_stream(name), []
+        else:
+            path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
+        for each in () if answer else (path, *more):
             if not each.exists():
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
             raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
         with self._change:
-            if name in self._wanted.streams:
-                raise UsageError(f"there is a stream '{name}' already")
+            if name in self._wanted.streams or name in self._wanted.documents:
+                kind = "stream" if name in self._wanted.streams else "document"
+                raise UsageError(f"there is a {kind} '{name}' already")
             fresh = Source(
                 name,
                 path,
@@ -190,10 +199,30 @@ class Engine:
                 updates,
                 None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
+                answer=answer,
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
+            self._check_anew()
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
+
+    def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
+        """Register a document for `doc()`: an XML file, or JSON, whose root and records are called as given.
+
+        It is read again when it has changed, which shows from the next epoch on (LAWS 3.12).
+        """
+        check_name(name, "a document")
+        with self._change:
+            if name in self._wanted.documents or name in self._wanted.streams:
+                kind = "document" if name in self._wanted.documents else "stream"
+                raise UsageError(f"there is a {kind} '{name}' already")
+            fresh = DocumentSource(Path(path).absolute(), root, item)
+            self._want(replace(self._wanted, documents={**self._wanted.documents, name: fresh}))
+            self._check_anew()
+
+    def _check_anew(self) -> None:
+        """From now on queries are checked over what is registered now."""
+        wanted = self._wanted
+        self._checking = Checking(Inputs(tuple(wanted.streams.values()), wanted.documents, self.functions))
 
     def subscribe(
         self,
@@ -227,7 +256,7 @@ class Engine:
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
             if fresh.policy != "accumulate":
                 wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
-            elif chosen is None:
+            elif chosen is None and all(each.answer != name for each in self._wanted.streams.values()):
                 self._trunk.want_more({name: printed})
                 self._wanted = wanted
                 return fresh

@@ -69,12 +69,14 @@ def prepare(
     label: str | None = None,
     timeline: bool = False,
     checked: Checked | None = None,
+    endless: bool = False,
 ) -> Prepared:
     """Check a query, unless it is `checked`, and choose its engine.
 
     Where none is named it is a trunk, in this process for small inputs and on Spark for others, or else the reference.
     `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
-    `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all.
+    `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all; where it is
+    asked of streams that are `endless`, documents may change, and it may have one later.
     """
     label = label or name
     checked = checked or inputs.check(text, label)
@@ -87,7 +89,8 @@ def prepare(
     chosen = Prepared(name, label, text, checked, trunk, None, updates, past)
     if engine == "reference":
         return replace(chosen, engine="reference")
-    _try_documents(chosen, inputs)
+    if not endless:
+        _try_documents(chosen, inputs)
     reason = _refused_by_trunk(chosen, inputs, timeline=timeline)
     if reason is not None and engine is not None:
         raise reason
@@ -209,7 +212,7 @@ class Checking:
     def _printed(self, name: str, text: str, label: str | None, table: bool) -> str:
         if not table and (known := self._texts.printed(text)) is not None:
             return known
-        prepared = prepare(name, text, self._inputs, "spark", label=label)
+        prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True)
         refuse_endless(prepared, self._inputs)
         at_once = _at_once(prepared, self._inputs)
         if table and (prepared.shows or at_once is not None):

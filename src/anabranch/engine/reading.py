@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from pathlib import Path as FilePath
 
 from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.errors import DynamicError, UsageError
+from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law import Input, document_input, stream_input
 from anabranch.law.answer import NoAnswer, ShownAnswer
@@ -29,7 +28,7 @@ from anabranch.predicate.writing import number_text
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.reading.parse import parse_document
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Contents, Source, mentioned, read
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
 
@@ -102,16 +101,9 @@ def _noted(
         yield each
 
 
-def read_documents(paths: Mapping[str, FilePath]) -> dict[str, Input]:
+def read_documents(sources: Mapping[str, DocumentSource]) -> dict[str, Input]:
     """Documents by name, for `doc()`."""
-    return {name: document_input(parse_document(_bytes_of(path))) for name, path in paths.items()}
-
-
-def _bytes_of(path: FilePath) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    return {name: document_input(each.parse(each.read()), name) for name, each in sources.items()}
 
 
 # --- streams that are edited ------------------------------------------------------------------------------------------

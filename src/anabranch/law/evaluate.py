@@ -217,15 +217,14 @@ class Evaluator(Pipelines):
         if not bindings:
             return self.truth(condition, env)
         (name, source), *others = bindings
-        values = self.value(source, env)
 
         def holds(value: Value) -> bool:
-            self.spend(1)
             try:
                 return self._quantified(some, others, condition, env.bind(name, [value])) == some
             except DynamicError as error:
                 raise error.given([value]) from None
 
+        values = self.looped(name, source, env, condition if some and not others else None)
         return any_of(partial(holds, each) for each in values) == some
 
     def _call(self, call: ast.Call, env: Env) -> Values:
@@ -394,7 +393,7 @@ class Evaluator(Pipelines):
         super().set_aside(arrival, error, held)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
-        for bound in self._tuples(clauses, env):
+        for bound in self._tuples(clauses, env, flwor.where):
             try:
                 if flwor.where is not None and not self.truth(flwor.where, bound):
                     continue
@@ -423,7 +422,19 @@ class Evaluator(Pipelines):
         self.begin(1 if self._window else items)
         return list(self._rows(flwor, others, env))
 
-    def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
+    def looped(self, variable: str, source: ast.Expression, env: Env, asked: ast.Expression | None) -> Iterator[Value]:
+        """The values of a loop, of which each is a step.
+
+        One for which `asked` is false may be left out, if its steps are counted; here none is.
+        """
+        for each in self.value(source, env):
+            self.spend(1)
+            yield each
+
+    def _tuples(
+        self, clauses: Sequence[ast.For | ast.Let], env: Env, where: ast.Expression | None = None
+    ) -> Iterator[Env]:
+        """The environments of all rounds; `where` is what is asked in each of them."""
         if not clauses:
             yield env
             return
@@ -431,18 +442,17 @@ class Evaluator(Pipelines):
         match first:
             case ast.Let(name, value):
                 flowing = flows(value, env.flowing, self.declared)
-                yield from self._tuples(rest, env.bind(name, self.value(value, env), flowing))
-            case ast.For(name, _, None):
-                for each in self.value(first.source, env):
-                    self.spend(1)
+                yield from self._tuples(rest, env.bind(name, self.value(value, env), flowing), where)
+            case ast.For(name, source, None):
+                for each in self.looped(name, source, env, None if rest else where):
                     try:
-                        yield from self._tuples(rest, env.bind(name, [each]))
+                        yield from self._tuples(rest, env.bind(name, [each]), where)
                     except DynamicError as error:
                         raise error.given([each]) from None
             case ast.For():  # a window on something finite
                 for window in windows(first, env, self, flowing=False):
                     self.spend(window.items)
-                    yield from self._tuples(rest, window.env)
+                    yield from self._tuples(rest, window.env, where)
 
 
 def _known_place(place: int | None) -> int:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import blake2b
 from heapq import merge
+from itertools import count
 
 from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
@@ -93,8 +95,13 @@ class Input:
         return root
 
 
-def document_input(document: Document) -> Input:
-    """The input behind `doc("name")`."""
+def document_input(document: Document, name: str = "") -> Input:
+    """The input behind `doc("name")`.
+
+    It stands before all streams in document order, and among others by its name, whenever it was read.
+    """
+    place = int.from_bytes(blake2b(name.encode(), digest_size=3).digest())
+    renumber(document, count(-((place + 1) << 32)))
     return Input(document)
 
 

@@ -21,7 +21,7 @@ from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import append_values, content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Known, ResultRow
+from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.rounds.rounds import without_predicates
@@ -29,6 +29,7 @@ from anabranch.law.rounds.windows import SessionKey, reference_value, session_ke
 from anabranch.law.slices import Slice, WholeNeeded, path_in_item, slice_of
 from anabranch.law.spelling import Spelling
 from anabranch.runtime.standing import Standing
+from anabranch.runtime.tables import Lookups
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.serialize import serialize
@@ -96,8 +97,29 @@ class Units:
             self._is_bare = [each.source == bare for each, bare in zip(self._fors, self._bare, strict=True)]
             self._others = standing.others
             self._unasked = replace(standing.flwor, where=None)
-            # with the variables bound that stand in front of the streams
-            self._outer = self._evaluator.bound(standing.before, standing.env)
+            self._bind()
+
+    def _bind(self) -> None:
+        """Bind the variables that stand in front of the streams.
+
+        When the query was registered that went well; but a document in them may have changed since, and change again.
+        So a failure is that of each window and tuple, and what paths reach without them is still seen.
+        """
+        self._failure: DynamicError | None = None
+        before, self._sight = self._standing.before, self._standing.env
+        try:
+            self._sight = self._evaluator.bound(before, self._sight)
+        except DynamicError as error:
+            self._failure = error
+            for each in before:
+                self._sight = self._sight.bind(each.variable, [])
+
+    @property
+    def _outer(self) -> Env:
+        """What names mean in a round."""
+        if self._failure is not None:
+            raise self._failure
+        return self._sight
 
     def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What one item adds; `root` is the stream's root element, without its items.
@@ -132,7 +154,7 @@ class Units:
         failure: DynamicError | None = None
         chosen: Values = []
         try:
-            chosen = self._within(root, item, source)
+            chosen = self._within(root, item, source, self._sight if self._is_bare[clause] else self._outer)
         except DynamicError as error:
             failure = error
         reached = chosen if self._is_bare[clause] else self.nodes(clause, root, item)
@@ -144,7 +166,7 @@ class Units:
             key: SessionKey | DynamicError = None
             if isinstance(window, ast.TimeWindow | ast.SessionWindow):
                 try:
-                    value = reference_value(window, node, self._outer, self._evaluator.value, scale)
+                    value = reference_value(window, node, self._sight, self._evaluator.value, scale)
                 except DynamicError as error:
                     reason = error
             if isinstance(window, ast.SessionWindow) and id(node) in selected:
@@ -157,12 +179,12 @@ class Units:
 
     def nodes(self, clause: int, root: Element, item: Item) -> Values:
         """The nodes that one `for` looks at in an item, and nothing more about them."""
-        return self._within(root, item, self._bare[clause])
+        return self._within(root, item, self._bare[clause], self._sight)
 
-    def _within(self, root: Element, item: Item, path: ast.Expression) -> Values:
+    def _within(self, root: Element, item: Item, path: ast.Expression, env: Env) -> Values:
         _below(root, item.tree)
         try:
-            return self._evaluator.within(slice_of(root, item.tree), path, self._outer)
+            return self._evaluator.within(slice_of(root, item.tree), path, env)
         except WholeNeeded:
             raise _looks_outside() from None
 
@@ -208,7 +230,7 @@ class Units:
         return [error for _, error in self._evaluator.omitted]
 
 
-class _UnitEvaluator(Evaluator):
+class _UnitEvaluator(Lookups):
     """Evaluates one unit; what the law sets aside is raised, and what is not in the unit cannot be looked at."""
 
     outside: tuple[Node, ...] = ()

@@ -11,13 +11,14 @@ Names that people give to subscriptions and queries become names of files only w
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from anabranch.errors import UsageError
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -67,10 +68,19 @@ class Claim:
 
 
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
-    """What streams read."""
-    return [
-        Claim(path, stream_use(source.name), whole=path.is_dir()) for source in streams for path in source.partitions
-    ]
+    """What streams read; those that are answers read what the run itself keeps for them."""
+    named = (source for source in streams if not source.answer)
+    return [Claim(path, stream_use(source.name), whole=path.is_dir()) for source in named for path in source.partitions]
+
+
+def document_claims(documents: Mapping[str, DocumentSource]) -> list[Claim]:
+    """What the documents behind `doc()` read."""
+    return [Claim(each.path, document_use(name)) for name, each in documents.items()]
+
+
+def document_use(name: str) -> str:
+    """What the file of a document is used for."""
+    return f"the document '{name}'"
 
 
 def stream_use(name: str) -> str:

@@ -252,7 +252,7 @@ def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
             return Instruction(node.target, node.value)
 
 
-def renumber(tree: Element, numbers: Iterator[int] = _numbers) -> None:
+def renumber(tree: Element | Document, numbers: Iterator[int] = _numbers) -> None:
     """Move a tree in document order: by new numbers, behind all there is, or by those given."""
     for node in (tree, *descendants(tree)):
         node.order = next(numbers)

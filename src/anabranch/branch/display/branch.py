@@ -73,6 +73,8 @@ class BranchContext:
     limits: Limits = field(default_factory=Limits)
     keepers: Mapping[str, BranchState] = field(default_factory=dict)
     """What the keepers of streams remember that had begun before the branch did."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """By document, what tells its content from others."""
 
     def around(self, name: str, text: str) -> Around:
         """What a query is asked with, given its name and its text."""
@@ -106,6 +108,10 @@ class EditedStreamsBranch(Merged, Generic[M]):
         self._resumed = Resumed(lambda: self._fresh(roots, given), ground_of(member, roots, given), kept, spill)
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
+        self._versions = dict(given.versions)
+        self._seen = self._versions if state is None else state.meta.get("documents", {})
+        """The documents that it has looked at last."""
+        self._machine.consult(given.documents, changed=self._seen != self._versions)
         self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
         self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
@@ -177,7 +183,9 @@ class EditedStreamsBranch(Merged, Generic[M]):
     def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
-        return BranchState({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
+        seen = self._seen if self._machine.is_behind else self._versions
+        meta = {**self._meta(), "merge": merge, "ended": self._ended, "documents": seen}
+        return BranchState(meta, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -252,10 +260,9 @@ def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str 
 
 
 def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: BranchContext) -> Any:
-    """All that a machine follows from beside its state; functions are told to it anew."""
+    """All that a machine follows from beside its state; functions and documents are told to it anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
-    documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
-    return member.name, member.strand, member.query.text, written, documents, given.limits
+    return member.name, member.strand, member.query.text, written, given.limits
 
 
 class BraidBranch:

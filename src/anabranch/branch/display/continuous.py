@@ -26,6 +26,7 @@ from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
 from anabranch.law.history.evaluate import Around, refuse_windows
+from anabranch.law.inputs import Input
 from anabranch.sharing.looking import needs_of
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -96,6 +97,14 @@ class Machine(ShownQuery, Generic[N]):
             self.kept[name].begin(document)
         return list(self._moment(Place("", "", 0)))
 
+    def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
+        """The same, and the next moment looks at all entries again where documents have changed."""
+        super().consult(documents, changed=changed)
+        if changed:
+            for kept in self.kept.values():
+                for number in kept.numbers():
+                    kept.changed[number] = kept.unsaved.entries[number] = None
+
     @abstractmethod
     def _moment(self, place: Place) -> Iterator[N]:
         """The news of a moment that an element from a place has brought."""
@@ -103,6 +112,7 @@ class Machine(ShownQuery, Generic[N]):
     def _moved(self) -> dict[str, list[int]]:
         """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
+        self.is_behind = False
         changed: dict[str, list[int]] = {}
         for name, each in self.kept.items():
             each.moved(self.now)

@@ -27,6 +27,7 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known, ResultRow
 from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
+from anabranch.runtime.tables import Lookups
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.values.sequences import Values, atomize
@@ -45,6 +46,10 @@ class AnswerScope:
             return None
         piece = piece_of(values, self.declared)
         return Piece(piece.text, piece.begins, piece.ends)
+
+
+class _LookupEvaluator(Lookups, HistoryEvaluator):
+    """The law's evaluator, which looks rows of documents up by their keys."""
 
 
 C = TypeVar("C")
@@ -113,7 +118,7 @@ class DocumentEvaluator(PartEvaluator[DocumentContents]):
     """Evaluates parts of a query over documents that are edited."""
 
     def _over(self, documents: Mapping[str, DocumentContents]) -> Evaluator:
-        return HistoryEvaluator(self.query, documents, self.now, **self.around)
+        return _LookupEvaluator(self.query, documents, self.now, **self.around)
 
 
 Changed: TypeAlias = Mapping[str, Collection[int]]

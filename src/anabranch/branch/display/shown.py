@@ -15,13 +15,15 @@ from typing import Any
 from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
 from anabranch.branch.display.split import ElementPart, FixedPart, Part, SequencePart
-from anabranch.branch.display.stages import NONE, Stage
+from anabranch.branch.display.stages import NONE, Single, Stage
 from anabranch.branch.document.state import Data
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
+from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.serialize import escape_text
@@ -63,6 +65,9 @@ class ShownQuery(ABC):
             self._build(query)
         self._failed, self._length = False, 0
         self._is_new = True  # there was no moment yet
+        self.is_behind = False
+        """Whether documents have changed, and there was no moment since."""
+        self._consults = any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query))
 
     def _build(self, query: ast.Query) -> None:
         self._site = QuerySite(self._evaluation, self._display())
@@ -115,6 +120,14 @@ class ShownQuery(ABC):
         """The functions are from now on these: in another epoch they are other objects."""
         self._evaluation.around["functions"] = functions
 
+    def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
+        """`doc()` means these from now on; where they have changed, the next moment computes anew what it can."""
+        self._evaluation.around["inputs"] = documents
+        self.is_behind = changed
+        if changed:
+            for stage in self._stages:
+                stage.renew()
+
     @property
     def evaluated(self) -> int:
         """How many evaluations there were, each of one entry or of all."""
@@ -130,7 +143,10 @@ class ShownQuery(ABC):
                 each.append({id: data for id, data in found.items() if data is not None})
         failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
         told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
-        return {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        remembered: Data = {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        if self._consults:  # other documents would give something else than what is on display
+            remembered["stood"] = {each.id: each.written() for each in self._stages if isinstance(each, Single)}
+        return remembered
 
     def _recalled(self, data: Data) -> None:
         """All entries have been taken back; `data` is the latest of what was remembered."""
@@ -138,7 +154,10 @@ class ShownQuery(ABC):
         if self._is_new:
             return
         for stage in self._stages:
-            stage.recalled()
+            if self._consults and isinstance(stage, Single):
+                stage.stood(data["stood"][stage.id])
+            else:
+                stage.recalled()
             self._site.told.pop((stage.id, NONE), None)
         self._site.told |= {(id, NONE): marks for id, marks in data["told"].items()}
         self._site.failing = {
@@ -156,8 +175,8 @@ class ShownQuery(ABC):
             case FixedPart(expression):
                 piece = scope.piece(self._evaluation.value(expression, scope, {}, {}))
                 display.write(() if piece is None else (piece,), inside)
-            case SequencePart(parts):
-                for each in parts:
+            case SequencePart(inner):
+                for each in inner:
                     self._put(each, inside, scope)
             case ElementPart():
                 self._put_element(part, inside, scope)

@@ -6,11 +6,11 @@ another; then an update costs the evaluation of one entry, whatever their number
 
 The parts are:
 
-* `FixedPart`: reads no stream;
+* `FixedPart`: reads no stream, and no document behind `doc()`, which may change between epochs (LAWS 3.12);
 * `EachPart`: distributes over the entries of a stream, in the order of the document or, with `order by`, of its keys;
 * `Folded`: an aggregate over what distributes;
-* `ComputedPart`: an expression whose streams are all inside aggregates; they are few and small, the rest is evaluated
-  anew;
+* `ComputedPart`: an expression whose streams are all inside aggregates, if it reads any; they are few and small, the
+  rest is evaluated anew;
 * `WindowPart`: a loop over windows; streams of updates have none, those that only grow do (`branch/growing/split.py`);
 * `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
 * `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
@@ -42,7 +42,7 @@ from anabranch.sharing.retention import beyond_entries
 
 @dataclass(frozen=True, slots=True)
 class FixedPart:
-    """What reads no stream, and has its value for good."""
+    """What reads nothing, and has its value for good."""
 
     expression: ast.Expression
 
@@ -150,18 +150,20 @@ class Splitter:
         self._roots = roots
         self._functions = {each.name: each for each in query.functions}
         self._readers = readers(self._functions)
+        self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
+        """The functions that may read a document."""
         self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
 
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
-            return FixedPart(expression)
+            return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
         if (found := self._entries(expression)) is not None:
             return found
         match expression:
             case ast.Sequence(items):
                 return SequencePart(tuple(self.part(each) for each in items))
-            case ast.ElementConstructor(_, attributes, _, content) if not self._reads(attributes):
+            case ast.ElementConstructor(_, attributes, _, content) if not self._varies(attributes):
                 if not any(self._gives_attributes(each) for each in content):
                     return ElementPart(expression, tuple(self._content(each) for each in content))
             case ast.Flwor((ast.Let(), *_)) if (inner := self._inlined(expression)) is not None:
@@ -226,7 +228,8 @@ class Splitter:
         if self._looks_beyond(expression, stream):
             return None
         beside = self._beside(expression, stream)
-        return EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
+        found = EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
+        return None if self._consults(found.first) else found  # that may fail, and be mended, without any entry
 
     def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, JoinKey]]:
         for other in beside:
@@ -336,6 +339,16 @@ class Splitter:
     def _reads(self, node: Any) -> bool:
         return bool(readings(node, self._readers))
 
+    def _consults(self, node: Any) -> bool:
+        """Whether a part of the query reads a document."""
+        return _reads_document(node) or any(
+            isinstance(each, ast.Call) and each.name in self._consulting for each in parts(node)
+        )
+
+    def _varies(self, node: Any) -> bool:
+        """Whether a part of the query has a value that may change."""
+        return self._reads(node) or self._consults(node)
+
     def _streams(self, node: Any) -> tuple[str, ...]:
         """The streams that a part of the query reads, by itself or through functions."""
         return tuple(needs_of(replace(self._query, body=node)).streams)
@@ -344,6 +357,11 @@ class Splitter:
         """In how many places a stream is read; a function that reads anything counts as two."""
         found = readings(node, self._readers)
         return sum(2 if isinstance(each, ast.Call) else each.name == stream for each in found)
+
+
+def _reads_document(node: Any) -> bool:
+    """Whether `doc()` stands in a part of a query."""
+    return any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(node))
 
 
 class _Stays(Exception):  # a signal between two functions, not an error

@@ -177,6 +177,9 @@ class Stage(ABC):
         Entries that are gone come first, and those that are there have their places.
         """
 
+    def renew(self) -> None:  # noqa: B027  # who distributes is told by its entries
+        """Something else than entries has changed: what is computed is to be computed anew."""
+
     @abstractmethod
     def recalled(self) -> None:
         """All has been taken back."""
@@ -349,8 +352,23 @@ class Single(Stage):
             self.site.display.rewrite(self.id, () if piece is None else (piece,))
             self._piece = piece
 
+    def renew(self) -> None:
+        self._has_changed = True
+
     def recalled(self) -> None:
         self._write()
+
+    def written(self) -> Any:
+        """What stands there, as plain data."""
+        return None if self._piece is None else [self._piece.text, self._piece.begins, self._piece.ends]
+
+    def stood(self, data: Any) -> None:
+        """Take back what stood there, whatever it would be now."""
+        piece = None if data is None else Piece(*data)
+        self._has_changed = False
+        if piece != self._piece:
+            self.site.display.rewrite(self.id, () if piece is None else (piece,))
+            self._piece = piece
 
 
 class ComputedStage(Single):

@@ -56,6 +56,10 @@ class GrowingBranch(Merged):
         )
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
+        self._versions = dict(given.versions)
+        self._seen = self._versions if meta is None else meta.get("documents", {})
+        """The documents that it has looked at last."""
+        self._machine.consult(given.documents, changed=self._seen != self._versions)
         self._loops = {
             id: WindowLoop(standing, member, inputs, given.functions, given.documents)
             for id, standing in self._machine.loops.items()
@@ -80,10 +84,9 @@ class GrowingBranch(Merged):
         return GrowingDisplay(member.query.query, inputs, display=Published, **around)
 
     def _ground(self, inputs: Mapping[str, InputStream], given: BranchContext) -> Any:
-        """All that the machine follows from beside its state; functions are told to it anew."""
+        """All that the machine follows from beside its state; functions and documents are told to it anew."""
         written = [(name, serialize(each.root)) for name, each in inputs.items()]
-        documents = [(name, id(each)) for name, each in given.documents.items()]
-        return "growing", self._member.name, self._member.query.text, written, documents, given.limits
+        return "growing", self._member.name, self._member.query.text, written, given.limits
 
     # --- what comes in ------------------------------------------------------------------------------------
 
@@ -161,6 +164,7 @@ class GrowingBranch(Merged):
             "taken": self._taken,
             "now": str(self._now),
             "ended": self._ended,
+            "documents": self._seen if self._machine.is_behind else self._versions,
         }
         return BranchState(meta, tables)
 

@@ -27,6 +27,7 @@ from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Input
 from anabranch.runtime.standing import Standing
+from anabranch.runtime.tables import Lookups
 from anabranch.stream.elements import Place
 from anabranch.values.numbers import read_fraction, write_fraction
 
@@ -37,7 +38,7 @@ class _ItemEvaluator(PartEvaluator[Input]):
     def _over(self, documents: Mapping[str, Input]) -> Evaluator:
         around = self.around
         inputs = {**(around.get("inputs") or {}), **documents}
-        return Evaluator(self.query, inputs, around.get("functions") or {}, around.get("name"))
+        return Lookups(self.query, inputs, around.get("functions") or {}, around.get("name"))
 
 
 class GrowingDisplay(ShownQuery):
@@ -116,6 +117,7 @@ class GrowingDisplay(ShownQuery):
     ) -> DisplayChange:
         """An element has come, from a place: perhaps an item of a stream, and what windows have given with it."""
         self.now = self._evaluation.now = now
+        self.is_behind = False
         changed: dict[str, list[int]] = {name: [] for name in self._entries}
         if came is not None:
             stream, item = came

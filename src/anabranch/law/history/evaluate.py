@@ -290,7 +290,8 @@ class HistoryEvaluator(Evaluator):
                     inner = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), rounds)
                     self.apart(inner, len(unit) + 1)
             elif clauses:
-                for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env))):
+                asked = flwor.where if len(clauses) == 1 else None
+                for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env, asked))):
                     self._rounds(flwor, clauses[1:], bound, unit, rounds)
             else:
                 rounds.found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]

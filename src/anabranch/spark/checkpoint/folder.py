@@ -12,6 +12,7 @@
     state/<epoch>/       what branches remember (`spark/state/files.py`)
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
     sinks/<name>.json    how far a sink has come
+    answers/<stream>/    what streams have still to read that are answers (`spark/sinks/answer_streams.py`)
     spark/               Spark's own checkpoint, which follows the manifests
 
 A folder that is not ours, or that is damaged, is refused by name and never silently begun afresh.
@@ -140,6 +141,10 @@ class Checkpoint:
     def evolution_name(self, stream: str) -> str:
         """How the files of a stream's evolution log begin."""
         return _file_name(stream)
+
+    def answer_stream(self, stream: str) -> Path:
+        """Where the documents of a stream lie that is the answer of a subscription."""
+        return self.folder / "answers" / _file_name(stream)
 
     def sink(self, path: Path) -> Path:
         """Where the position of the sink that writes to a file is kept; the site may move as a whole."""

@@ -23,6 +23,7 @@ from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
@@ -68,7 +69,7 @@ def run_queries(
     work: Path,
     settings: Settings | None = None,
     *,
-    documents: Mapping[str, Path] | None = None,
+    documents: Mapping[str, DocumentSource] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
     policy: Policy = "accumulate",
     on_progress: Callable[[RunProgress], None] | None = None,

@@ -17,7 +17,7 @@ from anabranch.runtime.shapes import Constant, Shape
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
 from anabranch.spark.evolution.following import ShapeGroup
-from anabranch.spark.plan.branches import documents_of
+from anabranch.spark.plan.documents import DocumentFile, load_all
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds.kind import Functions, shapes_of
 from anabranch.spark.plan.kinds.standing import ItemKind
@@ -42,7 +42,11 @@ class StreamQueries:
 
 
 def item_queries(
-    plan: Plan, functions: Functions, roots: Mapping[str, Element], borders: Mapping[str, tuple[int, ...]]
+    plan: Plan,
+    functions: Functions,
+    roots: Mapping[str, Element],
+    borders: Mapping[str, tuple[int, ...]],
+    documents: tuple[DocumentFile, ...] = (),
 ) -> dict[str, StreamQueries]:
     """The queries of each stream that is there; `borders` are the epochs in which the stream evolved.
 
@@ -74,7 +78,7 @@ def item_queries(
             ItemQuery(
                 tuple(each.asked),
                 constants if plan.sharing else (),
-                _Law(each.text, functions, plan.documents, roots[stream]),
+                _Law(each.text, functions, _read_by(shape, documents), roots[stream]),
             )
             for constants, each in members.items()
         ]
@@ -134,13 +138,33 @@ class _Law:
 
     text: str
     functions: Functions
-    documents: tuple[tuple[str, str], ...]
+    documents: tuple[DocumentFile, ...]
     root: Element
 
     def __call__(self, item: Element, forward: Callable[[Values], Values] | None = None) -> str:
-        return _units(self.text, self.functions, self.documents).item(self.root, item, forward).text
+        return _ready(self.text, self.functions).over(self.documents).item(self.root, item, forward).text
+
+
+def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[DocumentFile, ...]:
+    """Those of some documents that queries of a shape read."""
+    return tuple(each for each in documents if each.document.name in shape.standing.documents)
+
+
+class _Ready:
+    """The law of one query, kept ready for the documents that it reads now; those of earlier epochs are let go."""
+
+    def __init__(self, text: str, functions: Functions) -> None:
+        self._text, self._functions = text, functions
+        self._made: tuple[tuple[DocumentFile, ...], Units] | None = None
+
+    def over(self, documents: tuple[DocumentFile, ...]) -> Units:
+        """The law with these documents."""
+        if self._made is None or self._made[0] != documents:
+            query = _standing(self._text, self._functions)
+            self._made = documents, Units(query, dict(self._functions), load_all(documents))
+        return self._made[1]
 
 
 @lru_cache(maxsize=_UNITS)
-def _units(text: str, functions: Functions, documents: tuple[tuple[str, str], ...]) -> Units:
-    return Units(_standing(text, functions), dict(functions), documents_of(documents))
+def _ready(text: str, functions: Functions) -> _Ready:
+    return _Ready(text, functions)

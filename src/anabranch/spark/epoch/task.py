@@ -29,7 +29,8 @@ from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.evolution.progress import ProgressTaker, progress_columns
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
-from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
+from anabranch.spark.plan.branches import BranchPlan, branches_of
+from anabranch.spark.plan.documents import documents_in, documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.kind import Functions
@@ -192,14 +193,14 @@ def programme_of(
     streams = {stream.name: stream for stream in plan.streams}
     roots = {name: stream.root() for name, stream in streams.items()}
     branches = branches_of(file, functions)
-    asked = item_queries(plan, functions, roots, dict(evolved))
+    asked = item_queries(plan, functions, roots, dict(evolved), documents_in(file))
     plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
     for branch in branches:
         if branch.panes is not None:
             first, name = branch.twins[0][0], branch.streams[0]
             view = beginning(first, name, dict(evolved).get(name, ()))
             plans[name][branch.number] = CountedBranch(first.name, branch.panes, view)
-    given = dict(functions), documents_of(plan.documents)
+    given = dict(functions), documents_of(file, [text for each in branches if each.panes for text in each.texts])
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams
     }

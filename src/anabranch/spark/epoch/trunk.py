@@ -47,12 +47,15 @@ from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
+from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
-from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
 _PATIENCE = 0.1
@@ -87,6 +90,10 @@ class Trunk:
         """Held by an epoch, and by whoever must not meet one half done."""
         self._wishes = Lock()
         """Held while what is wanted changes."""
+        self._restarting = Lock()
+        """Held while it is seen whether there is more to read."""
+        self._once, self._streamed = False, 0
+        """Whether it ends with what is there, and what of answers that are streams had been there when it began."""
         self._moved = Condition()
         self._stopping = False
         self._failure: Exception | None = None
@@ -103,7 +110,9 @@ class Trunk:
             self._last = check_spark(checkpoint, self._manifests)
             self._told = self._last.epoch if self._last else -1
             self._cores = self.host.cores
-            self._planning = Planning(Plans(checkpoint.plans), self._settings, self._functions, self._cores)
+            self._planning = Planning(
+                Plans(checkpoint.plans), self._settings, self._functions, self._cores, self._listener.warning
+            )
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
             states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
@@ -138,11 +147,13 @@ class Trunk:
                 wanted.sinks,
                 checkpoint=self.checkpoint.folder,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
-                read=[Claim(path, f"the document '{name}'") for name, path in wanted.documents.items()],
+                read=document_claims(wanted.documents),
             )
+            self._check_answers(wanted)
+            self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
-            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)
+            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
             streams, settings = tuple(wanted.streams.values()), self._settings
             before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
             IntakeSettings(
@@ -156,6 +167,13 @@ class Trunk:
             ).save(self.checkpoint)
             with self._wishes:
                 self._wanted = wanted
+
+    def _check_answers(self, wanted: Workload) -> None:
+        """Refuse streams that cannot be the answers they are said to be."""
+        streams = wanted.streams.values()
+        asked, known = {each.answer for each in streams}, QueryContext.of(streams, self._functions)
+        found = {name: not_begun(name, text, known) for name, text in wanted.subscriptions.items() if name in asked}
+        check_answers(wanted.streams, found, self.plan)
 
     def hold(self, holds: Mapping[str, int]) -> None:
         """Read these streams, by name, no further for now (`IntakeSettings.held`), and all others again."""
@@ -172,6 +190,7 @@ class Trunk:
     def start(self, *, once: bool) -> None:
         """Begin: to the end of what is there (`once`), or until stopped."""
         trigger_ms = None if once else self._settings.trigger_ms
+        self._once, self._streamed = once, self._sinks.streamed
         self.query = self.host.start(self.checkpoint, self.epoch, trigger_ms)
 
     @property
@@ -180,10 +199,24 @@ class Trunk:
         if self.query is None or self._stopping or self._failure is not None:
             return False
         try:
-            return bool(self.query.isActive)
+            return bool(self.query.isActive) or self._goes_on()
         except self.host.errors as error:
             self._failure = error
             return False
+
+    def _goes_on(self) -> bool:
+        """Whether there is more to read at the end of what was there: answers, which are streams themselves."""
+        with self._restarting:
+            assert self.query is not None
+            if self.query.isActive:  # somebody else has seen to it
+                return True
+            if not self._once or self.query.exception() is not None:
+                return False
+            self._behind.finish()
+            if self._sinks.streamed == self._streamed or self._stopping or self._failure is not None:
+                return False
+            self.start(once=True)
+            return True
 
     def wait(self, until: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end, or for something else, and say in our words what went wrong."""
@@ -248,9 +281,10 @@ class Trunk:
 
     def beyond(self, epoch: int, unless: Callable[[], bool] = lambda: False) -> bool:
         """Wait until an epoch after this one is committed; False if none will come, or `unless` has become true."""
-        with self._moved:
-            while self.last <= epoch and self.active and not unless():
-                self._moved.wait(_PATIENCE)
+        while self.last <= epoch and self.active and not unless():
+            with self._moved:
+                if self.last <= epoch:
+                    self._moved.wait(_PATIENCE)
         if not self.active:
             self.finish()
         return self.last > epoch
@@ -312,6 +346,7 @@ class Trunk:
         self._last = manifest
         point("manifest-published", number)
         states.sweep(self.checkpoint.states, manifest.states.values())
+        self._planning.documents.sweep(plan)
         if manifest.evolution != evolution:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
@@ -340,6 +375,7 @@ class Trunk:
         """Let an epoch that is committed out: to sinks, then to the listener."""
         begun = monotonic()
         self._sinks.deliver(manifest, plan)
+        self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
         point("sinks-moved", manifest.epoch)
         self._retention.add(manifest.epoch, manifest.size)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()

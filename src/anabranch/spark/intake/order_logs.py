@@ -93,6 +93,11 @@ class OrderLogs:
                         warning = f"the file '{stretch.file}' has grown after a later one was begun"
                         yield f"stream '{name}': {warning}; the new part is read next"
 
+    def reading(self, stream: str, last: Manifest) -> str:
+        """The name of the file that the first partition of a stream reads next, or reads; empty before the first."""
+        begun, at = self._logs[stream].stretches("0"), last.offsets.get(f"{stream}/0")
+        return begun[min(at["file"], len(begun) - 1)].file if at and begun else ""
+
     def ranges(self, epoch: int) -> list[Range]:
         """The ranges of an epoch that has begun; `warnings` has read on in the logs before."""
         return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))

@@ -11,16 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 
 from anabranch.branch.panes.plan import PanePlan
-from anabranch.errors import UsageError
-from anabranch.law import Input, document_input
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds import KINDS, read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind, edited_streams
-from anabranch.stream.reading.parse import parse_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +48,11 @@ class BranchPlan:
         if self.is_braid:
             return ()
         return self.queries[0].streams if self.kept is None else (self.kept,)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the queries that it serves."""
+        return [each.text for several in self.twins for each in several[:1]]
 
     @property
     def late(self) -> tuple[str, ...]:
@@ -105,15 +106,3 @@ def _branches(served: list[Registration], known: QueryContext) -> Iterator[Branc
 def keeper_of(stream: str) -> int:
     """The number of the branch that keeps the document of a stream: no subscription has it, nor another stream."""
     return -2 - int.from_bytes(sha256(stream.encode()).digest()[:7])
-
-
-@lru_cache(maxsize=4)
-def documents_of(given: tuple[tuple[str, str], ...]) -> dict[str, Input]:
-    """The documents behind `doc()`, read once per process."""
-    found: dict[str, Input] = {}
-    for name, path in given:
-        try:
-            found[name] = document_input(parse_document(Path(path).read_bytes()))
-        except OSError as error:
-            raise UsageError(f"cannot read '{path}': {error.strerror}") from None
-    return found

@@ -63,6 +63,17 @@ class Registration:
         return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(self.strands)))
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedDocument:
+    """A document behind `doc()` as an epoch sees it, by the digest of its bytes (`documents.py` has the copies)."""
+
+    name: str
+    digest: str
+    root: str = "root"
+    item: str = "item"
+    """What the root and the records are called where it is JSON."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an epoch runs with; it stays the same for many epochs, and so does what is looked up in it."""
@@ -74,8 +85,8 @@ class Plan:
     """The number that the next subscription gets."""
     shards: int = 1
     """How many tasks share the branches; another number next time changes no answer."""
-    documents: tuple[tuple[str, str], ...] = ()
-    """The files behind `doc()`, by name."""
+    documents: tuple[PlannedDocument, ...] = ()
+    """What `doc()` means in this epoch."""
     finite: bool = False
     """Whether the streams have an end."""
     sharing: bool = True

@@ -4,29 +4,40 @@ A plan is durable before its epoch does anything else, so an epoch that is run a
 There is one exception: a plan with a stream or subscription that is wanted no more is made anew, without it.
 Nothing that an epoch did counts before its manifest is published; so a stream that cannot be read, say because somebody
 has taken its files away, holds nobody up once it is taken out of the site.
-As long as nothing has changed, epochs share a plan, and to find that out costs two comparisons.
+As long as nothing has changed, epochs share a plan, and to find that out costs a few comparisons, and a look at the
+files behind `doc()`, whose content is part of the plan (`documents.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeAlias
 
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.spark.plan.documents import DocumentCopies
+from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
 from anabranch.spark.plan.files import PlanFile, Plans
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.reading.source import KnownStream, StreamForm
 from anabranch.stream.settings import Settings
 
+_Followed: TypeAlias = tuple[tuple[KnownStream, ...], frozenset[str], tuple[PlannedDocument, ...]]
+"""The streams, those whose root elements are known, and the documents."""
+
 
 class Planning:
     """Gives the epochs of a trunk their plans; only the epoch at work changes it."""
 
     def __init__(
-        self, plans: Plans, settings: Settings, functions: Mapping[str, PythonFunction], default_shards: int
+        self,
+        plans: Plans,
+        settings: Settings,
+        functions: Mapping[str, PythonFunction],
+        default_shards: int,
+        warn: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._plans = plans
         self._settings = settings
@@ -34,10 +45,11 @@ class Planning:
         self._shards = settings.shards or default_shards
         self.newest = plans.newest()
         """What the newest epoch runs or ran with."""
-        self._made: tuple[Workload, tuple[KnownStream, ...], PlanFile] | None = None
-        """The plan of the last epoch, and for which wishes and streams it was made."""
+        self._made: tuple[Workload, _Followed, PlanFile] | None = None
+        """The plan of the last epoch, and for which wishes, streams and documents it was made."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
+        self.documents = DocumentCopies(plans.folder, self.newest, warn)
 
     def begin(
         self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
@@ -62,11 +74,13 @@ class Planning:
         if written is not None:
             self._plans.forget(epoch)
         rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
-        if self._made is not None and self._made[0] is wanted and (self._made[1], self._rooted) == (streams, rooted):
+        documents = self.documents.look(wanted.documents)
+        followed = streams, rooted, documents
+        if self._made is not None and self._made[0] is wanted and self._made[1] == followed:
             self._plans.again(epoch, self._made[2])
             return self._made[2]
-        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last, rooted))
-        self._made, self._rooted = (wanted, streams, file), rooted
+        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last, rooted, documents))
+        self._made, self._rooted = (wanted, followed, file), rooted
         return file
 
     def _next(
@@ -76,8 +90,8 @@ class Planning:
         streams: tuple[KnownStream, ...],
         last: Manifest | None,
         rooted: frozenset[str],
+        documents: tuple[PlannedDocument, ...],
     ) -> Plan:
-        documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
         settings = self._settings
         subscriptions, following = subscriptions_of(
             self.newest,

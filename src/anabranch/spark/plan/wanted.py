@@ -12,6 +12,7 @@ from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.sinks import Sink
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 
 
@@ -29,7 +30,7 @@ class Workload:
     epoch_bytes: int | None = None
     epoch_files: int | None = None
     """How much an epoch reads from now on; None for what the settings of the trunk say."""
-    documents: Mapping[str, Path] = field(default_factory=dict)
+    documents: Mapping[str, DocumentSource] = field(default_factory=dict)
     """The files behind `doc()`."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
 from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
@@ -38,6 +38,7 @@ def check_sinks(
     ]
     written += [Claim(path, use) for use, path in files.items() if path is not None]
     reading = stream_claims(streams.values())
+    _refuse_cycles(streams, subscriptions)
     fed = _fed(reading, subscriptions, [each for each in written if not each.whole], sinks)
     check_claims([*reading, *read], written, state=Claim(checkpoint, "the checkpoint", whole=True), fed=fed)
 
@@ -60,6 +61,21 @@ def _fed(
         return set()
     reads = {sink_use(name): _streams_of(subscriptions[name]) for name in sinks if name in subscriptions}
     return {(sink, stream) for sink, stream in shared if sink in reads and stream not in _needed(sink, reads, shared)}
+
+
+def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, str]) -> None:
+    """Refuse a stream that is the answer of a subscription which depends on it."""
+    answers = {stream_use(name): sink_use(each.answer) for name, each in streams.items() if each.answer}
+    if not answers:
+        return
+    reads = {sink_use(name): _streams_of(text) for name, text in subscriptions.items()}
+    shared = [(sink, stream) for stream, sink in answers.items()]
+    for name, each in streams.items():
+        if each.answer in subscriptions and stream_use(name) in _needed(sink_use(each.answer), reads, shared):
+            raise UsageError(
+                f"the stream '{name}' is the answer of '{each.answer}', which depends on '{name}'",
+                hint="no answer can be known before itself",
+            )
 
 
 def _needed(sink: str, reads: Mapping[str, set[str]], shared: Collection[tuple[str, str]]) -> set[str]:

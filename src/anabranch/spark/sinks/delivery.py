@@ -10,7 +10,7 @@ Dead letters and late items are files of the same kind, one line of JSON each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
@@ -22,8 +22,10 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
+from anabranch.spark.sinks.answer_streams import AnswerStream
 from anabranch.spark.sinks.growing import GrowingFile
 from anabranch.spark.sinks.pieces import take_apart
+from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
 
@@ -71,13 +73,23 @@ class Sinks:
         self._sinks: dict[_Key, Destination] = {}
         self._lines: dict[int, GrowingFile] = {}
         """Files for what is no answer, by the number that stands for it in chunks."""
+        self._answers: dict[tuple[str, str, str], AnswerStream] = {}
+        """Streams that are answers: by their names, whose they are, and what their items are called."""
 
-    def set(self, sinks: Mapping[str, Sink], dead_letters: Path | None, late_items: Path | None = None) -> None:
-        """Deliver to these from now on, beginning with what each of them has missed."""
-        given = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
-        lines = {number: self._held(number, path) for number, path in given.items()}
+    def set(
+        self,
+        sinks: Mapping[str, Sink],
+        dead_letters: Path | None,
+        late_items: Path | None = None,
+        streams: Collection[Source] = (),
+    ) -> None:
+        """Deliver to these, and to streams that are answers, from now on, beginning with what each has missed."""
+        paths = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
+        lines = {number: self._held(number, path) for number, path in paths.items()}
         self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in sinks.items()}
         self._lines = lines
+        given = {(each.name, each.answer, each.item_name): each for each in streams if each.answer}
+        self._answers = {key: self._answers.get(key) or self._answer_stream(each) for key, each in given.items()}
         missed = min((each.next for each in self._all()), default=None)
         for epoch in () if missed is None else self._log.manifests.epochs():
             if epoch >= (missed or 0):
@@ -85,12 +97,13 @@ class Sinks:
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._sinks or self._lines)
+        return bool(self._sinks or self._lines or self._answers)
 
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
         """Give what an epoch adds to each sink that has not got it yet."""
         found = self._log.index(manifest)
-        for (name, _), sink in self._sinks.items():
+        named: list[tuple[str, Destination]] = [(name, sink) for (name, _), sink in self._sinks.items()]
+        for name, sink in (*named, *((answer, stream) for (_, answer, _), stream in self._answers.items())):
             each = plan.by_name.get(name)
             if each is not None and sink.next <= manifest.epoch and (chunks := found.of(each.id)):
                 sink.take(each, manifest.epoch, map(self._log.text, chunks))
@@ -99,6 +112,25 @@ class Sinks:
                 file.append(number, manifest.epoch, self._other_lines(manifest, number))
         for held in self._all():
             held.next = max(held.next, manifest.epoch + 1)
+
+    @property
+    def streamed(self) -> int:
+        """How many documents were written for streams that are answers."""
+        return sum(each.written for each in self._answers.values())
+
+    def forget(self, read: Callable[[str], str]) -> None:
+        """Let go of what streams have read that are answers, each up to the document that it reads next."""
+        for (name, _, _), stream in self._answers.items():
+            stream.forget(read(name))
+
+    def _answer_stream(self, source: Source) -> AnswerStream:
+        found, kept = AnswerStream(source, self._functions), self._log.manifests.epochs()
+        asked = self._log.subscription(source.answer)
+        if asked is not None and kept and max(found.next, asked.first) < kept[0]:
+            if asked.shows:
+                self._log.check_followed(asked)
+            self._warn(f"a part of '{source.answer}' is no longer kept, so the stream '{source.name}' lacks it")
+        return found
 
     def _other_lines(self, manifest: Manifest, number: int) -> Iterable[str]:
         if number == DEAD_LETTERS:
@@ -124,6 +156,7 @@ class Sinks:
     def _all(self) -> Iterator[Destination | GrowingFile]:
         yield from self._sinks.values()
         yield from self._lines.values()
+        yield from self._answers.values()
 
 
 # --- answers on standard output ---------------------------------------------------------------------------------------

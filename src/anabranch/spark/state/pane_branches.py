@@ -31,7 +31,7 @@ from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
 from anabranch.spark.intake.ranges import Range
-from anabranch.spark.plan.branches import documents_of
+from anabranch.spark.plan.documents import documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Punctuation
 from anabranch.stream.reading.source import KnownStream
@@ -139,7 +139,8 @@ class PaneBranches:
         plan, stream = self._plan, self._plan.stream(reach.stream)
         source, root = stream.source, stream.root()
         plans = {number: self._branches[number].counting for number in numbers}
-        given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
+        texts = [plan.by_id[id].text for number in numbers for id in plan.served[number][:1]]
+        given = (stream, root, dict(self._job.functions), documents_of(self._job.plan, texts))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
         count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)

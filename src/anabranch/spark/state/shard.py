@@ -42,7 +42,8 @@ from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow
 from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
-from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
+from anabranch.spark.plan.branches import BranchPlan, branches_of, keeper_of, shard_of
+from anabranch.spark.plan.documents import documents_for, documents_of
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.kind import BranchSetup, Seat
@@ -171,7 +172,7 @@ class _Shard:
         assert isinstance(query, DisplayKind), "others have no strands"
         roots = {each: self.plan.stream(each).root() for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
-        given = BranchContext(*self._known, self.plan.limits)
+        given = BranchContext(*self._known(branch), self.plan.limits)
         opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
@@ -206,11 +207,12 @@ class _Shard:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
         begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
         keepers = {name: kept for name, kept in begun.items() if kept is not None}
-        return BranchContext(*self._known, self.plan.limits, keepers)
+        versions = {each.document.name: each.version for each in documents_for(self.job.plan, branch.texts)}
+        return BranchContext(*self._known(branch), self.plan.limits, keepers, versions)
 
-    @property
-    def _known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
-        return dict(self.job.functions), documents_of(self.plan.documents)
+    def _known(self, branch: BranchPlan) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
+        """The functions and documents that the queries of a branch may use."""
+        return dict(self.job.functions), documents_of(self.job.plan, branch.texts)
 
     def _input(self, name: str, branch: BranchPlan) -> InputStream:
         stream = self.plan.stream(name)
@@ -258,7 +260,7 @@ class _Shard:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert branch.panes is not None, "only such branches are counted"
             made = PaneWindows if branch.panes.sending is None else SentWindows
-            windows = made(branch.panes, name, inputs[sight], state, output, *self._known)
+            windows = made(branch.panes, name, inputs[sight], state, output, *self._known(branch))
             (stream,) = branch.streams
             counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))
             return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)

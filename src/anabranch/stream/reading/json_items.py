@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 from typing import NoReturn, TypeAlias
 
@@ -53,6 +54,44 @@ def parse_line(raw: bytes, place: Place, limits: Limits, item_name: str) -> Stre
         raise BadItem("nested too deep") from None
 
 
+def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Element]:
+    """The records of a finite document, each as an element called `item_name`: one per line, or all in one array.
+
+    The limits are those of all records together; BadItem says what is wrong, and in which record.
+    """
+    if len(data) > limits.item_bytes:
+        raise BadItem(f"more than {limits.item_bytes:,} bytes")
+    text = _decoded(data)
+    grower = _Grower(limits)
+    for where, record in _array(text, limits) if text.lstrip().startswith("[") else _lines(text, limits):
+        try:
+            if not isinstance(record, dict):
+                raise BadItem("a record must be a JSON object")
+            found = grower.element(Name(item_name))
+            grower.fill(found, record)
+        except BadItem as error:
+            raise BadItem(f"{where}: {error.message}") from None
+        except RecursionError:
+            raise BadItem(f"{where}: nested too deep") from None
+        yield found
+
+
+def _array(text: str, limits: Limits) -> Iterator[tuple[str, Json]]:
+    records = _loads(text, limits)
+    assert isinstance(records, list), "it begins with a bracket"
+    yield from ((f"record {number}", record) for number, record in enumerate(records, 1))
+
+
+def _lines(text: str, limits: Limits) -> Iterator[tuple[str, Json]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                record = _loads(line, limits)
+            except BadItem as error:
+                raise BadItem(f"line {number}: {error.message}") from None
+            yield f"line {number}", record
+
+
 def to_json(element: StreamElement) -> str:
     """The element as one line of JSON; an item's own name is not written; StreamError if JSON cannot say it."""
     match element:
@@ -69,11 +108,7 @@ def to_json(element: StreamElement) -> str:
 def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
     if len(raw) > limits.item_bytes:
         raise BadItem(f"more than {limits.item_bytes:,} bytes")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadItem(f"not UTF-8: bad byte at byte {error.start}") from None
-    record = _loads(text, limits)
+    record = _loads(_decoded(raw), limits)
     if not isinstance(record, dict):
         raise BadItem("a record must be a JSON object")
     grower = _Grower(limits)
@@ -85,6 +120,13 @@ def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
         item.set(Name("at", STREAM_NAMESPACE, "s"), _scalar("$at", record.pop("$at")))
     grower.fill(item, record)
     return item
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadItem(f"not UTF-8: bad byte at byte {error.start}") from None
 
 
 def _loads(text: str, limits: Limits) -> Json:

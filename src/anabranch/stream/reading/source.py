@@ -72,6 +72,8 @@ class Source:
     """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
     time_unit: TimeUnit | None = None
     """The unit of its time path, which paths do not differ by, and streams do."""
+    answer: str = ""
+    """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
 
     def __post_init__(self) -> None:
         if self.time is not None:

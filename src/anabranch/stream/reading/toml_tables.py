@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
 
@@ -209,16 +210,36 @@ class TimingReader(Protocol):
     ) -> tuple[ItemPath | None, Fraction, Fraction]: ...
 
 
-def source_of(name: str, table: Table, timing: TimingReader) -> Source:
-    """A stream as it is registered."""
+def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[str, DocumentSource]:
+    """The documents behind `doc()`, each a table with the path of a file; `streams` are names that are taken."""
+    found: dict[str, DocumentSource] = {}
+    for name, table in tables.items():
+        if name in streams:
+            raise table.wrong(f"'{name}' is a stream already", hint="a document needs a name of its own")
+        path = table.path("path")
+        if path is None:
+            raise table.missing("path", "it names the file of the document")
+        found[name] = DocumentSource(path, table.text("root", "root"), table.text("item", "item"))
+        table.done()
+    return found
+
+
+def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[str], Path] | None = None) -> Source:
+    """A stream as it is registered; `answers` says where one that is an answer lies, where there can be such."""
     kind = table.text("source", "files")
-    if kind != "files":
-        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint="only 'files' can be read yet")
-    path, *more = table.paths("path")
-    for each in (path, *more):
-        if not each.exists():
-            raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
-    form = table.text("format", "auto")
+    if kind not in ("files", "answer") or (kind == "answer" and answers is None):
+        hint = "use 'files' or 'answer'" if answers else "only 'files' can be read here"
+        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=hint)
+    answer = ""
+    if answers is not None and kind == "answer":
+        answer = table.needed("of", "the subscription whose answer it is")
+        path, more, form = answers(name), list[Path](), "document"
+    else:
+        path, *more = table.paths("path")
+        for each in (path, *more):
+            if not each.exists():
+                raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
+        form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
     dtd, time = table.path("dtd"), (table.text("time", None), table.text("time_unit", None))
@@ -242,6 +263,7 @@ def source_of(name: str, table: Table, timing: TimingReader) -> Source:
             updates,
             Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
+            answer=answer,
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None

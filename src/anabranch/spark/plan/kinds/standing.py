@@ -3,7 +3,7 @@
 What needs one item at a time is answered where the item is read; the others are branches, which remember.
 So are items that have an order to keep: that of partitions with a time, which are read side by side (LAWS 1.2), or
 that of values in a row; and all queries whose answers are told with their moments.
-Windows are counted by panes where their query needs no more of them than aggregates.
+Windows are counted by panes where their query needs no more of them than aggregates, and no document that may change.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class PaneKind(StandingKind):
         stream = known.streams[found.streams[0]]
         if _is_merged(stream):  # panes are merged in the order in which ranges are read
             return None
+        if found.standing.documents and known.endless:
+            return None  # a window sees documents as they are when it closes, and an item is counted when it comes
         functions = dict(known.functions)
         source = stream.source
         panes = pane_plan(found.standing, source.slack, source.origin, functions, stream.namespaces, source.time)

@@ -1,0 +1,182 @@
+"""The documents behind `doc()`: copied when they change, so that an epoch which is run again sees the same (LAWS 3.12).
+
+A document is a file of the user's, which may change at any moment.
+When an epoch begins, the driver looks whether it has (`DocumentCopies.look`); what it then holds is copied beside the
+plans, under the digest of its bytes, and the plan names that.
+Tasks and shards read copies only, each process once (`DocumentFile.load`).
+What cannot be read, because it is gone, half written or wrong, leaves the last good content in force, with a warning;
+a document of which no good content is known is an error.
+
+A copy is needed as long as an epoch may be run that sees it: that of the newest plan.
+Epochs before it are committed, and nothing that they left is evaluated again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import AnabranchError, StateError
+from anabranch.law import Input, document_input
+from anabranch.runtime.tables import as_table
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
+from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.plan.kinds.display import may_read
+from anabranch.stream.reading.documents import DocumentSource
+
+_SETTLED = 2.0
+"""Seconds after which a file whose times have not changed has not changed: file systems count them roughly."""
+_MOST_LOADED = 16
+"""So many documents does a process keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFile:
+    """A copy of a document; equal values hold equal documents."""
+
+    document: PlannedDocument
+    path: Path
+
+    @staticmethod
+    def of(document: PlannedDocument, folder: Path) -> DocumentFile:
+        """A document of a plan whose files lie in a folder."""
+        return DocumentFile(document, folder / f"{document.digest[:32]}.document")
+
+    @property
+    def version(self) -> str:
+        """What tells its content from that of others."""
+        return " ".join((self.document.digest, self.document.root, self.document.item))
+
+    def load(self) -> Input:
+        """The document, which this process reads once; of one that has changed, it keeps what was asked for last."""
+        place = self.path.parent, self.document.name
+        known = _loaded.get(place)
+        if known is None or known[0] != self:
+            if len(_loaded) >= _MOST_LOADED:
+                _loaded.clear()
+            known = _loaded[place] = self, _load(self)
+        return known[1]
+
+
+_loaded: dict[tuple[Path, str], tuple[DocumentFile, Input]] = {}
+"""By folder and name."""
+
+
+def _load(file: DocumentFile) -> Input:
+    try:
+        data = file.path.read_bytes()
+    except OSError as error:
+        raise StateError(f"cannot read '{file.path}': {error.strerror}") from None
+    if durable.digest(data) != file.document.digest:
+        raise StateError(f"the document '{file.path}' is damaged")
+    source = DocumentSource(file.path, file.document.root, file.document.item)
+    return as_table(document_input(source.parse(data), file.document.name))
+
+
+def documents_in(file: PlanFile) -> tuple[DocumentFile, ...]:
+    """What `doc()` means in a plan, to be told from what it means in others."""
+    return tuple(DocumentFile.of(each, file.path.parent) for each in file.load().documents)
+
+
+def load_all(files: tuple[DocumentFile, ...]) -> dict[str, Input]:
+    """Documents by name."""
+    return {each.document.name: each.load() for each in files}
+
+
+def documents_for(file: PlanFile, texts: Collection[str]) -> tuple[DocumentFile, ...]:
+    """What `doc()` means in a plan, as far as queries may read it, which are given by their texts."""
+    found = documents_in(file)
+    return tuple(each for each in found if any(may_read(text, (each.document.name,)) for text in texts))
+
+
+def documents_of(file: PlanFile, texts: Collection[str]) -> dict[str, Input]:
+    """The documents of a plan by name, as far as queries may read them."""
+    return load_all(documents_for(file, texts))
+
+
+@dataclass(slots=True)
+class _ReadDocument:
+    """A document as it was read last."""
+
+    source: DocumentSource
+    good: PlannedDocument
+    look: tuple[int, ...] | None
+    """What the file looked like then; None where it may have changed since without a sign."""
+
+
+class DocumentCopies:
+    """The copies in a folder of plans; only the driver's epoch at work, and whoever tells it what is wanted, look."""
+
+    def __init__(self, folder: Path, last: Plan | None, warn: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._warn = warn
+        self._before = {each.name: each for each in last.documents} if last else {}
+        """What was seen last by an earlier run."""
+        self._held: dict[str, _ReadDocument] = {}
+        self._refused: dict[str, tuple[tuple[int, ...] | None, str]] = {}
+        """What of a file was warned of already, with the look that it had."""
+        self._swept: frozenset[PlannedDocument] | None = None
+        """What was needed when copies were swept last."""
+
+    def look(self, sources: Mapping[str, DocumentSource]) -> tuple[PlannedDocument, ...]:
+        """What `doc()` means from now on; raises for a document that has no good content, and never had."""
+        self._held = {name: each for name, each in self._held.items() if name in sources}
+        return tuple(self._look(name, source) for name, source in sources.items())
+
+    def _look(self, name: str, source: DocumentSource) -> PlannedDocument:
+        held, now = self._held.get(name), _look(source.path)
+        if held is not None and held.source == source and held.look is not None and held.look == now:
+            return held.good
+        try:
+            found = self._copied(name, source)
+        except AnabranchError as error:
+            return self._last_good(name, source, error, now)
+        self._refused.pop(name, None)
+        settled = now is not None and time.time() - max(now[:2]) / 1e9 > _SETTLED
+        self._held[name] = _ReadDocument(source, found, now if settled else None)
+        return found
+
+    def _copied(self, name: str, source: DocumentSource) -> PlannedDocument:
+        data = source.read()
+        found = PlannedDocument(name, durable.digest(data), source.root, source.item)
+        file = DocumentFile.of(found, self._folder)
+        if not file.path.exists():
+            source.parse(data)
+            durable.replace(file.path, data)
+        return found
+
+    def _last_good(
+        self, name: str, source: DocumentSource, error: AnabranchError, now: tuple[int, ...] | None
+    ) -> PlannedDocument:
+        held, before = self._held.get(name), self._before.get(name)
+        if held is not None:
+            good = held.good if held.source == source else None
+        else:
+            good = before if before and (before.root, before.item) == (source.root, source.item) else None
+        if good is None:
+            raise error
+        if self._refused.get(name) != (now, error.message):
+            self._refused[name] = now, error.message
+            self._warn(f"the document '{name}' stays as it was: {error.message}")
+        return good
+
+    def sweep(self, plan: Plan) -> None:
+        """Remove the copies that neither the newest plan names nor, as things are, the next one will."""
+        needed = frozenset((*plan.documents, *(each.good for each in self._held.values())))
+        if needed != self._swept:
+            named = {DocumentFile.of(each, self._folder).path for each in needed}
+            for path in self._folder.glob("*.document"):
+                if path not in named:
+                    path.unlink(missing_ok=True)
+            self._swept = needed
+
+
+def _look(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

@@ -1,0 +1,125 @@
+"""The answer of a subscription as a stream of the same site (LAWS 3.12).
+
+Each epoch that adds to the answer adds a document to a folder in the checkpoint, under the epoch's number, by an
+exclusive create: what is delivered again after a crash is there already, so every result is in the stream once.
+The stream reads the folder as it would read any other, and documents that it has read for good are removed.
+
+Its items are the results that are elements; text and comments between them are none, as in any document.
+Numbers and booleans, where a query gives nothing else, are items, too, each in an element of its own.
+What stands directly around the results in the answer is the stream's root, or `answer` where nothing does.
+A display is a stream of updates as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from anabranch.algebra.display.replay import CLOSING, OPENING
+from anabranch.errors import UsageError
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.answers.log import AnswerFrame
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.sinks.pieces import results_in
+from anabranch.stream.limits import DOCUMENT
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.source import Source
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element, Instruction, Name, descendants, namespaces_in_scope
+
+_KEPT = 4
+"""So many of the newest documents stay: the last name says how far the stream has come."""
+_HOLE = "anabranch-hole"
+_AROUND = "answer"
+
+
+class AnswerStream:
+    """What delivers an answer to the stream that it is."""
+
+    def __init__(self, source: Source, functions: Mapping[str, PythonFunction]) -> None:
+        self._source = source
+        self._functions = functions
+        with durable.writing(source.path):
+            source.path.mkdir(parents=True, exist_ok=True)
+        durable.sweep(source.path)
+        names = _names(source.path)
+        self.next = int(Path(names[-1]).stem) + 1 if names else 0
+        """The epoch that it gets next."""
+        self.written = 0
+        """How many documents it has written."""
+
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
+        """Write what an epoch adds to the answer of a subscription."""
+        path = self._source.path / f"{epoch:010}.xml"
+        if not path.exists():
+            durable.publish(path, "".join(self._document(subscription, texts)).encode())
+            self.written += 1
+
+    def _document(self, subscription: Registration, texts: Iterable[str]) -> Iterator[str]:
+        if subscription.shows:
+            yield OPENING
+            yield from texts
+            yield CLOSING
+            return
+        frame = AnswerFrame.of(subscription, self._functions)
+        root = around(frame)
+        yield serialize(root).removesuffix("/>") + ">"
+        for text in texts:
+            for result in map(str.strip, results_in(text, values=frame.plain)):
+                if frame.plain:
+                    yield f"<{self._source.item_name}>{result}</{self._source.item_name}>"
+                elif result.startswith("<") and not result.startswith(("<!", "<?")):
+                    yield result
+        yield f"</{root.name}>"
+
+    def forget(self, read: str) -> None:
+        """Remove the documents before one that is still to be read, but not the newest of all."""
+        for name in _names(self._source.path)[:-_KEPT]:
+            if name < read:
+                (self._source.path / name).unlink()
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.glob("[0-9]*.xml"))
+
+
+def around(frame: AnswerFrame) -> Element:
+    """The element that stands directly around the results of an answer, without content; `answer` where none does."""
+    text = f"<{_AROUND}>{frame.opening}<?{_HOLE}?>{frame.closing}</{_AROUND}>"
+    top = parse_item(text.encode(), DOCUMENT)
+    hole = next(each for each in descendants(top) if isinstance(each, Instruction) and each.target == _HOLE)
+    found = hole.parent
+    assert isinstance(found, Element), "there is one around all"
+    declared = {prefix: uri for prefix, uri in namespaces_in_scope(found).items() if prefix != "xml"}
+    root = Element(Name(_AROUND) if found is top else found.name, declared)
+    for each in found.attributes:
+        root.set(each.name, each.value)
+    return root
+
+
+def check_answers(streams: Mapping[str, Source], known: Mapping[str, Registration], last: Plan | None) -> None:
+    """Refuse streams that cannot be the answers they are said to be, of subscriptions that are known by name.
+
+    `last` is the plan before: a display that another one follows under the same name would be two documents in one.
+    """
+    for name, source in streams.items():
+        asked = known.get(source.answer)
+        if not source.answer or asked is None:
+            continue
+        frame = AnswerFrame.of(asked)
+        if asked.shows is not source.updates:
+            kinds = ("updates", "items") if asked.shows else ("items", "updates")
+            raise UsageError(f"the answer of '{asked.name}' is a stream of {kinds[0]}, and '{name}' one of {kinds[1]}")
+        if frame.spaced and not frame.plain:
+            raise UsageError(
+                f"the answer of '{asked.name}' cannot be the stream '{name}': its results may be texts, "
+                "and where one ends cannot be told",
+                hint="put each result into an element",
+            )
+        before = last.by_name.get(asked.name) if last and any(each.name == name for each in last.streams) else None
+        if asked.shows and before is not None and before.text != asked.text:
+            raise UsageError(
+                f"the stream '{name}' is the display of '{asked.name}', whose query has changed",
+                hint="give the stream another name",
+            )

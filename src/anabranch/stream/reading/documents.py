@@ -1,0 +1,78 @@
+"""The finite documents behind `doc()` (LAWS 3.12): files that are there as a whole, in XML or in JSON.
+
+JSON is read as a stream of it would be: one record per line, each an item below an implied root; a whole file may also
+be one array of records.
+Gzip is known by its first bytes.
+
+Guarantees: size, depth and number of nodes are bounded (`stream/limits.py`), no entity is expanded beyond XML's five,
+and nothing is fetched or opened because a document says so.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import BadItem, StreamError, UsageError
+from anabranch.stream.limits import DOCUMENT
+from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.json_items import parse_records
+from anabranch.stream.reading.markup import BOM
+from anabranch.stream.reading.parse import implied_root, parse_document
+from anabranch.stream.tree import Document
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSource:
+    """A file behind `doc()`, and what its root and its records are called where it is JSON."""
+
+    path: Path
+    root: str = "root"
+    item: str = "item"
+
+    def parse(self, data: bytes) -> Document:
+        """The document that the bytes of the file hold; `StreamError` says what is wrong with them."""
+        try:
+            text = _unpacked(data)
+            if text.removeprefix(BOM).lstrip()[:1] in (b"{", b"["):
+                return _records(text.removeprefix(BOM), self.root, self.item)
+            return parse_document(text)
+        except StreamError as error:
+            raise StreamError(f"'{self.path}': {error.message}", hint=error.hint) from None
+
+    def read(self) -> bytes:
+        """The bytes of the file; `UsageError` where it cannot be read, or is larger than any document may be."""
+        try:
+            with self.path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > DOCUMENT.item_bytes:
+                    raise UsageError(f"'{self.path}' has more than {DOCUMENT.item_bytes:,} bytes")
+                return file.read(DOCUMENT.item_bytes + 1)  # it may have grown; `parse` sees to it
+        except OSError as error:
+            raise UsageError(f"cannot read '{self.path}': {error.strerror}") from None
+
+
+def _unpacked(data: bytes) -> bytes:
+    if not data.startswith(MAGIC):
+        return data
+    out = bytearray()
+    for piece in gunzip(data[at : at + PACKED_CHUNK] for at in range(0, len(data), PACKED_CHUNK)):
+        if isinstance(piece, Damage):
+            raise StreamError(f"the document cannot be read: {piece.reason}")
+        out += piece
+        if len(out) > DOCUMENT.item_bytes:
+            raise StreamError(f"the document cannot be read: more than {DOCUMENT.item_bytes:,} bytes")
+    return bytes(out)
+
+
+def _records(data: bytes, root: str, item: str) -> Document:
+    """The document of some records in JSON."""
+    document = Document()
+    top = implied_root(root)
+    document.append(top)
+    try:
+        for record in parse_records(data, DOCUMENT, item):
+            top.append(record)
+    except BadItem as error:
+        raise StreamError(f"the document cannot be read: {error.message}", hint=error.hint) from None
+    return document
