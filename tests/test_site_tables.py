@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.errors import UsageError
+from anabranch.engine.publishing import publication
+from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.errors import StreamError, UsageError
 from anabranch.network.description import read_network
 from anabranch.site import SiteDescription, read_site
+from anabranch.spark.checkpoint.folder import Checkpoint
 
 HEAD = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "in"\nformat = "lines"\nroot = "r"\n'
 QUERY = 'for $p in stream("s")/r/p where $p/k = doc("t")/t/k return $p'
@@ -77,3 +80,12 @@ def test_a_network_has_documents_and_no_answers_as_streams(tmp_path: Path) -> No
     (tmp_path / "network.toml").write_text(text + '[streams.a]\nat = "SP0"\nsource = "answer"\nof = "q"\n')
     with pytest.raises(UsageError, match="the source 'answer' is unknown"):
         read_network(tmp_path / "network.toml")
+
+
+def test_nobody_publishes_into_an_answer(tmp_path: Path) -> None:
+    """Its documents are the run's own; an accent comes by way of what the answer depends on."""
+    found = site(tmp_path, '[streams.a]\nsource = "answer"\nof = "q"\n', 'stream("s")/r/p')
+    course = StreamCourse(found.streams["a"], Checkpoint.make(found.checkpoint))
+    accent = '<s:accent><s:alter path="t" by=". * 2"/></s:accent>'
+    with pytest.raises(StreamError, match="the stream 'a' is the answer of 'q'"):
+        publication(course, accent, 0)
