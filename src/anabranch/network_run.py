@@ -29,7 +29,17 @@ from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import local_session
 
 _PAUSE = 0.2
-_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters", "max_steps")
+_FIXED = (
+    "topology",
+    "strategy",
+    "budget",
+    "checkpoint",
+    "epoch_bytes",
+    "log",
+    "dead_letters",
+    "max_steps",
+    "documents",
+)
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Gives a network that can run in a folder and tells of the epochs of its peers."""
@@ -131,7 +141,7 @@ def checkpoint(network: Network, file: Path) -> Path:
 
 def check(network: Network) -> None:
     """Refuse what cannot be planned, or cannot be answered without an end."""
-    checking = Checking(Inputs(tuple(each.source for each in network.streams.values())))
+    checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
     for name, each in network.subscriptions.items():
         checking.printed(name, each.text, label=str(each.file))
     Planner.of(network)

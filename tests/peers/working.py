@@ -31,6 +31,7 @@ class BareRunner:
     def want(self, wanted: Workload) -> None:
         self._trunk._sources = tuple(wanted.streams.values())
         self._trunk.courses = wanted.courses
+        self._trunk.documents = wanted.documents
         self._queries = wanted.subscriptions
 
     def hold(self, holds: Mapping[str, int]) -> None:

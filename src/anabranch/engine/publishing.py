@@ -60,6 +60,9 @@ def publish(course: StreamCourse, text: str, partition: int) -> Path:
 def publication(course: StreamCourse, text: str, partition: int) -> Publication:
     """An accent on its way behind all that a partition holds; refused where the stream cannot take it there."""
     source = course.source
+    if source.answer:
+        hint = "publish it into a stream that the answer depends on"
+        raise StreamError(f"the stream '{source.name}' is the answer of '{source.answer}'", hint=hint)
     accent = read_accent(text, source)
     refusal = course.now(partition).apply(accent)
     if refusal is not None:

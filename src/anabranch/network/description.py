@@ -29,6 +29,9 @@
     at = "P1"
     query = "vela.xq"
 
+    [documents.catalogue]           # as in SITE.toml
+    path = "catalogue.xml"
+
 Paths are relative to the file; subscriptions are registered in the order of the file.
 What is not understood is refused by name, with its line.
 """
@@ -42,10 +45,19 @@ from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
-from anabranch.stream.files import DEAD_LETTERS, Claim, FileConflict, check_claims, stream_claims, stream_use
+from anabranch.stream.files import (
+    DEAD_LETTERS,
+    Claim,
+    FileConflict,
+    check_claims,
+    document_claims,
+    stream_claims,
+    stream_use,
+)
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import EPOCH_BYTES
 from anabranch.values.declared import declared_timing
 
@@ -107,6 +119,8 @@ class Network:
     """The files with the DTDs of streams."""
     max_steps: int = Limits().steps
     """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
+    documents: Mapping[str, DocumentSource] = field(default_factory=dict)
+    """The files behind `doc()`, which every super-peer reads."""
 
     @property
     def read(self) -> list[Claim]:
@@ -116,6 +130,7 @@ class Network:
             *stream_claims([each.source for each in self.streams.values()]),
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
+            *document_claims(self.documents),
         ]
 
     def check_files(self, dead_letters: Path | None = None) -> None:
@@ -132,6 +147,7 @@ def read_network(file: Path) -> Network:
     settings = top.table("network")
     links = top.listed("links")
     peers, streams, subscriptions = (top.tables(each) for each in ("peers", "streams", "subscriptions"))
+    documents = documents_of(top.tables("documents"), streams)
     top.done()
     found = _topology(settings, links)
     strategy = settings.text("strategy", "widening")
@@ -160,6 +176,7 @@ def read_network(file: Path) -> Network:
         file.absolute(),
         schemas,
         max_steps,
+        documents,
     )
     try:
         network.check_files()

@@ -36,6 +36,7 @@ from anabranch.spark.hosts.streamed import PoolUsage, StreamedTrunk
 from anabranch.spark.intake.folders import listing
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, local_session
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 
@@ -95,6 +96,8 @@ class Peer:
     links: Path
     record: Path
     epoch_bytes: int = EPOCH_BYTES
+    documents: Mapping[str, DocumentSource] = field(default_factory=dict)
+    """The files behind `doc()`."""
     program: PeerProgram = field(init=False)
     plan: int = 0
     sending_s: float = 0.0
@@ -117,7 +120,13 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Workload(program.streams, program.subscriptions, epoch_bytes=self.epoch_bytes, courses=program.courses)
+            Workload(
+                program.streams,
+                program.subscriptions,
+                epoch_bytes=self.epoch_bytes,
+                documents=self.documents,
+                courses=program.courses,
+            )
         )
 
     def hold(self, number: int) -> None:

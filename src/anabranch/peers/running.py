@@ -110,6 +110,7 @@ class RunningNetwork:
                     self._folder / "links",
                     record_of(self._folder, name),
                     self._epoch_bytes,
+                    self._network.documents,
                 )
                 for name in self.topology.peers
             }

@@ -58,14 +58,15 @@ def derive_forest(
     streams = _streams(query, text)
     if len(streams) == 1 and not _joins(query):
         return PropertyForest("apart", (derive(query, schemas.get(streams[0]), text),))
-    looks_out = _looks_out(query)
-    joined = None if looks_out else _joined(query, streams, schemas)
+    if _looks_out(query):
+        wholes = (tree_of(each, (OutputAnnotation(()),), None, (), schemas.get(each)) for each in streams)
+        return PropertyForest("apart", tuple(wholes))
+    joined = _joined(query, streams, schemas)
     if joined is not None:
         return joined
     found = Findings(windows=False)
     translate(query.body, Environment({stream_name(each): StreamNodes((), input=each) for each in streams}), found)
-    outputs = {each: [OutputAnnotation(())] if looks_out else found.outputs[each] for each in streams}
-    trees = [alone(PropertyTree(each, tuple(needed), input=each)) for each, needed in outputs.items()]
+    trees = [alone(PropertyTree(each, tuple(found.outputs[each]), input=each)) for each in streams]
     return PropertyForest(
         "apart", tuple(tree_of(each.stream, each.outputs, None, (), schemas.get(each.stream)) for each in trees)
     )
@@ -96,9 +97,7 @@ def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema])
 
 def _streams(query: ast.Query, text: str | None) -> list[str]:
     """The streams that a query reads, in the order of first mention."""
-    sources = [part for part in parts(query) if isinstance(part, ast.Source)]
-    if any(each.kind != "stream" for each in sources):
-        raise _no_tree("a query that reads a document has no property tree", query, text)
+    sources = [part for part in parts(query) if isinstance(part, ast.Source) and part.kind == "stream"]
     if not sources:
         raise _no_tree("a query that reads no stream has no property tree", query, text)
     return list(dict.fromkeys(each.name for each in sources))
@@ -122,8 +121,13 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
 
 
 def _looks_out(query: ast.Query) -> bool:
-    """Whether paths may lead out of their items: upwards, into the past, into another namespace."""
+    """Whether paths may lead out of their items: upwards, into the past, into another namespace, into a document.
+
+    A document may change, and nothing that is said of a stream by way of it stays true.
+    """
     everything = list(parts(query))
+    if any(isinstance(part, ast.Source) and part.kind == "doc" for part in everything):
+        return True
     windows = [part for part in everything if isinstance(part, ast.TimeWindow | ast.SessionWindow)]
     absolute = sum(isinstance(each.reference.start, ast.Root) for each in windows)
     if sum(isinstance(part, ast.Root) for part in everything) > absolute:

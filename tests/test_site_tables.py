@@ -1,0 +1,91 @@
+"""SITE.toml: documents behind `doc()`, and streams that are answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anabranch.engine.publishing import publication
+from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.errors import StreamError, UsageError
+from anabranch.network.description import read_network
+from anabranch.site import SiteDescription, read_site
+from anabranch.spark.checkpoint.folder import Checkpoint
+
+HEAD = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "in"\nformat = "lines"\nroot = "r"\n'
+QUERY = 'for $p in stream("s")/r/p where $p/k = doc("t")/t/k return $p'
+
+
+def site(folder: Path, rest: str, query: str = QUERY, head: str = HEAD) -> SiteDescription:
+    """What a site says that has a subscription 'q'."""
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "q.xq").write_text(query)
+    (folder / "site.toml").write_text(f'{head}[subscriptions.q]\nquery = "q.xq"\n{rest}')
+    return read_site(folder / "site.toml")
+
+
+def test_documents(tmp_path: Path) -> None:
+    """A document has a path, relative to the file, and names for what is in JSON."""
+    (found,) = site(tmp_path, '[documents.t]\npath = "t.json"\nroot = "t"\n').documents.values()
+    assert (found.path, found.root, found.item) == (tmp_path / "t.json", "t", "item")
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("[documents.t]\n", "'path' is missing"),
+        ('[documents.t]\npath = "t.xml"\nrot = "t"\n', "'rot' is unknown"),
+        ('[documents.s]\npath = "t.xml"\n', "'s' is a stream already"),
+        ('[streams.a]\nsource = "answer"\n', "'of' is missing"),
+        ('[streams.a]\nsource = "answer"\nof = "p"\n', "there is no subscription 'p'"),
+        ('[streams.a]\nsource = "kafka"\nof = "q"\n', "the source 'kafka' is unknown"),
+        ('[streams.a]\nsource = "answer"\nof = "q"\npath = "in"\n', "'path' is unknown"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, rest: str, message: str) -> None:
+    """With the table and the line it stands in."""
+    with pytest.raises(UsageError, match=message):
+        site(tmp_path, rest)
+
+
+def test_an_answer_that_depends_on_itself(tmp_path: Path) -> None:
+    """It is refused by name."""
+    with pytest.raises(UsageError, match="the stream 'a' is the answer of 'q', which depends on 'a'"):
+        site(tmp_path, '[streams.a]\nsource = "answer"\nof = "q"\n', 'stream("a")/answer/p')
+
+
+def test_the_answer_of_a_display_is_a_stream_of_updates(tmp_path: Path) -> None:
+    """Nobody has to say so, also where it is the answer of an answer; that of items is one of items."""
+    head = HEAD + "updates = true\n"
+    (tmp_path / "second.xq").write_text('count(stream("a")//p)')
+    rest = (
+        '[streams.a]\nsource = "answer"\nof = "q"\n[streams.b]\nsource = "answer"\nof = "second"\n'
+        '[subscriptions.second]\nquery = "second.xq"\n'
+    )
+    found = site(tmp_path, rest, 'stream("s")/r/p', head).streams
+    assert [found[name].updates for name in "sab"] == [True, True, True]
+    found = site(tmp_path, rest.replace('of = "second"', 'of = "q"'), 'stream("s")/r/p').streams
+    assert [found[name].updates for name in "sab"] == [False, False, False]
+
+
+def test_a_network_has_documents_and_no_answers_as_streams(tmp_path: Path) -> None:
+    """What it does not have is refused by name."""
+    (tmp_path / "in").mkdir()
+    text = (
+        '[network]\ntopology = "line"\npeers = 2\n[streams.s]\nat = "SP0"\npath = "in"\n[documents.t]\npath = "t.xml"\n'
+    )
+    (tmp_path / "network.toml").write_text(text)
+    assert read_network(tmp_path / "network.toml").documents["t"].path == tmp_path / "t.xml"
+    (tmp_path / "network.toml").write_text(text + '[streams.a]\nat = "SP0"\nsource = "answer"\nof = "q"\n')
+    with pytest.raises(UsageError, match="the source 'answer' is unknown"):
+        read_network(tmp_path / "network.toml")
+
+
+def test_nobody_publishes_into_an_answer(tmp_path: Path) -> None:
+    """Its documents are the run's own; an accent comes by way of what the answer depends on."""
+    found = site(tmp_path, '[streams.a]\nsource = "answer"\nof = "q"\n', 'stream("s")/r/p')
+    course = StreamCourse(found.streams["a"], Checkpoint.make(found.checkpoint))
+    accent = '<s:accent><s:alter path="t" by=". * 2"/></s:accent>'
+    with pytest.raises(StreamError, match="the stream 'a' is the answer of 'q'"):
+        publication(course, accent, 0)
