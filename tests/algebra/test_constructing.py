@@ -39,7 +39,7 @@ def linear(text: str, factor: int | Fraction = 1, constant: int = 0) -> Linear:
 
 
 def test_order_sorts_what_is_closed_together() -> None:
-    """LAWS 2.3: nothing, NaN, numbers, times, text; equal ones in the order of the stream; a punctuation releases its own."""
+    """LAWS 2.3: nothing, NaN, numbers, times, text; equal ones as they came; a punctuation releases its own."""
     mixed = ("t=b", "t=10", "s=1", "t=9", "t=NaN", "t=9.0")
     assert answer(order("t"), *mixed) == ["s=1", "t=NaN", "t=9", "t=9.0", "t=10", "t=b"]
     moments = ["t=2026-01-01T00:00:00.5Z", "t=2026-01-01T00:00:00Z"]
