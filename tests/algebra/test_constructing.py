@@ -39,9 +39,11 @@ def linear(text: str, factor: int | Fraction = 1, constant: int = 0) -> Linear:
 
 
 def test_order_sorts_what_is_closed_together() -> None:
-    """LAWS 2.3: nothing, NaN, numbers, text; equal ones in the order of the stream; a punctuation releases its own."""
+    """LAWS 2.3: nothing, NaN, numbers, times, text; equal ones as they came; a punctuation releases its own."""
     mixed = ("t=b", "t=10", "s=1", "t=9", "t=NaN", "t=9.0")
     assert answer(order("t"), *mixed) == ["s=1", "t=NaN", "t=9", "t=9.0", "t=10", "t=b"]
+    moments = ["t=2026-01-01T00:00:00.5Z", "t=2026-01-01T00:00:00Z"]
+    assert answer(order("t"), "t=b", *moments, "t=3") == ["t=3", *reversed(moments), "t=b"]
     assert answer(order("-t"), "t=1 s=1", "t=2", "t=1 s=2") == ["t=2", "t=1 s=1", "t=1 s=2"]
     found = answer(order("t"), "w=1 t=3", "w=2 t=1", "w=1 t=2", closed("w <= 1"), "w=2 t=0")
     assert found == ["w=1 t=2", "w=1 t=3", "closed w <= 1", "w=2 t=0", "w=2 t=1"]

@@ -30,7 +30,7 @@ Kind: TypeAlias = Literal[
     "mixed",
     "mixed or time",
 ]
-"""A time is a duration, too."""
+"""Durations count as times."""
 
 _MOST = 2**63 - 1
 

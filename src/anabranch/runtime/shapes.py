@@ -157,7 +157,12 @@ def _value(literal: str) -> Constant:
     return literal[1:-1].encode() if literal[0] in "\"'" else float(literal)
 
 
-_COMPUTING = frozenset(("contains", "starts-with", "ends-with", "substring", "substring-before", "substring-after"))
+_COMPUTING = frozenset(
+    (
+        *("contains", "starts-with", "ends-with", "substring", "substring-before", "substring-after"),
+        "xs:dateTime",
+    )
+)
 """The functions whose arguments are constants where they are literals."""
 
 

@@ -204,7 +204,7 @@ class LookScope(ValueScope):
             case _ if self.gives_nodes(expression, some=True):
                 raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
-                return [Made(escaped(self.value(expression), escape_text))]
+                return [Made(escaped(self.written(expression), escape_text))]
 
     def _in_a_row(self, items: Sequence[ast.Expression]) -> list[Fragment]:
         """What several expressions give one behind the other, with a space between values that are neighbours."""
@@ -323,7 +323,7 @@ class LookScope(ValueScope):
         if clears or loop.where is not None:
             holds = TRUE if loop.where is None else scope.truth(loop.where)
             condition = then(condition, behind(clears, holds))
-        keys = tuple(RowKey(scope.value(each.key), each.descending) for each in loop.order)
+        keys = tuple(RowKey(scope.written(each.key), each.descending) for each in loop.order)
         content = ContentOf(tuple(scope.result(loop.result)))
         found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
         return [Made(behind(self.asked([spot]), found))]
@@ -392,8 +392,7 @@ class LookScope(ValueScope):
         """The values of an expression as one text, with a space between them, as attributes have it."""
         found = self.sequence(expression, ordered=True).sources
         if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
-            assert found[0].value is not None
-            return escaped(found[0].value, escape_attribute)
+            return escaped(self.written(expression), escape_attribute)
         return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)
 
 

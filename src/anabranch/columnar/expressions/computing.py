@@ -52,6 +52,7 @@ _WORDS: Mapping[type, str] = {
     ast.Filter: "a predicate on something computed",
     ast.Source: "a second stream or a document",
     ast.Root: "a path from the root",
+    ast.Cast: "a cast",
 }
 
 
@@ -112,6 +113,13 @@ class ValueScope(PathScope):
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
                 raise NotColumnar(_words(expression))
+
+    def written(self, expression: ast.Expression) -> Expression:
+        """The same for whoever does more with it than compare it."""
+        found = self.value(expression)
+        if found.kind is Kind.MOMENT:
+            raise NotColumnar("a time that is not only compared")
+        return found
 
     def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
         """Arithmetic; between literals it is done here, exactly as the law does it."""
@@ -361,7 +369,7 @@ class ValueScope(PathScope):
             case _ if self.gives_nodes(expression, some=True):
                 raise NotColumnar("whether there are nodes among others", "exists(...)")
             case _:
-                found = self.value(expression)
+                found = self.written(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
 
     def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
@@ -482,6 +490,8 @@ def _check_comparable(left: Expression, right: Expression) -> None:
         case (one, other) if one in TEXTUAL and other in TEXTUAL:
             pass
         case (Kind.BOOLEAN, Kind.BOOLEAN):
+            pass
+        case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
             pass
         case _:
             raise NotColumnar("a comparison of values of different types")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.exactness import is_exact, simple
+from anabranch.columnar.expressions.exactness import exact_numbers, is_exact, simple, ticks_of
 from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
@@ -283,7 +283,10 @@ class FrameEvaluation:
             verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
             verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
             return ColumnValue.truth(verdicts)
-        if kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
+        if Kind.MOMENT in kinds:
+            (times, known), (others, also) = ticks_of(one), ticks_of(other)
+            holds, state = OPERATORS[operator](times, others), worst(known, also)
+        elif kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
             holds, state = self._texts_compared(operator, one, other), worst(one.state, other.state)
         else:
             (a, known), (b, also) = self._numbers(one), self._numbers(other)
@@ -306,12 +309,6 @@ class FrameEvaluation:
             return same if operator == "=" else ~same
         holds: Flags = OPERATORS[operator](texts.order_of(left.texts, right.texts), 0)
         return holds
-
-    def _exact(self, value: ColumnValue) -> tuple[Numbers, States | None]:
-        """Numbers of so few digits that doubles compare as they do (LAWS 2.3); others are unclear."""
-        assert value.numbers is not None
-        nothing = np.isnan(value.numbers)
-        return value.numbers, worst(value.state, state_of(nothing, UNCLEAR, value.state))
 
     def _truth_of(self, value: ColumnValue) -> NDArray[np.uint8]:
         match value.kind:
@@ -404,7 +401,7 @@ class FrameEvaluation:
         return self._by_owner(inside, inside.truth(condition), greatest=is_some)
 
     def _extreme(self, inside: FrameEvaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
-        numbers, state = inside._exact(inside.value(operand))
+        numbers, state = exact_numbers(inside.value(operand))
         owners = self._owners_of(inside)
         there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
         edge = -np.inf if is_greatest else np.inf

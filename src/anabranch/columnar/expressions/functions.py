@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.exactness import ticks_of
 from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.numbers import UNCLEAR as UNCLEAR_NUMBER
 from anabranch.columnar.expressions.rounding import ROUNDINGS
@@ -233,6 +234,11 @@ def _number(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValu
     return ColumnValue(kind, state_of(unclear, UNCLEAR), numbers)
 
 
+def _moment(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    ticks, state = ticks_of(values[0])
+    return ColumnValue(kind, state, ticks=ticks)
+
+
 def _not(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     verdicts = values[0].verdicts
     assert verdicts is not None
@@ -257,6 +263,7 @@ FUNCTIONS: Mapping[str, ColumnFunction] = {
     "normalize-space": ColumnFunction(_ONE_TEXT, _made(texts.normalize_space), context=True),
     "upper-case": ColumnFunction(_ONE_TEXT, _translated(texts.UPPER_CASE, str.upper)),
     "lower-case": ColumnFunction(_ONE_TEXT, _translated(texts.LOWER_CASE, str.lower)),
+    "xs:dateTime": ColumnFunction(_taking(_TEXTUAL, (1,), Kind.MOMENT), _moment),
     "translate": ColumnFunction(_translate_kind, _translate),
     "text-node": ColumnFunction(_taking((Kind.UNTYPED,), (1,), Kind.UNTYPED), _text_node),
     "where": ColumnFunction(lambda values: values[1].kind, _where),

@@ -28,6 +28,8 @@ class Kind(Enum):
     """Only literals are: what is computed from them is left to the law, unless doubles meet them."""
     STRING = "string"
     BOOLEAN = "boolean"
+    MOMENT = "dateTime"
+    """Only compared, with others and with text; whoever else looks at it is the law."""
     CONTENT = "content"
     """Serialised nodes."""
 

@@ -40,6 +40,8 @@ class ColumnValue:
     numbers: Numbers | None = None
     texts: TextColumn | None = None
     verdicts: NDArray[np.uint8] | None = None
+    ticks: Indices | None = None
+    """Nanoseconds since 1970."""
 
     @staticmethod
     def literal(value: str | int | Decimal | float) -> ColumnValue:
@@ -93,6 +95,7 @@ class ColumnValue:
             taken(self.numbers),  # type: ignore[arg-type]
             None if self.texts is None else self.texts.take(rows),
             taken(self.verdicts),  # type: ignore[arg-type]
+            taken(self.ticks),  # type: ignore[arg-type]
         )
 
     def where(self, holds: Flags, other: ColumnValue, count: int) -> ColumnValue:
@@ -110,7 +113,10 @@ class ColumnValue:
         verdicts = None
         if self.verdicts is not None and other.verdicts is not None:
             verdicts = np.where(holds, self.verdicts, other.verdicts)
-        return ColumnValue(self.kind, state, numbers, found, verdicts)
+        ticks = None
+        if self.ticks is not None and other.ticks is not None:
+            ticks = np.where(holds, self.ticks, other.ticks)
+        return ColumnValue(self.kind, state, numbers, found, verdicts, ticks)
 
 
 def worst(*states: States | None) -> States | None:
@@ -153,6 +159,8 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
             found = spelled_doubles(np.abs(value.numbers) * np.where(value.numbers < 0, -1.0, 1.0))  # there is no -0
             without_exponent = (np.abs(value.numbers) >= _SMALL) & (np.abs(value.numbers) < _LARGE)
             value = value.unclear_where(np.broadcast_to(~without_exponent & (value.numbers != 0), count))
+        case Kind.MOMENT:
+            raise AssertionError("a moment is only compared")
     assert found is not None
     if value.state is not None and (value.state == ABSENT).any():
         gone = np.broadcast_to(value.state == ABSENT, count)
