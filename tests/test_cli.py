@@ -331,6 +331,13 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         (["query", "q.xq", "--stream", "photons"], 2, "--stream takes NAME=VALUE"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--time", "x=t"], 2, "which is not given"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--slack", "photons=x"], 2, "--slack takes a number"),
+        (
+            ["query", "q.xq", "--stream", "photons=p.xml", "--origin", "photons=PT1S"],
+            2,
+            "--origin takes a number",
+        ),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "x=ms"], 2, "--time-unit names stream 'x'"),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "photons=ms"], 2, "needs a 'time'"),
         (["query", "bad.xq", "--stream", "photons=p.xml"], 1, "expected 'where', 'order by' or 'return'"),
         (["query", "t.xq", "--stream", "photons=p.xml"], 1, "t.xq:1:43: refused: window beside a temporal qualifier"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "photons=en"], 2, "--domain takes NAME=PATH:V,V"),

@@ -117,6 +117,33 @@ def answer(name: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("slack", "origin"), [("2000", "86400000"), ('"PT2S"', '"1970-01-02"'), ("2e3", "1970-01-02T00:00:00Z")]
+)
+def test_a_site_says_how_its_time_runs(folder: Folder, slack: str, origin: str) -> None:
+    """Slack and origin are numbers of the time's unit, or a duration and a moment; all of it is kept in seconds."""
+    folder.file.write_text(f'{SITE}time = "t"\ntime_unit = "ms"\nslack = {slack}\norigin = {origin}\n')
+    source = read_site(folder.file).streams["s"]
+    assert (source.time_unit, source.slack, source.origin) == ("ms", Fraction(2), Fraction(86_400))
+    assert source.scale(source.time).slack == 2_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('time_unit = "ms"', "a 'time_unit' needs a 'time'"),
+        ('time = "t"\ntime_unit = "m"', "the time unit 'm' is unknown"),
+        ('slack = "soon"', "'slack' takes a number, or a duration such as PT5S, not 'soon'"),
+        ("origin = true", "'origin' takes a number, or a dateTime"),
+    ],
+)
+def test_a_time_that_makes_no_sense_is_refused(folder: Folder, lines: str, message: str) -> None:
+    """By the name of the key, with file and table."""
+    folder.file.write_text(f"{SITE}{lines}\n")
+    with pytest.raises(UsageError, match=f"site.toml.*{message}"):
+        read_site(folder.file)
+
+
 def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     """Every setting is read; paths are relative to the file."""
     (folder.top / "s.dtd").write_text("<!ELEMENT root (p*)><!ELEMENT p (#PCDATA)>")
@@ -134,6 +161,7 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     source = site.streams["s"]
     assert (str(source.time), source.slack, source.origin, source.strict) == ("t", Fraction(2), Fraction(1, 2), True)
     assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
+    assert source.time_unit is None
     assert site.subscriptions["all"].sink == Files(folder.top / "out/all")
     assert site.subscriptions["all"].text == ALL
 

@@ -19,6 +19,7 @@ from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 from papers import INTERVAL_JOIN, SHARING
+from spark.test_window_times import timed_case
 
 pytestmark = pytest.mark.spark
 
@@ -62,3 +63,16 @@ def test_the_papers_queries_give_what_the_law_says(
     )
     assert answers(outcome) == law(sources, queries)
     assert outcome.progress.epochs > 3
+
+
+@pytest.mark.parametrize(("number", "partitions"), [(11, 1), (18, 3)])
+def test_windows_and_sessions_over_times(spark: SparkSession, tmp_path: Path, number: int, partitions: int) -> None:
+    """Windows, bounds, sessions and joins over dateTimes and units, in a few epochs."""
+    case = timed_case(Random(number), partitions)
+    source = case.declared.source(tmp_path / "in", case.parts)
+    size = sum(path.stat().st_size for path in source.partitions)
+    settings = Settings(epoch_bytes=size // 4, shards=2)
+    outcome = run_queries(SparkHost(spark), [source], case.queries, tmp_path / "work", settings)
+    found = answers(outcome)
+    assert found == law([source], case.queries)
+    assert all(len(found[name]) > 150 for name in ("windows", "sessions", "sessions by user"))

@@ -116,6 +116,21 @@ def test_a_window_closes_in_an_idle_stream(
     assert brook.epochs == before + 1
 
 
+@pytest.mark.parametrize("times", [("1000", "7000"), ("1970-01-01T00:00:01Z", "1970-01-01T00:00:07Z")])
+def test_the_clock_of_a_stream_goes_on_in_seconds(tmp_path: Path, times: tuple[str, str]) -> None:
+    """Whatever unit its numbers count in, and where they are dateTimes: from 7 seconds on, 10 are reached behind 3."""
+    brook = Brook(tmp_path, replace(source(tmp_path / "in"), time=TIME.counting("ms")))
+    (tmp_path / "in" / "a").write_text(items(*times))
+    tens = TENS.replace("diff 10", "diff PT10S")
+    brook.run({"tens": tens, "idle": tens.replace("diff PT10S", "gap PT4S")})
+    brook.idle(2)
+    assert brook.answer("tens") == "<tens/>"
+    brook.idle(4)
+    assert brook.answer("tens") == '<tens><w n="2"/></tens>'
+    assert brook.answer("idle") == '<tens><w n="1"/><w n="1"/></tens>'
+    assert brook.beats() == [(0, Decimal(13))]
+
+
 def test_an_unfinished_item_is_not_lost(tmp_path: Path) -> None:
     """A heartbeat comes while a document is open within an item, which is finished later."""
     brook = Brook(tmp_path, source(tmp_path / "in", "document"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -59,6 +60,33 @@ def test_what_is_set_aside(tmp_path: Path) -> None:
     answers, dead, items, late = found("local", [source], queries, 200)
     assert (answers, dead, items, late) == found("reference", [source], queries, 200)
     assert (len(dead), items, late) == (2, len(times), 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        (
+            '<s:alter path="n" by=". * 2"/>',
+            '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="." by=". * 2"/></s:accent>'
+            '<w s="1">6</w><w s="10">6</w><w s="40">8</w>',
+        ),
+        ('<s:alter path="t" by=". * 2"/>', '<w s="5">6</w><w s="1">3</w><w s="20">8</w>'),
+        ('<s:drop path="u"/>', ""),
+        ('<s:drop path="t"/>', ""),
+    ],
+)
+def test_sessions_follow_accents(tmp_path: Path, change: str, answer: str) -> None:
+    """Values come out in their new unit, references keep their places, and reference and key are foundation."""
+    items = [(1, "a", 1), (9, "a", 2), (10, "b", 6), (40, "b", 8)]
+    lines = [f"<i><t>{time}</t><u>{user}</u><n>{number}</n></i>" for time, user, number in items]
+    lines.insert(2, f'<s:accent xmlns:s="urn:anabranch:stream">{change}</s:accent>')
+    (tmp_path / "s").write_text("\n".join((*lines, "")))
+    source = Source("s", tmp_path / "s", "lines", root="r", slack=Fraction(5))
+    query = 'for $w in stream("s")/r/i|t gap 10 by u| return <w s="{ window-start($w) }">{ sum($w/n) }</w>'
+    queries = {"q": f"<a>{{ {query} }}</a>"}
+    answers, *rest = found("local", [source], queries, 60)
+    assert (answers, *rest) == found("reference", [source], queries, 60)
+    assert answers["q"] == (f"<a>{answer}</a>" if answer else "<a/>")
 
 
 def test_updates(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def _unit(given: str) -> TimeUnit:
     raise UsageError(f"the time unit '{given}' is unknown", hint=f"use {', '.join(PER_SECOND)}")
 
 
-def declared_slack(given: Given, time: Path | None, key: str = "slack") -> Fraction:
+def declared_slack(given: Given, time: Path | None, key: str = "'slack'") -> Fraction:
     """How late items may come: a number, or a duration."""
     length = length_seconds(given) if isinstance(given, str) else None
     if length is not None:
@@ -57,7 +57,7 @@ def declared_slack(given: Given, time: Path | None, key: str = "slack") -> Fract
     return _number(given, key, "a number, or a duration such as PT5S") / per_second(time)
 
 
-def declared_origin(given: Given, time: Path | None, key: str = "origin") -> Fraction:
+def declared_origin(given: Given, time: Path | None, key: str = "'origin'") -> Fraction:
     """Where time windows begin: a number, or a dateTime or date."""
     text = given.isoformat() if isinstance(given, date) else given
     moment = time_seconds(text) if isinstance(text, str) else None
@@ -74,5 +74,5 @@ def _number(given: Given, key: str, wanted: str) -> Fraction:
     except InvalidOperation:
         found = Decimal("NaN")
     if isinstance(given, bool) or not found.is_finite():
-        raise UsageError(f"'{key}' takes {wanted}, not '{given}'")
+        raise UsageError(f"{key} takes {wanted}, not '{given}'")
     return Fraction(found)

@@ -29,6 +29,7 @@ from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
+from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.standing import standing
 from anabranch.sharing.remote import named_aggregates, window_of
@@ -115,6 +116,11 @@ class SentWindows(PaneWindows):
         elif self._next > self._told:
             self._mark(ReachedMark(self._next))
             self._told = self._next
+
+    def _close_early(self, reached: Reach) -> None:
+        """Windows are sent by numbers from 0 on; who reads them ends where there are others, by name."""
+        self._early.clear()
+        self.end("its stream has times before 1970, or its origin, and windows of these are not made on their way")
 
     def _mark(self, mark: Mark) -> None:
         self._out.piece(mark_text(mark))

@@ -28,12 +28,14 @@ from anabranch.columnar.panes.kernels import (
     read_decimals,
     text_ticks,
 )
+from anabranch.columnar.panes.moments import read_moments
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.units import Sight
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.elements import Item, Punctuation
+from anabranch.stream.path import TimeScale
 
 _FAR = 1 << 62
 
@@ -85,13 +87,13 @@ class ReferenceAxis:
         """The values of some entries that stand in a column; `known` are those that are good items for certain."""
         if self._least_places > MOST_PLACES:
             return AxisBatch(np.ones(len(known), np.bool_))
-        ticks, exact, places = _references(sight, column, self._least_places)
+        ticks, exact, places, are_times = _references(sight, column, self._least_places, self._scale)
         origin, slack = self._origin * 10**places, self._slack * 10**places
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
         ticks -= int(origin)
-        if self._scale.is_time:
-            exact &= ticks >= math.ceil(self._early * 10**places)
+        if self._scale.is_time or are_times.any():
+            exact &= ~are_times | (ticks >= math.ceil(self._early * 10**places))
         return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)))
 
     def take(
@@ -178,8 +180,8 @@ def _places(*values: Fraction) -> int:
     return next(n for n in range(10_000) if all((each * 10**n).denominator == 1 for each in values))
 
 
-def _references(sight: Sight, column: PartColumn, least: int) -> tuple[Indices, Flags, int]:
-    """The values of entries as integers, which of them are exact, and their decimal places, `least` or more.
+def _references(sight: Sight, column: PartColumn, least: int, scale: TimeScale) -> tuple[Indices, Flags, int, Flags]:
+    """The values of entries as integers, which of them are exact, their decimal places, `least` or more, and the times.
 
     Times have many digits; so the texts are read where they are known, and mean what they say: in items that fit.
     """
@@ -188,12 +190,28 @@ def _references(sight: Sight, column: PartColumn, least: int) -> tuple[Indices, 
     row = shredded.row(column)
     if column in sight.mapped or not shredded.fits.any():
         places = max(least, best_places(shredded.values[row]))
-        return *exact_ticks(shredded.values[row], places), places
+        return *exact_ticks(shredded.values[row], places), places, np.full(len(shredded.fits), scale.is_time)
     mantissas, given = np.empty((2, len(shredded.fits)), np.int64)
     read_decimals(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
+    are_times = _moments(shredded, row, mantissas, given, scale)
     tried = [least, *(each for each in (np.flatnonzero(np.bincount(given + 1)) - 1).tolist() if each > least)]
     places = max(tried, key=lambda each: int(np.count_nonzero(text_ticks(mantissas, given, each)[1])))
     ticks, exact = text_ticks(mantissas, given, places)
     others, known = exact_ticks(shredded.values[row], places)
     known &= ~shredded.fits
-    return np.where(known, others, ticks), exact | known, places
+    return np.where(known, others, ticks), exact | known, places, are_times
+
+
+def _moments(shredded: Shredded, row: int, mantissas: Indices, given: Indices, scale: TimeScale) -> Flags:
+    """Read dateTimes among texts that are no decimals, in units of a scale; gives which values are times."""
+    others = given < 0
+    if not others.any():
+        return np.full(len(given), scale.is_time)
+    read_moments(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
+    found = others & (given >= 0)
+    shift = len(str(scale.per_second)) - 1 - given[found]  # a power of ten
+    power = 10 ** np.maximum(shift, 0)
+    far = np.abs(mantissas[found]) > MOST_TICKS // power
+    mantissas[found] *= np.where(far, 1, power)
+    given[found] = np.where(far, -1, np.maximum(-shift, 0))
+    return found | scale.is_time

@@ -243,7 +243,8 @@ def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
     dtd, time = table.path("dtd"), (table.text("time", None), table.text("time_unit", None))
-    bounds = [table.take(key, lambda value: True, "anything", None) for key in ("slack", "origin")]
+    slack = table.take("slack", lambda value: True, "a number, or a duration such as PT5S", None)
+    origin = table.take("origin", lambda value: True, "a number, or a dateTime such as 2026-01-01T00:00:00Z", None)
     retain = table.take("retain", lambda value: True, "anything", None)
     updates = table.flag("updates")
     heartbeat = table.take("heartbeat", lambda value: True, "anything", None)
@@ -256,7 +257,7 @@ def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[
             Schema.read_dtd(dtd) if dtd is not None else None,
             table.text("root", None),
             table.text("item", None),
-            *timing(*time, *bounds),
+            *timing(*time, slack, origin),
             table.flag("strict"),
             tuple(more),
             domains_of(domains),

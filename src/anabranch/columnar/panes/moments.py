@@ -1,0 +1,109 @@
+"""DateTimes in columns: the usual ones, as integers with decimal places.
+
+Read are texts such as `2026-01-01T12:30:00`, with a fraction of up to nine digits, and `Z` or a zone behind them, and
+dates without a zone.
+Whatever else is a dateTime (a year of more digits, nanoseconds far from 1970, blanks around it, midnight as `24:00:00`)
+is left to the law, which reads it as `values/instants.py` says.
+
+Guarantees: what is read is what the law reads, to the digit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anabranch.columnar.scan.kernels import Bytes, Indices, Places, compiled, compiled_lean
+
+_ZERO, _NINE, _MINUS, _PLUS, _COLON, _POINT, _T, _Z = b"09-+:.TZ"
+_MOST_DIGITS = 9
+_FARTHEST = np.int64(1 << 60)
+"""Below this all values are; a time with nine digits is so within some decades of 1970."""
+_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
+_DATE, _SECONDS, _ZONE = 10, 19, 6
+"""The lengths of a date, of a dateTime without a fraction, and of a zone."""
+
+
+@compiled_lean
+def _digits(data: Bytes, at: int, count: int) -> int:
+    """The number that so many digits spell; -1 where they are none."""
+    number = 0
+    for place in range(at, at + count):
+        byte = data[place]
+        if not _ZERO <= byte <= _NINE:
+            return -1
+        number = number * 10 + (byte - _ZERO)
+    return number
+
+
+@compiled_lean
+def _day(data: Bytes, at: int) -> int:
+    """The days from 1970 to the date that begins at a place; the least int64 where there is none."""
+    year, month, day = _digits(data, at, 4), _digits(data, at + 5, 2), _digits(data, at + 8, 2)
+    nothing = -(1 << 62)
+    if data[at + 4] != _MINUS or data[at + 7] != _MINUS or year < 0 or not 1 <= month <= 12 or day < 1:
+        return nothing
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _DAYS[month - 1] + (1 if leap and month == 2 else 0):
+        return nothing
+    if month <= 2:
+        year -= 1
+    century, in_century = year // 400, year % 400
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return century * 146_097 + in_century * 365 + in_century // 4 - in_century // 100 + day_of_year - 719_468
+
+
+@compiled_lean
+def _zone(data: Bytes, at: int, stop: int) -> int:
+    """How far the zone that fills a span is ahead of UTC, in seconds; a day where it is none."""
+    if at == stop or (stop - at == 1 and data[at] == _Z):
+        return 0
+    if stop - at != _ZONE or data[at + 3] != _COLON or (data[at] != _PLUS and data[at] != _MINUS):
+        return 86_400
+    hours, minutes = _digits(data, at + 1, 2), _digits(data, at + 4, 2)
+    if not 0 <= minutes <= 59 or not (0 <= hours <= 13 or (hours == 14 and minutes == 0)):
+        return 86_400
+    seconds = hours * 3_600 + minutes * 60
+    return -seconds if data[at] == _MINUS else seconds
+
+
+@compiled
+def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
+    """The seconds since 1970 of texts that are dateTimes, as integers with so many decimal places.
+
+    Only those are looked at that have -1 places, as what is no decimal has (`read_decimals`); others of them keep it.
+    """
+    for item in range(len(starts)):
+        if places[item] >= 0:
+            continue
+        at, stop = starts[item], ends[item]
+        if stop - at < _DATE:
+            continue
+        day = _day(data, at)
+        if day == -(1 << 62):
+            continue
+        if stop - at == _DATE:
+            mantissas[item], places[item] = np.int64(day) * 86_400, 0
+            continue
+        if stop - at < _SECONDS or data[at + 10] != _T or data[at + 13] != _COLON or data[at + 16] != _COLON:
+            continue
+        hour, minute, second = _digits(data, at + 11, 2), _digits(data, at + 14, 2), _digits(data, at + 17, 2)
+        if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= second <= 59):
+            continue
+        behind, digits, part = at + _SECONDS, 0, np.int64(0)
+        if behind < stop and data[behind] == _POINT:
+            behind += 1
+            while behind < stop and _ZERO <= data[behind] <= _NINE and digits <= _MOST_DIGITS:
+                part = part * 10 + (data[behind] - _ZERO)
+                digits += 1
+                behind += 1
+            if not 0 < digits <= _MOST_DIGITS:
+                continue
+        zone = _zone(data, behind, stop)
+        if zone == 86_400:
+            continue
+        power = np.int64(1)
+        for _ in range(digits):
+            power *= 10
+        seconds = np.int64(day) * 86_400 + hour * 3_600 + minute * 60 + second - zone
+        if abs(seconds) < _FARTHEST // power:
+            mantissas[item], places[item] = seconds * power + part, digits
