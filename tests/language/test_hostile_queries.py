@@ -57,7 +57,7 @@ DEEP = {
     "loops": ("for $x in 1 return ", "1", ""),
     "clauses": ("for $x in 1 where 1 let $y := 1 count $z ", "return 1", ""),
     "conditions between loops": ("for $x in 1 where 1 ", "return 1", ""),
-    "positions": ("(1, 2)[position() = ", "1", "]"),
+    "positions": ("(1)[position() = ", "1", "]"),
     "groups": ("for $x in 1 group by $y := ", "1", " return 1"),
     "sources": ("for $x in ", "1", " return 1"),
     "lets": ("let $x := ", "1", " return $x"),
