@@ -227,7 +227,7 @@ class Units:
     @property
     def omitted(self) -> Sequence[DynamicError]:
         """Why items were left out of the groups of the last window or tuple (LAWS 3.8)."""
-        return [error for _, error in self._evaluator.omitted]
+        return list(self._evaluator.omitted.values())
 
 
 class _UnitEvaluator(Lookups):

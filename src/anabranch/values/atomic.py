@@ -274,12 +274,15 @@ def identity(value: Atomic) -> Identity:
 
 
 def group_identity(key: Atomic | None) -> Identity:
-    """Equal for keys of one group: a missing one is one, and a measured one the number that it means (LAWS 3.8)."""
+    """Equal for keys of one group: text by its characters, numbers by their exact values (LAWS 3.8).
+
+    What a change of unit has made a number is the text that spells it: so it meets what was written in that unit.
+    """
     match key:
         case None:
             return "missing", None
         case Measured():
-            return "number", key.measure.number
+            return "text", str(key)
         case _:
             return identity(key)
 

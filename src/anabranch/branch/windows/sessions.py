@@ -185,9 +185,7 @@ class Sessions:
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """What must be remembered beside that."""
         placed = (
-            (json.dumps([name, *_written(key)]), held, None)
-            for name, each in self._sequences.items()
-            for key, held in each.held()
+            (json.dumps([name, key]), held, None) for name, each in self._sequences.items() for key, held in each.held()
         )
         return {"progress": self._judge.save()}, placed_tables(placed)
 
@@ -195,16 +193,6 @@ class Sessions:
         """Take in what `save` gave; what only those have held who are gone is forgotten."""
         self._judge.restore(meta["progress"])
         for text, held, _ in self._shelf.placed(tables):
-            name, *key = json.loads(text)
+            name, key = json.loads(text)
             if name in self._sequences:
-                self._sequences[name].hold(_read(*key), held)
-
-
-def _written(key: SessionKey) -> tuple[str, str | None]:
-    """A key with what it is."""
-    return ("number", str(key)) if isinstance(key, Fraction) else ("text", key)
-
-
-def _read(kind: str, key: str | None) -> SessionKey:
-    """The key that `_written` gave this for."""
-    return Fraction(key) if kind == "number" and key is not None else key
+                self._sequences[name].hold(key, held)

@@ -18,7 +18,7 @@ from anabranch.law.env import Env
 from anabranch.law.paths import fulfils
 from anabranch.stream.path import TimeScale
 from anabranch.stream.tree import Element
-from anabranch.values.atomic import Atomic, Measured, Untyped, spell
+from anabranch.values.atomic import Atomic, Untyped, spell
 from anabranch.values.placing import Moment, from_origin, place_of
 from anabranch.values.sequences import Value, Values, atomize
 
@@ -159,8 +159,8 @@ def reference_value(
     return from_origin(place, scale.origin)
 
 
-SessionKey: TypeAlias = str | Fraction | None
-"""What a session is of: a text, the exact number that a change of unit has made, or nothing at all (LAWS 3.8)."""
+SessionKey: TypeAlias = str | None
+"""What a session is of: a text, or nothing at all; a change of unit gives the text that spells the number (LAWS 3.8)."""
 
 
 def session_key(window: ast.SessionWindow, node: Value, env: Env, evaluate: Evaluate) -> SessionKey:
@@ -170,9 +170,7 @@ def session_key(window: ast.SessionWindow, node: Value, env: Env, evaluate: Eval
     values = _values_at(window.by, "key", node, env, evaluate)
     if len(values) > 1:
         raise DynamicError(f"the session's key has {len(values)} values in this item, not one", code="XPTY0004")
-    for value in values:
-        return value.measure.number if isinstance(value, Measured) else spell(value)
-    return None
+    return spell(values[0]) if values else None
 
 
 def _values_at(path: ast.Path, what: str, node: Value, env: Env, evaluate: Evaluate) -> list[Atomic]:
