@@ -18,7 +18,7 @@ from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.document.layers import Resumed
 from anabranch.branch.evolution.following import Absorbing, Following
-from anabranch.branch.growing.items import Came
+from anabranch.branch.growing.items import TakenItem
 from anabranch.branch.growing.machine import GrowingDisplay
 from anabranch.branch.growing.split import GrowingQuery
 from anabranch.branch.growing.windows import WindowLoop
@@ -134,7 +134,7 @@ class GrowingBranch(Merged):
         if reason is not None and self._ended is None:
             self._ended = self.aborted[self._member.key] = reason
 
-    def _moment(self, place: Place, came: tuple[str, Came] | None = None) -> None:
+    def _moment(self, place: Place, came: tuple[str, TakenItem] | None = None) -> None:
         found = {id: loop.drained() for id, loop in self._loops.items()}
         self._showing.show(self._machine.moment(self._now, place, came, found), goes_on=self._may_end)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.growing.split import ArrivalOrder
+from anabranch.branch.growing.split import ArrivalNumbers
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
 from anabranch.branch.ports import InputStream
@@ -22,7 +22,7 @@ from anabranch.stream.tree import Document, copy
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class TakenItem:
     """An item that has come, in the units of query start: its raw entry, and the maps that led there."""
 
     entry: RawEntry
@@ -36,7 +36,7 @@ class Entries:
     """Entries by the order in which they come; of those that something is kept of, which are still to be saved."""
 
     def __init__(self) -> None:
-        self.order = ArrivalOrder()
+        self.order = ArrivalNumbers()
         self.kept: dict[int, None] = {}
         self.unsaved: dict[int, None] = {}
 
@@ -82,11 +82,11 @@ class StreamItems(Entries):
         self._root = copy(stream.root)
         self._document = Document()
         self._document.append(self._root)
-        self._items: dict[int, Came] = {}
-        self._latest: tuple[int, Came] | None = None
+        self._items: dict[int, TakenItem] = {}
+        self._latest: tuple[int, TakenItem] | None = None
         self._reader = EntryReader(stream)
 
-    def take(self, came: Came) -> int:
+    def take(self, came: TakenItem) -> int:
         """The next item; gives its number."""
         number = self.enter()
         self._latest = number, came
@@ -95,11 +95,11 @@ class StreamItems(Entries):
             self.keep(number)
         return number
 
-    def came(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine], time: Fraction, number: int) -> Came:
+    def came(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine], time: Fraction, number: int) -> TakenItem:
         """An item, below the root of the stream; `number` is its own among all that the query has taken."""
         item.tree.parent = self._root
         number_nodes(item.tree, self._rank, number)
-        return Came(entry, units, Arrival(item.tree, time, entry.origin.partition, item.place), number)
+        return TakenItem(entry, units, Arrival(item.tree, time, entry.origin.partition, item.place), number)
 
     def latest(self, number: int) -> Input:
         """The stream with its latest item alone."""
@@ -112,7 +112,7 @@ class StreamItems(Entries):
         """The stream with all its items."""
         return self._input(list(self._items.values()))
 
-    def _input(self, came: list[Came]) -> Input:
+    def _input(self, came: list[TakenItem]) -> Input:
         arrivals = tuple(each.arrival for each in came)
         self._root.children[:] = [each.item for each in arrivals]
         source = self._stream.source

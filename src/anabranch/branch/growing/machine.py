@@ -18,7 +18,7 @@ from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.display.split import ComputedPart, EachPart, Folded, Part, WholePart, WindowPart
 from anabranch.branch.display.stages import EachStage, EntryPlaces, EntrySource, Stage, WholeStage
 from anabranch.branch.document.state import Data
-from anabranch.branch.growing.items import Came, Entries, StreamItems
+from anabranch.branch.growing.items import Entries, StreamItems, TakenItem
 from anabranch.branch.growing.split import parts_in, split_growing
 from anabranch.branch.growing.stages import ItemSource, RunningStage, WindowSource
 from anabranch.branch.ports import InputStream
@@ -112,7 +112,7 @@ class GrowingDisplay(ShownQuery):
         self,
         now: Fraction,
         place: Place,
-        came: tuple[str, Came] | None = None,
+        came: tuple[str, TakenItem] | None = None,
         found: Mapping[str, Sequence[Sequence[ResultRow]]] | None = None,
     ) -> DisplayChange:
         """An element has come, from a place: perhaps an item of a stream, and what windows have given with it."""

@@ -167,7 +167,7 @@ def _span(expression: ast.Expression) -> Span:
     return expression.order[0].span if isinstance(expression, ast.Flwor) and expression.order else expression.span
 
 
-class ArrivalOrder:
+class ArrivalNumbers:
     """The order of entries that are numbered as they come."""
 
     def __init__(self) -> None:
@@ -181,5 +181,5 @@ class ArrivalOrder:
         return one < other
 
 
-ARRIVALS = ArrivalOrder()
+ARRIVALS = ArrivalNumbers()
 """An order of nothing."""

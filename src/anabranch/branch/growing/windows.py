@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.growing.items import Came
+from anabranch.branch.growing.items import TakenItem
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, kept_table
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.joins.step_join import StepJoin
@@ -90,7 +90,7 @@ class WindowLoop:
         self._shelf = Shelf(inputs, rows.units)
         self._operator = (Windows if standing.kind == "windows" else StepJoin)([rows], self._shelf)
 
-    def item(self, came: Came, item: Item) -> None:
+    def item(self, came: TakenItem, item: Item) -> None:
         """Take the next item of any stream."""
         kept = self._shelf.put(came.entry, item, came.units)
         if came.entry.origin.stream in self.streams:
