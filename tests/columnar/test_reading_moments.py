@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.panes.moments import read_moments
+from anabranch.columnar.moments import read_moments
 from anabranch.values.instants import time_seconds
 
 USUAL = (

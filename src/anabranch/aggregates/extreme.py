@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from anabranch.aggregates.exact import extreme
-from anabranch.aggregates.folds import EntryOrder, ExtremeFold, Fold
+from anabranch.aggregates.extreme_fold import ExtremeFold
+from anabranch.aggregates.folds import EntryOrder, Fold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
 from anabranch.aggregates.partial import NAN, Partial
 from anabranch.stream.affine import IDENTITY, Affine

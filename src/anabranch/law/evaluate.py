@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import partial
 from itertools import groupby, product
 from typing import TypeAlias
@@ -38,7 +37,7 @@ from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.law.time_functions import castable
 from anabranch.values.arithmetic import calculate, negate
-from anabranch.values.atomic import Atomic, OrderRank, WrittenDouble, as_number, compare, order_rank
+from anabranch.values.atomic import Atomic, OrderRank, as_number, compare, literal, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 
@@ -116,7 +115,7 @@ class Evaluator(Pipelines):
             case ast.String(text):
                 return [text]
             case ast.Number(text):
-                return [number(text)]
+                return [literal(text)]
             case ast.Variable(name):
                 return self.known[name]() if name in self.known else env.variables[name]
             case ast.ContextItem():
@@ -493,10 +492,3 @@ def any_of(tests: Iterable[Callable[[], bool]], steps: Counting | None = None) -
     if failure:
         raise failure
     return False
-
-
-def number(text: str) -> Value:
-    """The value of a number literal: an integer, a decimal or a double."""
-    if "e" in text or "E" in text:
-        return WrittenDouble(text)
-    return Decimal(text) if "." in text else int(text)

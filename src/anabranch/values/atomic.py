@@ -99,6 +99,13 @@ def to_double(value: Atomic) -> float:
             raise DynamicError(f"a number is needed, not the {kind_of(value)} '{value}'", code="XPTY0004")
 
 
+def literal(text: str) -> Numeric:
+    """The value of a number as a query writes it: an integer, a decimal or a double."""
+    if "e" in text or "E" in text:
+        return WrittenDouble(text)
+    return Decimal(text) if "." in text else int(text)
+
+
 def as_number(value: Atomic) -> Numeric:
     """What arithmetic makes of a value: numbers stay, untyped text becomes a double."""
     match value:

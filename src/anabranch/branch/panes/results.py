@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.law.evaluate import number
 from anabranch.logic import EVERYTHING, And, Or, Tree
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.values.arithmetic import negate
+from anabranch.values.atomic import literal
 from anabranch.values.operators import ComparisonOperator
 from anabranch.values.sequences import Values, atomize
 
@@ -111,9 +111,9 @@ def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operan
         case ast.Variable(name) if "#" in name:
             return AggregateValue(name)
         case ast.Number(text):
-            return NumberLiteral([number(text)])
+            return NumberLiteral([literal(text)])
         case ast.Negation(ast.Number(text)):
-            return NumberLiteral([negate(each) for each in atomize([number(text)])])
+            return NumberLiteral([negate(each) for each in atomize([literal(text)])])
         case _:
             raise _Other
 

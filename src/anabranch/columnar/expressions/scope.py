@@ -16,9 +16,8 @@ from anabranch.columnar.expressions.tree import Constant, ConstantValue, Express
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
-from anabranch.law.evaluate import number
 from anabranch.values.arithmetic import negate
-from anabranch.values.atomic import WrittenDouble, to_double
+from anabranch.values.atomic import WrittenDouble, literal, to_double
 
 MOST_NODES = 2_000
 _ANY = ConstantValue(True)
@@ -329,9 +328,9 @@ def literal_of(expression: ast.Expression) -> ConstantValue:
         case ast.String(text):
             return ConstantValue(text)
         case ast.Number(text):
-            found = number(text)
+            found = literal(text)
         case ast.Negation(ast.Number(text)):
-            found = negate(number(text))  # type: ignore[arg-type]
+            found = negate(literal(text))
         case _:
             raise NotColumnar("no literal")
     assert isinstance(found, int | Decimal | float)

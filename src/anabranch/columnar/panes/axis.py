@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.moments import read_moments
 from anabranch.columnar.panes.counted import ItemLaw, Reach, Reached, Seen
 from anabranch.columnar.panes.kernels import (
     MOST_PLACES,
@@ -28,7 +29,6 @@ from anabranch.columnar.panes.kernels import (
     read_decimals,
     text_ticks,
 )
-from anabranch.columnar.panes.moments import read_moments
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.units import Sight
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices

@@ -160,7 +160,7 @@ def reference_value(
 
 
 SessionKey: TypeAlias = str | None
-"""What a session is of: a text, or nothing at all; a change of unit gives the text that spells the number (LAWS 3.8)."""
+"""What a session is of: a text, or nothing; a change of unit gives the text that spells the number (LAWS 3.8)."""
 
 
 def session_key(window: ast.SessionWindow, node: Value, env: Env, evaluate: Evaluate) -> SessionKey:

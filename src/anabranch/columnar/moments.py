@@ -2,7 +2,7 @@
 
 Read are texts such as `2026-01-01T12:30:00`, with a fraction of up to nine digits, and `Z` or a zone behind them, and
 dates without a zone.
-Whatever else is a dateTime (a year of more digits, nanoseconds far from 1970, blanks around it, midnight as `24:00:00`)
+Whatever else is a dateTime (a year of five digits, a far one with nanoseconds, blanks around it, `24:00:00`)
 is left to the law, which reads it as `values/instants.py` says.
 
 Guarantees: what is read is what the law reads, to the digit.
@@ -16,11 +16,13 @@ from anabranch.columnar.scan.kernels import Bytes, Indices, Places, compiled, co
 
 _ZERO, _NINE, _MINUS, _PLUS, _COLON, _POINT, _T, _Z = b"09-+:.TZ"
 _MOST_DIGITS = 9
-_FARTHEST = np.int64(1 << 60)
-"""Below this all values are; a time with nine digits is so within some decades of 1970."""
+_FARTHEST = np.int64((1 << 63) - 1)
+"""Below this all values are; a time with nine digits is so from 1678 to 2261."""
+DATE_TIME = 19
+"""The length of a dateTime without a fraction."""
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
-_DATE, _SECONDS, _ZONE = 10, 19, 6
-"""The lengths of a date, of a dateTime without a fraction, and of a zone."""
+_DATE, _ZONE = 10, 6
+"""The lengths of a date and of a zone."""
 
 
 @compiled_lean
@@ -84,12 +86,12 @@ def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, 
         if stop - at == _DATE:
             mantissas[item], places[item] = np.int64(day) * 86_400, 0
             continue
-        if stop - at < _SECONDS or data[at + 10] != _T or data[at + 13] != _COLON or data[at + 16] != _COLON:
+        if stop - at < DATE_TIME or data[at + 10] != _T or data[at + 13] != _COLON or data[at + 16] != _COLON:
             continue
         hour, minute, second = _digits(data, at + 11, 2), _digits(data, at + 14, 2), _digits(data, at + 17, 2)
         if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= second <= 59):
             continue
-        behind, digits, part = at + _SECONDS, 0, np.int64(0)
+        behind, digits, part = at + DATE_TIME, 0, np.int64(0)
         if behind < stop and data[behind] == _POINT:
             behind += 1
             while behind < stop and _ZERO <= data[behind] <= _NINE and digits <= _MOST_DIGITS:
