@@ -53,7 +53,7 @@ def value_of(state: Fold, shares: list[EntryShare]) -> list[str]:
         return [error.message, str(error.code)]
 
 
-@pytest.mark.parametrize("function", SMALL)
+@pytest.mark.parametrize("function", sorted(SMALL))
 def test_a_few_shares_stand_for_all(function: str) -> None:
     """Whatever came, in whatever order: the value of what is kept is that of all, and that is what the law gives."""
     random = Random(function)

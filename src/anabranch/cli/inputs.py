@@ -16,7 +16,7 @@ from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 from anabranch.values.declared import declared_origin, declared_slack, declared_time
 
-_SETTINGS = ("dtd", "time", "time_unit", "slack", "origin", "format")
+_SETTINGS = ("dtd", "time", "time_unit", "slack", "origin", "format", "root", "item")
 """What is given by NAME=VALUE, each by its own option."""
 
 
@@ -37,6 +37,12 @@ def declare_inputs(query: argparse.ArgumentParser) -> None:
         "--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin: a number or dateTime"
     )
     query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
+    query.add_argument(
+        "--root", action="append", default=[], metavar="NAME=TAG", help="the root of a stream in lines; default: root"
+    )
+    query.add_argument(
+        "--item", action="append", default=[], metavar="NAME=TAG", help="what items in JSON are called; default: item"
+    )
     query.add_argument(
         "--domain", action="append", default=[], metavar="NAME=PATH:V,V", help="the only values that items have there"
     )
@@ -86,7 +92,7 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
 def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
     if not path.exists():
         raise UsageError(f"stream '{name}': there is no '{path}'")
-    dtd, path_to_time, unit, slack, origin, given_format = (settings[key].get(name) for key in _SETTINGS)
+    dtd, path_to_time, unit, slack, origin, given_format, root, item = (settings[key].get(name) for key in _SETTINGS)
     form = given_format or "auto"
     if form not in ("auto", "lines", "document", "json"):
         raise UsageError(f"--format {name}={form} is unknown", hint="use lines, document or json")
@@ -96,6 +102,8 @@ def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains:
         path,
         form,  # type: ignore[arg-type]  # just checked
         Schema.read_dtd(Path(dtd)) if dtd else None,
+        root,
+        item,
         time=time,
         slack=declared_slack(slack, time, "--slack"),
         origin=declared_origin(origin, time, "--origin"),

@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from anabranch.branch.family import operator_of
 from anabranch.branch.growing.items import TakenItem
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, kept_table
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.joins.step_join import StepJoin
 from anabranch.branch.members import AnswerWriter, Asker, BranchMember
 from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.windows.sessions import Sessions
 from anabranch.branch.windows.windows import Windows
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
@@ -69,6 +71,13 @@ class _RowAsker(Asker):
         return replace(NOTHING, omitted=tuple(self.units.omitted))
 
 
+_OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], Windows | Sessions | StepJoin]] = {
+    "windows": Windows,
+    "sessions": Sessions,
+    "step join": StepJoin,
+}
+
+
 class WindowLoop:
     """One loop over windows, or over the tuples of several."""
 
@@ -88,7 +97,7 @@ class WindowLoop:
         self.streams = standing.streams
         """Those that it reads."""
         self._shelf = Shelf(inputs, rows.units)
-        self._operator = (Windows if standing.kind == "windows" else StepJoin)([rows], self._shelf)
+        self._operator = _OPERATORS[operator_of(standing, {}, endless=True)]([rows], self._shelf)
 
     def item(self, came: TakenItem, item: Item) -> None:
         """Take the next item of any stream."""
