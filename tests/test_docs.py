@@ -164,6 +164,8 @@ def examples(page: Path) -> Iterator[Example]:
             case "dtd", (word,) if word.startswith("stream="):
                 stream = block.options["stream"]
                 inputs = {**inputs, stream: replace(inputs[stream], schema=Schema.from_dtd(block.text))}
+            case _, (word, *_) if word.startswith("file="):
+                pass  # of a session, which has a test of its own
             case "xquery", words:
                 yield example(block, words, inputs, pending)
             case "python", ():

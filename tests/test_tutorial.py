@@ -47,6 +47,7 @@ class Session:
                 if self._trunk is None:
                     sources = list(site.streams.values())
                     self._trunk = BareTrunk(site.checkpoint, sources, Random(1), finite=False)
+                    self._trunk.documents = site.documents
                 texts = {name: each.text for name, each in site.subscriptions.items()}
                 self._trunk.run(texts, (1 << 20,), (1,))
             case ["anabranch", *arguments]:
