@@ -8,10 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.expressions.exactness import ticks_of
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Kind
-from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue
+from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue, ticks_of
 from anabranch.values.instants import moment_seconds
 from columnar.streams import Stream, check_by_law, item_queries
 

@@ -13,13 +13,22 @@ from typing import TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.exactness import ticks_of
 from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.numbers import UNCLEAR as UNCLEAR_NUMBER
 from anabranch.columnar.expressions.rounding import ROUNDINGS
 from anabranch.columnar.expressions.texts import TextColumn, Translation
 from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind
-from anabranch.columnar.expressions.values import ABSENT, CLEAR, UNCLEAR, ColumnValue, States, spelled, state_of, worst
+from anabranch.columnar.expressions.values import (
+    ABSENT,
+    CLEAR,
+    UNCLEAR,
+    ColumnValue,
+    States,
+    spelled,
+    state_of,
+    ticks_of,
+    worst,
+)
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan.kernels import Flags, Numbers
 
