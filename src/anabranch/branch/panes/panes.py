@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from anabranch.aggregates import AGGREGATES
-from anabranch.aggregates.partial import Failure
+from anabranch.aggregates.partial import Failure, ItemAt
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.members import AnswerWriter
@@ -48,14 +48,16 @@ from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels import find_windows, window_spans
-from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
+from anabranch.columnar.panes.keys import Key, key_table, keys_of
+from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numbered, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
+from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
-from anabranch.runtime.units import Units
+from anabranch.runtime.units import AnswerPiece, Units
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
@@ -86,7 +88,8 @@ class PaneWindows:
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths)
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
-        self._odd: dict[int, Pane] = {}
+        self._odd: dict[tuple[int, int], Pane] = {}
+        """Panes that are no rows, by the number of their group, 0 without groups, and their own."""
         self._next = 0  # the first window that is not answered yet
         self.order = 0
         """Where the next range begins in the stream."""
@@ -106,7 +109,7 @@ class PaneWindows:
         return self._progress.largest(partition)
 
     def take(
-        self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]], finer: int = 1
+        self, partition: int, counted: Counted, odd: Sequence[GroupPane], finer: int = 1
     ) -> tuple[int, int] | None:
         """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
 
@@ -123,8 +126,8 @@ class PaneWindows:
         if reached.largest is not None:
             self._progress.passed(partition, reached.largest - self._stream.source.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
-        for number, pane in odd:
-            self._add(number // finer, pane.moved(self.order))
+        for (key, number), pane in odd:
+            self._add(key, number // finer, pane.moved(self.order))
         at = self.order, self._arrived
         self.order += counted.span
         self._arrived += counted.selected
@@ -134,8 +137,13 @@ class PaneWindows:
         """Take in panes that were made elsewhere, and take up so many places in the stream."""
         self.rows = together([self.rows, rows], self.paths)
         for number, pane in odd:
-            self._add(number, pane)
+            self._add(0, number, pane)
         self.order += span
+
+    def numbered(self, keys: Sequence[Key]) -> Indices:
+        """The numbers of groups by those that a range has, 0 for no group; without groups, there are no keys."""
+        assert not keys, "only windows that are grouped have keys"
+        return np.zeros(1, np.int64)
 
     def begin(self, first: int) -> None:
         """No window before the first is whole, and so answered."""
@@ -172,10 +180,11 @@ class PaneWindows:
     def _panes_of(self) -> Panes:
         return self._plan.query.panes
 
-    def _add(self, number: int, pane: Pane) -> None:
+    def _add(self, key: int, number: int, pane: Pane) -> None:
         if not self._is_timed:
             number = self._panes_of.at(Fraction(self._arrived + number))
-        self._odd[number] = self._odd[number].merge(pane) if number in self._odd else pane
+        at = key, number
+        self._odd[at] = self._odd[at].merge(pane) if at in self._odd else pane
 
     # --- evolution ----------------------------------------------------------------------------------------
 
@@ -206,8 +215,7 @@ class PaneWindows:
 
     def close(self) -> None:
         """Answer the windows whose ends the stream has reached, in their order: in columns, or else one by one."""
-        reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
-        ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
+        ended = self._ended
         write = self._column_writer()
         rows = None if write is None else self._merged_rows()
         if write is None or rows is None:
@@ -217,6 +225,12 @@ class PaneWindows:
             write(PaneColumns(rows, self._plan.seen.calls, begins, ends), numbers)
         open_from = int(np.searchsorted(rows.panes, min(self._next * self._panes_of.step, _FAR)))
         self.rows = rows.part(open_from, len(rows))
+
+    @property
+    def _ended(self) -> int | None:
+        """The number of the first window that the stream has not reached the end of; None where it has, of all."""
+        reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
+        return 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
 
     def _merged_rows(self) -> Rows | None:
         """The panes of windows that are not answered yet; None where that takes more than plain numbers."""
@@ -246,7 +260,7 @@ class PaneWindows:
 
     def _close_one_by_one(self, ended: int | None) -> None:
         """The same for panes that hold more than plain numbers, or results that the evaluator must see to."""
-        panes, held = self._panes_of, dict(self._odd)
+        panes, held = self._panes_of, {number: pane for (_, number), pane in self._odd.items()}
         for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
             held[number] = held[number].merge(pane) if number in held else pane
         numbers = sorted(each for each in held if panes.is_used(each) and each >= self._next * panes.step)
@@ -263,9 +277,13 @@ class PaneWindows:
                 assert whole is not None, "a window is answered because it holds a pane"
                 windows.append(whole)
             self._write_listed(windows, found.tolist())
-        left = ManyPanes.of((0, each, held[each]) for each in numbers if each >= self._next * panes.step)
+        self._keep((0, 0, each, held[each]) for each in numbers if each >= self._next * panes.step)
+
+    def _keep(self, panes: Iterable[Numbered]) -> None:
+        """Remember these panes and no others."""
+        left = ManyPanes.of(panes)
         self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
-        self._odd = {number: pane for _, number, pane in left.odd}
+        self._odd = {(key, number): pane for _, key, number, pane in left.odd}
 
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
@@ -290,18 +308,26 @@ class PaneWindows:
 
     def _answer(self, window: Pane, units: Units) -> None:
         """Let the evaluator answer a window."""
+        try:
+            self._answers.write(self._evaluated(window, {}, units))
+        except DynamicError as error:
+            self._bury(error, window.first)
+
+    def _evaluated(self, window: Pane, names: Known, units: Units) -> AnswerPiece:
+        """What the evaluator makes of a window, or of one of its groups, whose key has these names."""
         calls, outlet = self._plan.seen.calls, self._outlet
         known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
-        try:
-            self._answers.write(units.window((), known, outlet.forward if outlet else None))
-        except DynamicError as error:
-            failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
-            items = [item for _, item in failed.items] if failed else []
-            if not items:
-                assert window.first is not None, "what can fail without any item tells where it begins"
-                items = [window.first]
-            named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
-            self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
+        return units.window((), {**known, **names}, outlet.forward if outlet else None)
+
+    def _bury(self, error: DynamicError, first: ItemAt | None) -> None:
+        """Set a window aside that failed; `first` is its first item."""
+        failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
+        items = [item for _, item in failed.items] if failed else []
+        if not items:
+            assert first is not None, "what can fail without any item tells where it begins"
+            items = [first]
+        named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
+        self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -323,6 +349,8 @@ class PaneWindows:
 
 
 OPERATOR = "panes"
+_KEYS = "keys "
+"""What the tables of keys are called, with the place of their branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +359,10 @@ class PaneState:
 
     meta: dict[str, Any]
     rows: Rows
-    odd: tuple[tuple[int, Pane], ...]
-    """Panes that are no rows, by number."""
+    odd: tuple[GroupPane, ...]
+    """Panes that are no rows."""
+    keys: Sequence[Key] = ()
+    """Those of the groups of its panes, that of number 1 first."""
 
 
 def pack(states: Mapping[int, PaneState]) -> BranchState:
@@ -341,10 +371,11 @@ def pack(states: Mapping[int, PaneState]) -> BranchState:
     odd: list[Numbered] = []
     for place, each in enumerate(states.values()):
         rows.setdefault(each.rows.paths, []).append(each.rows.of(place))
-        odd += ((place, number, pane) for number, pane in each.odd)
+        odd += ((place, key, number, pane) for (key, number), pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
     branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
-    return BranchState({"operator": OPERATOR, "branches": branches}, panes.tables())
+    keys = {f"{_KEYS}{place}": key_table(each.keys) for place, each in enumerate(states.values()) if each.keys}
+    return BranchState({"operator": OPERATOR, "branches": branches}, {**panes.tables(), **keys})
 
 
 def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
@@ -357,5 +388,6 @@ def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
     found: dict[int, PaneState] = {}
     for place, (number, paths, meta) in enumerate(state.meta["branches"]):
         rows, odd = panes.member(place, paths)
-        found[number] = PaneState(meta, rows, tuple(odd))
+        keys = state.tables.get(f"{_KEYS}{place}")
+        found[number] = PaneState(meta, rows, tuple(odd), () if keys is None else keys_of(keys))
     return found
