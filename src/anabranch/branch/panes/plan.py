@@ -14,10 +14,12 @@ from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.panes.results import WindowResult, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
+from anabranch.columnar.panes.keys import Key, KeyValue, written
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
+from anabranch.language.grouping import groups_of
 from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -37,7 +39,7 @@ from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
-from anabranch.values.sequences import Value, atomize
+from anabranch.values.sequences import Value, at_most_one, atomize
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class PanePlan:
     """How the items of its stream write its names."""
     sending: Sending | None = None
     """What is sent of its windows, where they are not answered here."""
+    keys: tuple[str, ...] = ()
+    """The variables of the keys that windows are grouped by, if they are; then all else is said of groups."""
 
     @property
     def tells_firsts(self) -> bool:
@@ -91,7 +95,9 @@ def pane_plan(
         return None
     (clause,) = standing.fors
     assert clause.window is not None
-    seen = aggregated(standing.flwor, clause, functions or ())
+    grouping = groups_of(standing.flwor, clause)
+    flwor, clause = (standing.flwor, clause) if grouping is None else (grouping.flwor, grouping.clause)
+    seen = aggregated(flwor, clause, functions or ())
     if seen is None:
         return None
     asked = tuple(
@@ -103,7 +109,13 @@ def pane_plan(
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
     names = Spelling(standing.env.namespaces, root or {})
-    return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
+    if grouping is None:
+        return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
+    result = window_result(rest, grouping.names)
+    if result is None:  # what fails without any item at fault names the items of its group
+        return None
+    query = replace(query, keys=grouping.keys)
+    return PanePlan(standing, rest, seen, extent, query, result, names, keys=grouping.names)
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
@@ -149,10 +161,21 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.origin)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node) if each.selected else ())
+            Seen(each.selected, each.value, each.error, self._texts(each.node), self._key(each.node))
+            if each.selected
+            else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
         )
         return Looked(tuple(nodes), found.error)
+
+    def _key(self, node: Value) -> Key | DynamicError:
+        """The key of a node's group, where windows are grouped; or why it has none (LAWS 3.8)."""
+        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
+        try:
+            found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in self._plan.query.keys]
+        except DynamicError as error:
+            return error
+        return tuple(written(_key_value(each)) for each in found)
 
     def _texts(self, node: Value) -> tuple[Texts, ...]:
         env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
@@ -163,6 +186,14 @@ class PaneLaw:
             return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
         except DynamicError as error:
             return error
+
+
+def _key_value(value: Atomic | None) -> KeyValue:
+    """A part of a key: text, or an exact number where a change of unit has made one of it (LAWS 3.8)."""
+    if isinstance(value, Measured):
+        return value.measure.number
+    assert value is None or isinstance(value, str), "windows are grouped by texts"
+    return value
 
 
 def _bare(path: ast.Expression) -> list[ast.Path]:

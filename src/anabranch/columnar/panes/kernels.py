@@ -394,6 +394,55 @@ find_windows = compiled(window_spans)
 
 
 @compiled
+def find_groups(
+    keys: Indices,
+    panes: Indices,
+    following: int,
+    ended: int,
+    size: int,
+    step: int,
+    begins: Indices,
+    ends: Indices,
+    numbers: Indices,
+) -> int:
+    """The groups of windows: for rows by rising key, and pane, what `window_spans` finds for the rows of each key.
+
+    There is room for all of them; gives how many there are.
+    """
+    count, first = 0, 0
+    while first < len(keys):
+        last = first + 1
+        while last < len(keys) and keys[last] == keys[first]:
+            last += 1
+        found, _ = find_windows(
+            panes[first:last], following, ended, size, step, begins[count:], ends[count:], numbers[count:]
+        )
+        for group in range(count, count + found):
+            begins[group] += first
+            ends[group] += first
+        count += found
+        first = last
+    return count
+
+
+@compiled
+def first_of(begins: Indices, ends: Indices, orders: Indices, found: Indices) -> None:
+    """The least order in each of some spans, which move on; each is looked at twice however many spans hold it."""
+    queue = np.empty(len(orders), np.int64)
+    head, tail, stop = 0, 0, 0
+    for span in range(len(begins)):
+        while stop < ends[span]:
+            while tail > head and orders[queue[tail - 1]] >= orders[stop]:
+                tail -= 1
+            queue[tail] = stop
+            tail += 1
+            stop += 1
+        while queue[head] < begins[span]:
+            head += 1
+        found[span] = orders[queue[head]]
+
+
+@compiled
 def best_of(
     begins: Indices, ends: Indices, values: NDArray[np.float64], at: Indices, sign: int, found: NDArray[np.float64]
 ) -> None:

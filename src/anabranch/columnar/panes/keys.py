@@ -5,6 +5,11 @@ it is.
 Those are a text as it stands, or an exact number behind a byte that no text has.
 So keys are compared as bytes wherever they are, in tasks, in rows on their way and in branches.
 
+An item whose key raises, or has several values, is in no group (LAWS 3.8).
+It must not be forgotten before its windows close, for its dead letter is written then, and only of windows that are
+answered.
+So it travels as a group of its own, whose key says what there is to tell.
+
 Where a range is counted, keys get numbers from 1 on in the order in which they are met.
 Texts are found in a hash table of compiled loops, which grows; several parts are numbered pair by pair.
 
@@ -14,6 +19,7 @@ depends on a number that each process draws for itself, and nothing else does.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from secrets import randbits
@@ -22,14 +28,17 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from anabranch.aggregates.partial import ItemAt
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, compiled
+from anabranch.errors import DynamicError
 
 KeyValue: TypeAlias = str | Fraction | None
 """A part of a key: a text, an exact number, or nothing."""
 KeyPart: TypeAlias = bytes | None
 Key: TypeAlias = tuple[KeyPart, ...]
-_NUMBER = b"\xff"
+_NUMBER, _LEFT_OUT = b"\xff", b"\xfe"
+"""No text begins so."""
 SEED = randbits(62) | 1
 """Given to the loops, for what they know of their module is kept on disk."""
 _FIRST_ROOM = 1 << 10
@@ -47,6 +56,24 @@ def read(part: KeyPart) -> KeyValue:
     if part is None:
         return None
     return Fraction(part[1:].decode()) if part.startswith(_NUMBER) else part.decode()
+
+
+def left_out_key(error: DynamicError, item: ItemAt, parts: int) -> Key:
+    """The key, of so many parts, of an item that is in no group."""
+    told = json.dumps([error.message, error.code, *item]).encode()
+    return (_LEFT_OUT + told, *[None] * (parts - 1))
+
+
+def is_left_out(key: Key) -> bool:
+    """Whether a key is that of an item that is in no group."""
+    return key[0] is not None and key[0].startswith(_LEFT_OUT)
+
+
+def left_out(key: Key) -> tuple[DynamicError, ItemAt]:
+    """Why an item is in no group, and which."""
+    assert key[0] is not None, "it says why"
+    message, code, *item = json.loads(key[0][1:])
+    return DynamicError(message, code=code), ItemAt(*item)
 
 
 class _Texts(NamedTuple):

@@ -7,8 +7,7 @@ the law sees them (`SingleItems`), and take their turn in the order of the strea
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
 
-Windows that are grouped (LAWS 3.8) have rows by pane and key; an item without a key of its own, because it has several
-or its key raises, is set aside where it would be placed.
+Windows that are grouped (LAWS 3.8) have rows by pane and key (`keys.py`).
 
 Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which nothing changes.
 Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
@@ -39,7 +38,7 @@ from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place, place_groups
-from anabranch.columnar.panes.keys import SEED, GroupNumbers
+from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, left_out_key
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
@@ -447,16 +446,18 @@ class SingleItems:
         panes, at = self.panes[member], (key, number)
         panes[at] = panes[at].merge(pane) if at in panes else pane
 
-    def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
-        if isinstance(node.key, DynamicError):
-            self._set_aside(member, item, node.key)
-            return
-        order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
+    def _add(self, member: int, pane: int, entry: int, place_in: int, item: Item, node: Seen) -> None:
+        order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
         numeric = self._queries[member].numeric
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
-        partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        key = self._keys[member].number(node.key) if node.key else 0
-        self.put(member, key, pane, Pane(order, at, partials))
+        if isinstance(node.key, DynamicError):  # nothing is known of it but that
+            partials: tuple[Partial, ...] = (Partial(),) * len(numeric)
+            key: Key = left_out_key(node.key, at, len(self._queries[member].keys))
+        else:
+            partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
+            key = node.key
+        number = self._keys[member].number(key) if key else 0
+        self.put(member, number, pane, Pane(order, at, partials))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
         raw = serialize(item.tree)[:LONGEST_RAW]

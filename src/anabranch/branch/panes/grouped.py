@@ -1,0 +1,329 @@
+"""Windows that are grouped (LAWS 3.8) and seen through aggregates of their groups only.
+
+    for $w in stream("s")/r/i |t diff 60| for $o in $w group by $k := $o/k return <g k="{$k}">{ sum($o/n) }</g>
+
+A branch remembers one row for each pane and key.
+When windows close, their groups are spans of these rows by key and pane, so all groups of many windows are found and
+answered in columns at once, in the order of windows and, in a window, of the groups' first items.
+Keys whose panes hold more than plain numbers are put together one by one beside them.
+A window in which a group has failed is the evaluator's, group by group, as is one that leaves in other units; it
+answers as a whole or not at all (LAWS 2.4).
+An item that is in no group because of its key has its dead letter behind each window that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from anabranch.algebra.sliding import Sliding
+from anabranch.aggregates.function import Column
+from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, held, written, written_sizes
+from anabranch.branch.panes.keys import KeyBook, NumberedKeys, bound
+from anabranch.branch.panes.panes import PaneState, PaneWindows
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.results import AggregateValue
+from anabranch.branch.ports import InputStream, Output
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.panes.kernels import find_groups, first_of, window_spans
+from anabranch.columnar.panes.keys import Key, left_out
+from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Pane, Rows, together
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.errors import DynamicError
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.runtime.units import NOTHING, AnswerPiece, Units
+
+_GROUPS_AT_ONCE = 1 << 16
+"""So many groups are answered at a time, or those of one window."""
+_MOST_BYTES = 1 << 26
+"""So many bytes are written at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Groups of windows that are complete, and of which none has failed."""
+
+    windows: ClosedWindows
+    """Their aggregates."""
+    places: Indices
+    """Which of the windows each is of."""
+    orders: Indices
+    """Where its first item stands in the stream."""
+    keys: Indices
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One group of a window, and all that is known of it."""
+
+    place: int
+    key: int
+    pane: Pane
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Rows, and from which to which of them each of some groups has its own."""
+
+    rows: Rows
+    begins: Indices
+    ends: Indices
+
+
+class _Together:
+    """The aggregates of groups one behind the other, in columns and put together one by one."""
+
+    def __init__(self, parts: Sequence[ClosedWindows]) -> None:
+        self._parts = [each for each in parts if len(each)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def column(self, aggregate: AggregateValue) -> Column:
+        """One aggregate, in its unit."""
+        columns = [each.column(aggregate) for each in self._parts]
+        values = np.concatenate([each.values for each in columns]) if columns else np.empty(0)
+        if all(each.present is None for each in columns):
+            return Column(values)
+        there = [np.ones(len(each.values), np.bool_) if each.present is None else each.present for each in columns]
+        return Column(values, np.concatenate(there))
+
+
+def _together(one: _Groups, other: _Groups) -> _Groups:
+    """Groups one behind the other."""
+    windows = _Together([one.windows, other.windows])
+    places, orders, keys = (
+        np.concatenate([getattr(each, name) for each in (one, other)]) for name in ("places", "orders", "keys")
+    )
+    return _Groups(windows, places, orders, keys)
+
+
+class GroupedWindows(PaneWindows):
+    """The branch of one subscription whose windows are grouped, for one epoch."""
+
+    def __init__(
+        self,
+        plan: PanePlan,
+        name: str,
+        stream: InputStream,
+        state: PaneState | None,
+        out: Output,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        super().__init__(plan, name, stream, state, out, functions, documents)
+        self._book = KeyBook() if state is None else KeyBook(state.keys)
+
+    def numbered(self, keys: Sequence[Key]) -> Indices:
+        """The numbers of groups by those that a range has, 0 for no group."""
+        return self._book.numbered(keys)
+
+    # --- windows ------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Answer the windows whose ends the stream has reached, in their order."""
+        rows, others = self._parted()
+        panes, counts = self._panes_there(rows, others)
+        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        for begins, ends, numbers in self._complete(panes, self._ended):
+            sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
+            for first, last in _bounded(sizes, _GROUPS_AT_ONCE):
+                self._answer_windows(rows, others, numbers[first:last].tolist())
+        step = self._panes_of.step
+        left = ManyPanes.of(
+            (0, key, number, pane)
+            for key, mine in others.items()
+            for number, pane in mine.items()
+            if number >= self._next * step
+        )
+        still_open = rows.at(rows.panes >= min(self._next * step, MOST_PANES))
+        self.rows = together([still_open, *left.rows.values()], self.paths)
+        self._odd = {(key, number): pane for _, key, number, pane in left.odd}
+
+    def _parted(self) -> tuple[Rows, dict[int, dict[int, Pane]]]:
+        """The panes of windows that are not answered yet: rows that are merged, and the panes of other keys by key."""
+        panes = self._panes_of
+        first = self._next * panes.step
+        odd, self._odd = self._odd, {}
+        rows = self._merged_rows()
+        others: dict[int, dict[int, Pane]] = {}
+        slow = self.rows
+        if rows is not None:
+            apart = np.isin(rows.keys, np.array(sorted({key for key, _ in odd}), np.int64))
+            slow, rows = rows.at(apart), rows.at(~apart)
+        given = [((key, number), pane) for (key, number), pane in odd.items()]
+        given += zip(zip(slow.keys.tolist(), slow.panes.tolist(), strict=True), slow.read(), strict=True)
+        for (key, number), pane in given:
+            if panes.is_used(number) and number >= first:
+                mine = others.setdefault(key, {})
+                mine[number] = mine[number].merge(pane) if number in mine else pane
+        return Rows.empty(self.paths) if rows is None else rows, others
+
+    def _panes_there(self, rows: Rows, others: Mapping[int, Mapping[int, Pane]]) -> tuple[Indices | list[int], Indices]:
+        """The panes that hold something, rising, and how many groups each has at most."""
+        numbers = sorted(number for mine in others.values() for number in mine)
+        if numbers and numbers[-1] >= MOST_PANES:
+            known = {number: 0 for number in sorted({*numbers, *rows.panes.tolist()})}
+            for number in (*numbers, *rows.panes.tolist()):
+                known[number] += 1
+            return list(known), np.array([*known.values()], np.int64)
+        panes, counts = np.unique(np.concatenate([rows.panes, np.array(numbers, np.int64)]), return_counts=True)
+        return panes, counts
+
+    def _answer_windows(self, rows: Rows, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> None:
+        """Answer some windows, given by their numbers: most in columns, and some by the evaluator."""
+        plain, spans = self._in_columns(rows, numbers)
+        one_by_one = self._one_by_one(others, numbers)
+        is_left_out = self._book.left_out
+        single = [each for each in one_by_one if not is_left_out[each.key]]
+        letters = [(each.place, each.pane.order, each.key) for each in one_by_one if is_left_out[each.key]]
+        evaluated = {each.place for each in single if any(known.failure for known in each.pane.partials)}
+        result = self._result
+        if result is None:
+            evaluated = set(range(len(numbers)))
+        closed = _together(plain, self._listed([each for each in single if each.place not in evaluated]))
+        out = is_left_out[closed.keys]
+        letters += zip(*(each[out].tolist() for each in (closed.places, closed.orders, closed.keys)), strict=True)
+        turn = np.lexsort((closed.orders, closed.places))
+        groups = turn[~out[turn]]
+        if result is not None:
+            sizes = written_sizes(result, NumberedKeys(self._book, closed.keys), len(turn))
+            evaluated |= set(closed.places[groups[sizes[groups] > _MOST_BYTES]].tolist())
+            groups = groups[held(result.test, closed.windows)[groups]]
+        places = closed.places[groups]
+        marks = {*evaluated, *(place for place, _, _ in letters)}
+        for first, last in pairwise([0, *sorted({*marks, *(each + 1 for each in marks)} - {0}), len(numbers)]):
+            is_answered = True
+            if first in evaluated:
+                mine = [each for each in single if each.place == first]
+                mine += (each for each in _known_groups(plain, spans, first) if not is_left_out[each.key])
+                is_answered = self._evaluate(mine)
+            elif first < last and result is not None:
+                mine_at = groups[np.searchsorted(places, first) : np.searchsorted(places, last)]
+                for begin, end in _bounded(sizes[mine_at], _MOST_BYTES):
+                    part = mine_at[begin:end]
+                    found = written(result, closed.windows, part, NumberedKeys(self._book, closed.keys))
+                    self._give(found, closed.places[part])
+            for _, _, key in sorted(each for each in letters if each[0] == first) if is_answered else ():
+                self._tell_left_out(key)
+
+    def _in_columns(self, rows: Rows, numbers: Sequence[int]) -> tuple[_Groups, _Spans]:
+        """The groups of windows that rows of plain numbers hold, and from which rows to which."""
+        size, step = self._panes_of.size, self._panes_of.step
+        first, last = numbers[0], numbers[-1]
+        part = rows.at(_between(rows.panes, first * step, last * step + size))
+        room = len(part) * (1 + min(size // step, last - first))
+        begins, ends, found = np.empty((3, room), np.int64)
+        count = find_groups(part.keys, part.panes, first, last + 1, size, step, begins, ends, found) if room else 0
+        begins, ends, found = begins[:count], ends[:count], found[:count]
+        orders = np.empty(count, np.int64)
+        first_of(begins, ends, part.orders, orders)
+        columns = PaneColumns(part, self._plan.seen.calls, begins, ends)
+        places = np.searchsorted(np.array(numbers, np.int64), found) if count else np.empty(0, np.int64)
+        return _Groups(columns, places, orders, part.keys[begins]), _Spans(part, begins, ends)
+
+    def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_Group]:
+        """The groups of windows that panes hold which are put together one by one."""
+        size, step = self._panes_of.size, self._panes_of.step
+        at = {number: place for place, number in enumerate(numbers)}
+        groups: list[_Group] = []
+        for key, mine in others.items():
+            there = sorted(each for each in mine if numbers[0] * step <= each < numbers[-1] * step + size)
+            begins, ends, found = np.empty((3, len(numbers)), object)
+            count, _ = window_spans(there, numbers[0], numbers[-1] + 1, size, step, begins, ends, found)
+            window: Sliding[Pane] = Sliding(Pane.merge)
+            pushed = 0
+            for group in range(count):
+                for place in range(max(pushed, begins[group]), ends[group]):
+                    window.push(place, mine[there[place]])
+                pushed = ends[group]
+                window.drop(begins[group])
+                whole = window.all()
+                assert whole is not None, "a group is there because it holds a pane"
+                groups.append(_Group(at[found[group]], key, whole))
+        return groups
+
+    def _listed(self, groups: Sequence[_Group]) -> _Groups:
+        """Groups that were put together one by one, as columns."""
+        given = ((each.place, each.pane.order, each.key) for each in groups)
+        places, orders, keys = np.array([*given], np.int64).reshape(-1, 3).T
+        listed = ListedWindows([each.pane.partials for each in groups], self._plan.seen.calls)
+        return _Groups(listed, places, orders, keys)
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _give(self, found: TextColumn, places: Indices) -> None:
+        """Give the texts of groups; those of a window are one piece."""
+        if len(found.ends):
+            last = int(np.searchsorted(places, places[0], "right"))
+            windows = 1 + int(np.count_nonzero(places[1:] != places[:-1]))
+            self._answers.extend(found.data[: found.ends[-1]].tobytes(), windows, int(found.ends[last - 1]))
+
+    def _evaluate(self, groups: Sequence[_Group]) -> bool:
+        """Let the evaluator answer a window, group by group; whether it could."""
+        units, pieces = Units(self._plan.standing, *self._known), []
+        there = sorted(groups, key=lambda each: each.pane.order)
+        try:
+            for each in there:
+                key = bound(self._plan.keys, self._book.of(each.key))
+                pieces.append(self._evaluated(each.pane, key, units))
+        except DynamicError as error:
+            self._bury(error, there[0].pane.first)
+            return False
+        self._answers.write(_one_piece(pieces))
+        return True
+
+    def _tell_left_out(self, key: int) -> None:
+        """Write the dead letter of an item that is in no group."""
+        self._bury(*left_out(self._book.of(key)))
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> PaneState:
+        """What to remember after the epoch: keys that no pane has are forgotten."""
+        odd = np.array([key for key, _ in self._odd], np.int64)
+        self._book, renamed = self._book.kept(np.concatenate([self.rows.keys, odd]))
+        self.rows = self.rows.renamed(np.zeros(1, np.int64), renamed)
+        self._odd = {(int(renamed[key]), number): pane for (key, number), pane in self._odd.items()}
+        found = super().save()
+        return PaneState(found.meta, found.rows, found.odd, self._book.keys)
+
+
+def _known_groups(plain: _Groups, spans: _Spans, place: int) -> Iterator[_Group]:
+    """The groups of one window that are in columns, one by one."""
+    for group in np.flatnonzero(plain.places == place).tolist():
+        whole = spans.rows.part(int(spans.begins[group]), int(spans.ends[group]))
+        yield _Group(place, int(plain.keys[group]), reduce(Pane.merge, whole.read()))
+
+
+def _between(panes: Indices, first: int, last: int) -> Flags:
+    found: Flags = (panes >= min(first, MOST_PANES)) & (panes < min(last, MOST_PANES))
+    return found
+
+
+def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
+    """Runs of something whose sizes together are bounded, or that are a single one."""
+    first, total = 0, 0
+    for at, size in enumerate(sizes.tolist()):
+        if at > first and total + size > most:
+            yield first, at
+            first, total = at, 0
+        total += size
+    if first < len(sizes):
+        yield first, len(sizes)
+
+
+def _one_piece(pieces: Sequence[AnswerPiece]) -> AnswerPiece:
+    """Pieces one behind the other; between two values that meet there is a space."""
+    there = [each for each in pieces if each != NOTHING]
+    if not there:
+        return NOTHING
+    text = there[0].text
+    for before, each in pairwise(there):
+        text += f" {each.text}" if before.ends and each.begins else each.text
+    return AnswerPiece(text, there[0].begins, there[-1].ends)
