@@ -144,12 +144,12 @@ class HistoryTranslation(Translation):
     def attribute(self, test: ast.NameTest | ast.KindTest) -> str:
         return "true()" if not isinstance(test, ast.NameTest) or test.local == "*" else f"name() = '{test.local}'"
 
-    def gives(self, qualifier: ast.Predicate | ast.Qualifier) -> str:
+    def gives(self, qualifier: ast.Tail) -> str:
         assert isinstance(qualifier, ast.Qualifier)
         window = f"{str(qualifier.window).lower()}()"
         return f'function($n) {{ h:gives($n, "{qualifier.kind}", {window}, {qualifier.amount.text}, {self.now}) }}'
 
-    def filter(self, base: ast.Expression, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
+    def filter(self, base: ast.Expression, tail: tuple[ast.Tail, ...]) -> str:
         places = [place for place, each in enumerate(tail) if isinstance(each, ast.Qualifier)]
         if not places:
             return f"({self.expression(base)}){self.tail(tail)}"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from anabranch.errors import QueryError
 from anabranch.language import ast, check, parse, print_query
+from anabranch.language.clauses import expression_of
+from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_expression
 from anabranch.language.rewrite import parts
 
@@ -77,7 +79,7 @@ class Maker:
     def expression(self) -> ast.Expression:
         leaves = (self.string, self.number, self.variable, ast.ContextItem, ast.Root, self.source)
         inner = (self.sequence, self.call, self.filter, self.path, self.arithmetic, self.negation, self.comparison)
-        loose = (self.conjunction, self.disjunction, self.condition, self.quantified, self.flwor, self.element)
+        loose = (self.conjunction, self.disjunction, self.condition, self.quantified, self.loop, self.element)
         self.fuel -= 1
         choices: tuple[Callable[[], ast.Expression], ...] = leaves if self.fuel < 0 else (*leaves, *inner, *loose)
         return self.pick(*choices)()
@@ -148,24 +150,44 @@ class Maker:
     def predicate(self) -> ast.Predicate:
         return ast.Predicate(self.expression())
 
-    def tail(self) -> tuple[ast.Predicate | ast.Qualifier, ...]:
+    def tail(self) -> tuple[ast.Tail, ...]:
         if self.pick(True, True, False):
             return ()
         qualifier = ast.Qualifier(self.pick("version", "time"), self.pick(True, False), self.number())
-        tail: tuple[ast.Predicate | ast.Qualifier, ...] = self.pick((), (qualifier,))
+        tail: tuple[ast.Tail, ...] = self.pick((), (qualifier,))
         return (self.predicate(), *tail) if self.pick(True, False) else tail
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
-    def flwor(self) -> ast.Flwor:
-        clauses = self.several(self.clause, 1)
-        keys = self.several(lambda: ast.OrderKey(self.expression(), self.pick(True, False)))
-        return ast.Flwor(clauses, self.perhaps(self.expression), keys, self.expression())
+    def loop(self) -> ast.Flwor | ast.Pipeline:
+        """Any clauses behind a first, which must bind something, in the one form that they have."""
+        others: tuple[Callable[[], ast.Clause], ...] = (
+            *(self.where, self.order_by, self.count, self.group_by),
+            self.binding,
+        )
+        behind = self.several(lambda: self.pick(*others)())
+        return expression_of((*self.several(self.binding, 1), *behind), self.expression(), ast.NOWHERE)
 
-    def clause(self) -> ast.For | ast.Let:
-        if self.pick(True, False):
-            return ast.Let(self.name(), self.expression())
-        return ast.For(self.name(), self.expression(), self.perhaps(self.window))
+    def binding(self) -> ast.For | ast.PositionalFor | ast.Let:
+        match self.pick("let", "at", "for"):
+            case "let":
+                return ast.Let(self.name(), self.expression())
+            case "at":
+                return ast.PositionalFor(self.name(), f"{self.name()}.at", self.expression())
+            case _:
+                return ast.For(self.name(), self.expression(), self.perhaps(self.window))
+
+    def where(self) -> ast.Where:
+        return ast.Where(self.expression())
+
+    def order_by(self) -> ast.OrderBy:
+        return ast.OrderBy(self.several(lambda: ast.OrderKey(self.expression(), self.pick(True, False)), 1))
+
+    def count(self) -> ast.Count:
+        return ast.Count(self.name())
+
+    def group_by(self) -> ast.GroupBy:
+        return ast.GroupBy(self.several(lambda: ast.GroupKey(self.name(), self.perhaps(self.expression)), 1))
 
     def window(self) -> ast.CountWindow | ast.TimeWindow:
         size, step = self.number(), self.perhaps(self.number)
@@ -214,7 +236,7 @@ class Maker:
 
     def query(self) -> ast.Query:
         namespaces = self.named(lambda name: (name, self.text()), lambda: self.pick("", *PREFIXES))
-        return ast.Query(self.expression(), namespaces, self.several(self.function))
+        return with_positions(ast.Query(self.expression(), namespaces, self.several(self.function)))
 
     def function(self) -> ast.Function:
         return ast.Function(self.prefixed(), self.named(str, self.name), self.expression())

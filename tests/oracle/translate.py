@@ -105,6 +105,8 @@ class Translation:
                 return f"o:{kind}({ranges} return {self.judged(condition)})"
             case ast.Flwor():
                 return f"({self.flwor(expression)})"
+            case ast.Pipeline():
+                return f"({self.pipeline(expression)})"
             case ast.ElementConstructor():
                 return self.element(expression)
 
@@ -158,11 +160,12 @@ class Translation:
     def step(self, step: ast.Step, axis: str) -> str:
         return f"{axis}::{test(step.test)}{self.tail(step.tail)}"
 
-    def tail(self, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
+    def tail(self, tail: tuple[ast.Tail, ...]) -> str:
         text = ""
         for each in tail:
-            assert isinstance(each, ast.Predicate), "temporal qualifiers are not Saxon's to judge"
-            text += f"[{self.condition(each.condition)}]"
+            assert not isinstance(each, ast.Qualifier), "temporal qualifiers are not Saxon's to judge"
+            is_position = isinstance(each, ast.Positional)
+            text += f"[{(self.expression if is_position else self.condition)(each.condition)}]"
         return text
 
     def within(self, item: str, steps: tuple[ast.Step, ...]) -> str:
@@ -202,6 +205,42 @@ class Translation:
             case ast.For(variable, source), _:
                 return f"for ${variable} in {self.expression(source)}"
         raise AssertionError(clause)
+
+    def pipeline(self, pipeline: ast.Pipeline) -> str:
+        """Clauses as they stand; an item of a stream or of a window whose key raises is no part of any group."""
+        clauses = "".join(f"{self.pipeline_clause(each)} " for each in pipeline.clauses)
+        return f"{clauses}return {self.expression(pipeline.result)}"
+
+    def pipeline_clause(self, clause: ast.Clause) -> str:
+        match clause:
+            case ast.For() | ast.Let():
+                feed = _feed(clause)
+                units = f"{' '.join(self.units([feed]))} " if feed else ""
+                return units + self.clause(clause)
+            case ast.PositionalFor(variable, position, source):
+                return f"for ${variable} at ${position} in {self.expression(source)}"
+            case ast.Where(condition):
+                return f"where {self.condition(condition)}"
+            case ast.Count(variable):
+                return f"count ${variable}"
+            case ast.OrderBy(keys):
+                ranked = ((f"zero-or-one(data({self.expression(each.key)}))", each.descending) for each in keys)
+                parts = (
+                    f"o:{part}({key}){' descending' if descending else ''}"
+                    for key, descending in ranked
+                    for part in ("place", "size", "spelling")
+                )
+                return f"stable order by {', '.join(parts)}"
+            case ast.GroupBy(keys):
+                return " ".join(map(self.judged_key, keys)) + f" group by {', '.join(map(self.key, keys))}"
+
+    def judged_key(self, key: ast.GroupKey) -> str:
+        value = f"${key.variable}" if key.value is None else self.expression(key.value)
+        whole = f"try {{ [zero-or-one(data({value}))] }} catch * {{ () }}"
+        return f"let $o:key.{key.variable} := {whole} where exists($o:key.{key.variable})"
+
+    def key(self, key: ast.GroupKey) -> str:
+        return f"${key.variable} := $o:key.{key.variable}?1"
 
     def units(self, feeds: list[_Feed]) -> list[str]:
         """The clauses that run through the items of a stream, through its windows, or through the pairs of a join."""

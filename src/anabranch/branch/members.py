@@ -56,6 +56,8 @@ class AnswerWriter:
             return
         for piece in pieces:
             self.write(piece)
+            for omission in piece.omitted:
+                self.bury(named, omission, held)
 
     def write(self, piece: AnswerPiece) -> None:
         """The next piece of the answer."""

@@ -20,7 +20,8 @@ from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
-from anabranch.sharing.retention import beyond_entries, needs_of
+from anabranch.sharing.looking import needs_of
+from anabranch.sharing.retention import beyond_entries
 from anabranch.spark.sinks.tables import check_table
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents

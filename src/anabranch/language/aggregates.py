@@ -143,7 +143,7 @@ def _longer(path: ast.Path | ast.Variable, steps: tuple[ast.Step, ...]) -> ast.P
     return replace(path, steps=(*path.steps, *steps)) if isinstance(path, ast.Path) else ast.Path(path, steps)
 
 
-def _filtered(path: ast.Path | ast.Variable, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> ast.Path | ast.Filter:
+def _filtered(path: ast.Path | ast.Variable, tail: tuple[ast.Tail, ...]) -> ast.Path | ast.Filter:
     if not isinstance(path, ast.Path):
         return ast.Filter(path, tail)
     *steps, last = path.steps
@@ -215,7 +215,7 @@ def _is_valued(path: ast.Expression) -> bool:
             return True
 
 
-def _is_closed(tail: ast.Predicate | ast.Qualifier) -> bool:
+def _is_closed(tail: ast.Tail) -> bool:
     """Whether a predicate looks at nothing outside the node it is put to, nor above it."""
     return isinstance(tail, ast.Predicate) and not any(map(_looks_out, parts(tail)))
 

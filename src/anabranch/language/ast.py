@@ -96,6 +96,16 @@ class Predicate(_Placed):
 
 
 @dataclass(frozen=True, slots=True)
+class Positional(_Placed):
+    """`[condition]` that may be a position: its condition may be a number, or asks for position() or last().
+
+    Which predicates are positional is told from their writing (`language/positions.py`).
+    """
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Qualifier(_Placed):
     """`#v` and `?t` ask for one version of the past, `#[v]` and `?[t]` for all that reach so far back."""
 
@@ -104,13 +114,17 @@ class Qualifier(_Placed):
     amount: Number
 
 
+Tail: TypeAlias = Predicate | Positional | Qualifier
+"""What may stand behind a step or a primary expression."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step(_Placed):
     """One step of a path; `deep` where it was written behind `//`. `..` is `parent::node()`."""
 
     axis: Axis
     test: NameTest | KindTest
-    tail: tuple[Predicate | Qualifier, ...] = ()
+    tail: tuple[Tail, ...] = ()
     deep: bool = False
 
 
@@ -124,7 +138,7 @@ class Filter(_Placed):
     """Predicates and qualifiers on something that is not a step: `$x[en > 1]`, `(a, b)#1`."""
 
     base: Expression
-    tail: tuple[Predicate | Qualifier, ...]
+    tail: tuple[Tail, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +247,63 @@ class Flwor(_Placed):
     result: Expression
 
 
+# --- longer FLWR expressions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PositionalFor(_Placed):
+    """`for $variable at $position in source`"""
+
+    variable: str
+    position: str
+    source: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Where(_Placed):
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBy(_Placed):
+    keys: tuple[OrderKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Count(_Placed):
+    """`count $variable`: the number of each tuple."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey(_Placed):
+    """`$variable := value`; a value of None is that of the variable."""
+
+    variable: str
+    value: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBy(_Placed):
+    keys: tuple[GroupKey, ...]
+
+
+Clause: TypeAlias = For | Let | PositionalFor | Where | OrderBy | Count | GroupBy
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline(_Placed):
+    """A FLWR expression whose clauses act one after the other, each on all tuples that those before it give.
+
+    It is made only of what a `Flwor` cannot say (`language/clauses.py`): so whoever knows loops over items and windows
+    never meets a `group by`, a `count` or an `at` in one.
+    """
+
+    clauses: tuple[Clause, ...]
+    result: Expression
+
+
 # --- constructors -----------------------------------------------------------------------------------------
 
 
@@ -275,7 +346,7 @@ Content: TypeAlias = "Characters | Enclosed | CommentConstructor | ElementConstr
 
 Expression: TypeAlias = (
     "String | Number | Variable | ContextItem | Source | Sequence | Call | Root | Filter | Path | Arithmetic | "
-    "Negation | Comparison | And | Or | If | Quantified | Flwor | ElementConstructor"
+    "Negation | Comparison | And | Or | If | Quantified | Flwor | Pipeline | ElementConstructor"
 )
 
 

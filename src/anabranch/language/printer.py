@@ -77,22 +77,40 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             return _LOOSE, f"{kind} {ranges} satisfies {print_expression(condition)}"
         case ast.Flwor():
             return _LOOSE, _flwor(expression)
+        case ast.Pipeline(clauses, result):
+            return _LOOSE, " ".join((*map(_clause, clauses), f"return {print_expression(result)}"))
 
 
 def _flwor(flwor: ast.Flwor) -> str:
-    parts: list[str] = []
-    for clause in flwor.clauses:
-        match clause:
-            case ast.For(variable, source, window):
-                parts.append(f"for ${variable} in {print_expression(source)}{print_window(window) if window else ''}")
-            case ast.Let(variable, value):
-                parts.append(f"let ${variable} := {print_expression(value)}")
+    clauses: list[ast.Clause] = list(flwor.clauses)
     if flwor.where is not None:
-        parts.append(f"where {print_expression(flwor.where)}")
+        clauses.append(ast.Where(flwor.where))
     if flwor.order:
-        keys = (f"{print_expression(k.key)}{' descending' if k.descending else ''}" for k in flwor.order)
-        parts.append(f"order by {', '.join(keys)}")
-    return " ".join((*parts, f"return {print_expression(flwor.result)}"))
+        clauses.append(ast.OrderBy(flwor.order))
+    return " ".join((*map(_clause, clauses), f"return {print_expression(flwor.result)}"))
+
+
+def _clause(clause: ast.Clause) -> str:
+    match clause:
+        case ast.For(variable, source, window):
+            return f"for ${variable} in {print_expression(source)}{print_window(window) if window else ''}"
+        case ast.PositionalFor(variable, position, source):
+            return f"for ${variable} at ${position} in {print_expression(source)}"
+        case ast.Let(variable, value):
+            return f"let ${variable} := {print_expression(value)}"
+        case ast.Where(condition):
+            return f"where {print_expression(condition)}"
+        case ast.Count(variable):
+            return f"count ${variable}"
+        case ast.OrderBy(order):
+            keys = (f"{print_expression(k.key)}{' descending' if k.descending else ''}" for k in order)
+            return f"order by {', '.join(keys)}"
+        case ast.GroupBy(groups):
+            return f"group by {', '.join(map(_group_key, groups))}"
+
+
+def _group_key(key: ast.GroupKey) -> str:
+    return f"${key.variable}" + ("" if key.value is None else f" := {print_expression(key.value)}")
 
 
 def print_window(window: ast.CountWindow | ast.TimeWindow) -> str:
@@ -148,11 +166,11 @@ def _test(test: ast.NameTest | ast.KindTest) -> str:
             return f"{prefix}:{local}"
 
 
-def _tail(tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
+def _tail(tail: tuple[ast.Tail, ...]) -> str:
     text = ""
     for part in tail:
         match part:
-            case ast.Predicate(condition):
+            case ast.Predicate(condition) | ast.Positional(condition):
                 text += f"[{print_expression(condition)}]"
             case ast.Qualifier(kind, window, amount):
                 text += f"{'#' if kind == 'version' else '?'}{f'[{amount.text}]' if window else amount.text}"

@@ -31,7 +31,7 @@ def with_input(query: ast.Query, source: ast.Source) -> ast.Query:
 
     def visit(node: Any) -> Any:
         match node:
-            case ast.Predicate():
+            case ast.Predicate() | ast.Positional():
                 return node  # inside a predicate `.` is the node looked at
             case ast.TimeWindow():
                 return node
@@ -71,7 +71,7 @@ def _flat(inner: ast.Flwor) -> bool:
 def apart(query: ast.Query) -> ast.Query:
     """Where a clause takes the name of one in front of it, `let $x := 1 let $x := $x + 1`, that one gets another."""
     taken = {each.name for each in parts(query) if isinstance(each, ast.Variable)}
-    taken |= {each.variable for each in parts(query) if isinstance(each, ast.For | ast.Let)}
+    taken |= {*bindings_in(query)}
 
     def fresh(name: str) -> str:
         number = 1
@@ -111,6 +111,11 @@ def _renamed(node: Any, name: str, other: str) -> Any:
                     return rebuild(node, visit)
                 mine = rebuild(clauses[: place + 1], visit)  # from there on it is another variable
                 return replace(node, clauses=(*mine, *clauses[place + 1 :]))
+            case ast.Pipeline(clauses):
+                place = next((place for place, each in enumerate(clauses) if name in bound_by(each)), None)
+                if place is None:
+                    return rebuild(node, visit)
+                return replace(node, clauses=(*rebuild(clauses[: place + 1], visit), *clauses[place + 1 :]))
             case ast.Quantified(_, bindings):
                 names = [each for each, _ in bindings]
                 last = names.index(name) if name in names else len(names)
@@ -137,8 +142,10 @@ def with_plain_names(query: ast.Query) -> ast.Query:
         match node:
             case ast.Variable(name):
                 return replace(node, name=plain(name))
-            case ast.For(name) | ast.Let(name):
+            case ast.For(name) | ast.Let(name) | ast.Count(name) | ast.GroupKey(name):
                 return rebuild(replace(node, variable=plain(name)), visit)
+            case ast.PositionalFor(name, position):
+                return rebuild(replace(node, variable=plain(name), position=plain(position)), visit)
             case ast.Quantified(_, bindings):
                 found = tuple((plain(name), visit(value)) for name, value in bindings)
                 return replace(node, bindings=found, condition=visit(node.condition))
@@ -213,13 +220,26 @@ class _PartNames(dict[type, tuple[str, ...] | None]):
 _PARTS = _PartNames()
 
 
+def bound_by(clause: ast.Clause) -> tuple[str, ...]:
+    """The variables that a clause binds."""
+    match clause:
+        case ast.For(name) | ast.Let(name) | ast.Count(name):
+            return (name,)
+        case ast.PositionalFor(name, position):
+            return name, position
+        case ast.GroupBy(keys):
+            return tuple(key.variable for key in keys)
+        case ast.Where() | ast.OrderBy():
+            return ()
+
+
 def bindings_in(node: Any) -> Counter[str]:
     """How often names are bound in a part of a query."""
     found: Counter[str] = Counter()
     for part in parts(node):
         match part:
-            case ast.For(name) | ast.Let(name):
-                found[name] += 1
+            case ast.For() | ast.Let() | ast.PositionalFor() | ast.Count() | ast.GroupBy():
+                found.update(bound_by(part))
             case ast.Quantified(_, bindings):
                 found.update(name for name, _ in bindings)
     return found
@@ -263,7 +283,7 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
             pending += [(part, depth, span) for part in each]
         elif (names := _PARTS[type(each)]) is not None:
             depth, span = depth + 1, getattr(each, "span", span)
-            if isinstance(each, ast.Flwor):
+            if isinstance(each, ast.Flwor | ast.Pipeline):
                 depth += len(each.clauses)
             elif isinstance(each, ast.Quantified):
                 depth += len(each.bindings)

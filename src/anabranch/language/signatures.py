@@ -27,7 +27,11 @@ _TWO = Signature(2, 2)
 
 SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),
-    **dict.fromkeys(("abs", "floor", "ceiling", "round"), _NUMBER),
+    **dict.fromkeys(("abs", "floor", "ceiling"), _NUMBER),
+    **dict.fromkeys(("round", "round-half-to-even"), Signature(1, 2, numeric=True)),
+    **dict.fromkeys(("position", "last"), Signature(0, 0, numeric=True)),
+    **dict.fromkeys(("head", "tail", "reverse"), _ONE),
+    "subsequence": Signature(2, 3),
     **dict.fromkeys(("not", "boolean", "empty", "exists", "data", "distinct-values", "upper-case", "lower-case"), _ONE),
     **dict.fromkeys(("contains", "starts-with", "ends-with", "substring-before", "substring-after"), _TWO),
     **dict.fromkeys(("true", "false"), Signature(0, 0)),

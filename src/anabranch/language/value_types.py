@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import SIGNATURES
 
 Kind: TypeAlias = Literal[
@@ -42,8 +43,8 @@ _ANYTHING = ValueType("mixed", many=True, nodes=True)
 _NODES = ValueType("untyped", many=True, nodes=True)
 _CALLS: Mapping[str, Kind] = {
     **{name: each.kind for name, each in AGGREGATES.items() if each.kind != "extreme"},
-    "string-length": "integer",
-    **dict.fromkeys(("number", "abs", "floor", "ceiling", "round"), "number"),
+    **dict.fromkeys(("string-length", "position", "last"), "integer"),
+    **dict.fromkeys(("number", "abs", "floor", "ceiling", "round", "round-half-to-even"), "number"),
     **dict.fromkeys(("not", "boolean", "true", "false", "empty", "exists"), "boolean"),
     **dict.fromkeys(("contains", "starts-with", "ends-with"), "boolean"),
     **dict.fromkeys(("string", "normalize-space", "name", "local-name", "upper-case", "lower-case"), "string"),
@@ -51,8 +52,10 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("concat", "string-join"), "string"),
 }
 _AS_GIVEN = ("data", "distinct-values")
+_SOME = ("head", "tail", "reverse", "subsequence")
+"""These give some of what they are given, nodes too."""
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
-assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_EXTREMES}
+assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_SOME, *_EXTREMES}
 
 
 def _either(one: Kind, other: Kind) -> Kind:
@@ -104,6 +107,8 @@ class ValueTypes:
             case ast.Flwor(clauses, _, _, result):
                 given = self.of(result, self.within(clauses, names))
                 return replace(given, many=given.many or any(isinstance(each, ast.For) for each in clauses))
+            case ast.Pipeline(pipeline, result):
+                return replace(self.of(result, self.within(pipeline, names)), many=True)
             case ast.ElementConstructor():
                 return ValueType("untyped", nodes=True)
             case ast.Arithmetic() | ast.Negation():
@@ -113,15 +118,33 @@ class ValueTypes:
             case ast.Call(name, arguments):
                 return self._call(name, tuple(self.of(each, names) for each in arguments))
 
-    def within(self, clauses: tuple[ast.For | ast.Let, ...], names: Mapping[str, ValueType]) -> dict[str, ValueType]:
+    def within(self, clauses: tuple[ast.Clause, ...], names: Mapping[str, ValueType]) -> dict[str, ValueType]:
         """The types of the variables behind some clauses: those around them, and their own."""
         found = dict(names)
+        own: dict[str, None] = {}
         for clause in clauses:
-            if isinstance(clause, ast.Let):
-                found[clause.variable] = self.of(clause.value, found)
-            else:
-                found[clause.variable] = replace(self.of(clause.source, found), many=clause.window is not None)
+            match clause:
+                case ast.Let(variable, value):
+                    found[variable] = self.of(value, found)
+                case ast.For(variable, source, window):
+                    found[variable] = replace(self.of(source, found), many=window is not None)
+                case ast.PositionalFor(variable, position, source):
+                    found |= {variable: replace(self.of(source, found), many=False), position: ValueType("integer")}
+                case ast.Count(variable):
+                    found[variable] = ValueType("integer")
+                case ast.GroupBy(keys):
+                    given = {key.variable: self._key(key, found) for key in keys}
+                    found |= {name: replace(found[name], many=True) for name in own}
+                    found |= given
+                case ast.Where() | ast.OrderBy():
+                    pass
+            own |= dict.fromkeys(bound_by(clause))
         return found
+
+    def _key(self, key: ast.GroupKey, names: Mapping[str, ValueType]) -> ValueType:
+        """The type of a key: of nodes, that of their values."""
+        value = self.of(ast.Variable(key.variable) if key.value is None else key.value, names)
+        return replace(value, many=False, nodes=False)
 
     def _call(self, name: str, arguments: tuple[ValueType, ...]) -> ValueType:
         function = self._functions.get(name)
@@ -134,6 +157,8 @@ class ValueTypes:
             return ValueType(_CALLS[name])
         if name in _AS_GIVEN:
             return replace(arguments[0], nodes=False) if arguments else ValueType("untyped", many=True)
+        if name in _SOME:
+            return replace(arguments[0], many=arguments[0].many and name != "head")
         if name in _EXTREMES:  # of strings, a string
             match arguments[0].kind:
                 case "untyped" | "integer" | "number" | "untyped or number" | "nothing":

@@ -26,6 +26,10 @@ class Env:
     namespaces: Mapping[str, str] = field(default_factory=dict)
     flowing: frozenset[str] = frozenset()
     """The variables that a `let` bound to what flows."""
+    position: int | None = None
+    """Where the context item stands among those that a predicate looks at, counted from 1."""
+    last: int | None = None
+    """How many these are."""
 
     @staticmethod
     def of(query: ast.Query) -> Env:
@@ -35,8 +39,8 @@ class Env:
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
         """With a variable bound."""
         names = self.flowing | {name} if flowing else self.flowing - {name}
-        return Env({**self.variables, name: values}, self.context, self.namespaces, names)
+        return Env({**self.variables, name: values}, self.context, self.namespaces, names, self.position, self.last)
 
-    def at(self, item: Value) -> Env:
-        """With another context item."""
-        return Env(self.variables, item, self.namespaces, self.flowing)
+    def at(self, item: Value, position: int | None = None, last: int | None = None) -> Env:
+        """With another context item, and its place where that may be asked for."""
+        return Env(self.variables, item, self.namespaces, self.flowing, position, last)

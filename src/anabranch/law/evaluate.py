@@ -25,13 +25,15 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import aggregated
 from anabranch.language.checks.unbounded import flowing_fors, flows
+from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law.calls import PythonFunction, call_python
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
 from anabranch.law.functions import BUILTINS, TEXTUAL
 from anabranch.law.inputs import Arrival, Input
-from anabranch.law.paths import Walker, base_of
+from anabranch.law.paths import base_of
+from anabranch.law.pipelines import Pipelines
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.values.arithmetic import calculate, negate
@@ -73,7 +75,7 @@ class _Window:
         return isinstance(base, ast.Variable) and base.name in self.names
 
 
-class Evaluator(Walker):
+class Evaluator(Pipelines):
     """Evaluates the expressions of one query; holds its inputs and collects its dead letters."""
 
     def __init__(
@@ -90,9 +92,12 @@ class Evaluator(Walker):
         self._calls: dict[tuple[int, frozenset[str]], tuple[ast.Call, tuple[bool, ...]]] = {}
         self.known: Known = {}
         self._in_unit = False
+        self.omitted = []
         self._window: _Window | None = None
         self._windows: dict[int, tuple[ast.Flwor, frozenset[str] | None]] = {}
         """By the identity of an expression: the names of its window, where it is seen through aggregates only."""
+        self._grouping: dict[int, tuple[ast.Flwor, bool]] = {}
+        """By the identity of an expression: whether something may be grouped in it."""
 
     def top(self, expression: ast.Expression, env: Env) -> Values:
         """The value of what stands by itself at the top of a query; of several parts there, each is evaluated apart."""
@@ -139,6 +144,8 @@ class Evaluator(Walker):
                 return [self._quantified(kind == "some", bindings, condition, env)]
             case ast.Flwor():
                 return self._flwor(expression, env)
+            case ast.Pipeline():
+                return self.pipeline(expression, env)
             case ast.ElementConstructor():
                 return [construct(expression, env.namespaces, partial(self._enclosed, env), self.spend)]
 
@@ -225,6 +232,8 @@ class Evaluator(Walker):
                 return self.value(function.body, bound)
             finally:
                 self._window = before
+        if name not in self.registered and name in ("position", "last"):
+            return [_known_place(env.position if name == "position" else env.last)]
         if name not in self.registered and not arguments and SIGNATURES[name].context:
             arguments = [[self.context(env)]]
         values = self._applied(name, arguments)
@@ -317,19 +326,40 @@ class Evaluator(Walker):
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
 
         def rows() -> list[ResultRow]:
-            before = self._in_unit, self._window
-            self._in_unit, self._window = True, window
+            before = self._in_unit, self._window, self.members
+            self._in_unit, self._window, self.members = True, window, self._held(flwor, unit[0].env)
             try:
                 return [row for each in unit for row in self._rows(flwor, others, each.env)]
             finally:
-                self._in_unit, self._window = before
+                self._in_unit, self._window, self.members = before
 
         window = self._seen_window(flwor)
+        held = [node for each in unit for node in each.held]
+        before, self.omitted = self.omitted, []
         try:
-            return self.apart(rows, 1 if window else unit[0].items)
+            found = self.apart(rows, 1 if window else unit[0].items)
+            for _, omission in self.omitted:
+                self.set_aside(unit[0].arrival, omission, held)
+            return found
         except DynamicError as error:
-            self.set_aside(unit[0].arrival, error, [node for each in unit for node in each.held])
+            self.set_aside(unit[0].arrival, error, held)
             return []
+        finally:
+            self.omitted = before
+
+    def _held(self, flwor: ast.Flwor, env: Env) -> frozenset[int]:
+        """The nodes of the window that a round is of, by identity, where its groups may leave some out (LAWS 3.8)."""
+        windowed = [each for each in flwor.clauses if isinstance(each, ast.For) and each.window is not None]
+        if len(windowed) != 1 or not self._groups(flwor):
+            return frozenset()
+        return frozenset(map(id, env.variables[windowed[0].variable]))
+
+    def _groups(self, flwor: ast.Flwor) -> bool:
+        """Whether something may be grouped in the rounds of an expression; looked at once."""
+        if id(flwor) not in self._grouping:
+            inside = (*parts(flwor), *parts(self.query.functions))
+            self._grouping[id(flwor)] = flwor, any(isinstance(each, ast.GroupBy) for each in inside)
+        return self._grouping[id(flwor)][1]
 
     def _seen_window(self, flwor: ast.Flwor) -> _Window | None:
         """A window with nothing in it yet, where an expression sees its window through aggregates only."""
@@ -373,6 +403,7 @@ class Evaluator(Walker):
     def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int) -> Values:
         """What one round of so many items adds, where its streams' variables are bound and nothing is ordered."""
         self._window = self._seen_window(flwor)
+        self.members, self.omitted = self._held(flwor, env), []
         self.begin(1 if self._window else items)
         return [value for row in self._rows(flwor, others, env) for value in row.values]
 
@@ -396,6 +427,12 @@ class Evaluator(Walker):
                 for window in windows(first, env, self, flowing=False):
                     self.spend(window.items)
                     yield from self._tuples(rest, window.env)
+
+
+def _known_place(place: int | None) -> int:
+    if place is None:
+        raise DynamicError("there are no positions here", code="XPDY0002")
+    return place
 
 
 def refused(values: Iterable[Value]) -> Values:

@@ -17,12 +17,15 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Element, Instruction
 from anabranch.values.atomic import Atomic, Measured, Untyped, as_number, exact_value, spell, to_double
+from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]
 _Identity: TypeAlias = tuple[str, object]
 """Equal for equal values."""
 
+_MOST_DIGITS = 1_000
+"""How many digits rounding looks at, behind the point or before it; no double has more."""
 _SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
 
 
@@ -127,6 +130,44 @@ def _rounded(change: Callable[[Decimal], int]) -> Body:
     return body
 
 
+def _to_digits(half_up: bool) -> Body:
+    """`round` and `round-half-to-even`: to so many digits behind the point, or before it where they are negative."""
+    name = "round()" if half_up else "round-half-to-even()"
+
+    def body(values: Values, digits: Values | None = None) -> Values:
+        value = at_most_one(values, name)
+        precision = 0 if digits is None else _whole(digits, name)
+        if value is None:
+            return []
+        number = as_number(value)
+        if isinstance(number, float):
+            if not math.isfinite(number) or number == 0:
+                return [float(number)]
+            scaled = _scaled(Fraction(number), precision, half_up)
+            return [math.copysign(nearest_double(scaled / Fraction(10) ** precision), number)]
+        if isinstance(number, int) and precision >= 0:
+            return [number]
+        scaled = _scaled(Fraction(number), precision, half_up)
+        if isinstance(number, int):
+            return [int(scaled * 10**-precision)]
+        return [Decimal(f"{scaled}e{-precision}")]
+
+    return body
+
+
+def _whole(values: Values, what: str) -> int:
+    value = _needed_double(values, what)
+    if value != value // 1:
+        raise DynamicError(f"{what} takes a whole number of digits", code="XPTY0004")
+    return int(max(-_MOST_DIGITS, min(value, _MOST_DIGITS)))
+
+
+def _scaled(number: Fraction, precision: int, half_up: bool) -> int:
+    """A number rounded to so many digits, in units of the last of them."""
+    scaled = number * Fraction(10) ** precision
+    return math.floor(scaled + Fraction(1, 2)) if half_up else round(scaled)
+
+
 def _abs(values: Values) -> Values:
     value = at_most_one(values, "abs()")
     if value is None:
@@ -136,6 +177,16 @@ def _abs(values: Values) -> Values:
 
 
 # --- sequences and nodes ----------------------------------------------------------------------------------
+
+
+def _subsequence(values: Values, start: Values, length: Values | None = None) -> Values:
+    first = _round_half_up(_needed_double(start, "subsequence()"))
+    end = math.inf if length is None else first + _round_half_up(_needed_double(length, "subsequence()"))
+    return [each for place, each in enumerate(values, 1) if first <= place < end]
+
+
+def _not_here() -> Values:
+    raise AssertionError("the evaluator knows the position of its context item")
 
 
 def _distinct(values: Values) -> Values:
@@ -204,6 +255,12 @@ BUILTINS: Mapping[str, Body] = {
     "exists": lambda values: [bool(values)],
     "data": lambda values: [atom(each) for each in values],
     "distinct-values": _distinct,
+    "head": lambda values: values[:1],
+    "tail": lambda values: values[1:],
+    "reverse": lambda values: values[::-1],
+    "subsequence": _subsequence,
+    "position": _not_here,
+    "last": _not_here,
     "string": _string,
     "number": _number,
     "concat": _concat,
@@ -222,7 +279,8 @@ BUILTINS: Mapping[str, Body] = {
     "abs": _abs,
     "floor": _rounded(math.floor),
     "ceiling": _rounded(math.ceil),
-    "round": _rounded(lambda number: math.floor(Fraction(number) + Fraction(1, 2))),
+    "round": _to_digits(half_up=True),
+    "round-half-to-even": _to_digits(half_up=False),
     "name": _name(local=False),
     "local-name": _name(local=True),
 }

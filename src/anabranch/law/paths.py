@@ -6,6 +6,7 @@ A path over a stream is taken item by item, so that an error in a predicate sets
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import TypeVar, assert_never
@@ -164,26 +165,43 @@ class Walker(Counting):
                 return self.value(expression, env)
 
     def _step(self, values: Values, taken: ast.Step, env: Env, part: Slice | None) -> Values:
+        counted = any(isinstance(each, ast.Positional) for each in taken.tail)
         reached: list[Node] = []
         for value in values:
             if not isinstance(value, NODES):
                 raise DynamicError("a step needs a node to start from", code="XPTY0019")
             if part is not None:
                 part.look_at_step(value, taken)
-            reached.extend(step(value, taken, env.namespaces))
+            if counted:
+                reached.extend(self._counted_step(value, taken, env, part))
+            else:
+                reached.extend(step(value, taken, env.namespaces))
+        if counted:
+            return list(in_document_order(reached))
         self.look_at(reached)
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
+
+    def _counted_step(self, start: Node, taken: ast.Step, env: Env, part: Slice | None) -> Iterator[Node]:
+        """What a step reaches whose predicates ask for positions, which count anew from each node that it starts at."""
+        plain = replace(taken, deep=False)
+        for node in _with_descendants(start) if taken.deep else (start,):
+            reached = list(step(node, plain, env.namespaces))
+            self.look_at(reached)
+            yield from (each for each in self._filter(list(reached), taken.tail, env, part) if isinstance(each, NODES))
 
     def look_at(self, nodes: Sequence[Node]) -> None:
         """Called with the nodes that each step reaches; subclasses may count or check them."""
 
-    def _filter(
-        self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None
-    ) -> Values:
+    def _filter(self, values: Values, tail: Sequence[ast.Tail], env: Env, part: Slice | None) -> Values:
         for each in tail:
-            assert isinstance(each, ast.Predicate)  # a query with qualifiers does not get here
+            assert not isinstance(each, ast.Qualifier)  # a query with qualifiers does not get here
             if part is not None:
                 part.look_at_condition(values)
+            if isinstance(each, ast.Positional):
+                self.spend(len(values))
+                places = enumerate(values, 1)
+                values = [value for at, value in places if self._is_at(each.condition, env.at(value, at, len(values)))]
+                continue
             if self._tests_apart:
                 values = self.chosen_apart(values, partial(self._holds_at, each.condition, env))
                 continue
@@ -200,9 +218,17 @@ class Walker(Counting):
         except DynamicError as error:
             raise error.given([env.context]) from None
 
+    def _is_at(self, condition: ast.Expression, env: Env) -> bool:
+        """Whether a predicate holds at a place: a number is the place that it asks for."""
+        try:
+            values = self.value(condition, env)
+            return values[0] == env.position if _is_number(values) else truth(values)
+        except DynamicError as error:
+            raise error.given([env.context]) from None
+
     def _condition(self, condition: ast.Expression, env: Env) -> bool:
         values = self.value(condition, env)
-        if len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool):
+        if _is_number(values):
             raise DynamicError(
                 "a number as a predicate would be a position, which streams do not have", code="FORG0006"
             )
@@ -273,6 +299,11 @@ def base_of(expression: ast.Expression) -> ast.Expression | None:
             return base_of(base)
         case _:
             return expression
+
+
+def _is_number(values: Values) -> bool:
+    """Whether a predicate's value is one number."""
+    return len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool)
 
 
 def _root(value: Value) -> Node:

@@ -208,6 +208,9 @@ def _computes_with(node: object, marks: frozenset[Constant]) -> bool:
             return _written(node) in marks
         case ast.Flwor(clauses, _, _, result):
             return _computes_with((*clauses, result), marks)
+        case ast.Pipeline(clauses, result):
+            kept = tuple(each for each in clauses if not isinstance(each, ast.Where | ast.OrderBy))
+            return _computes_with((*kept, result), marks)
         case ast.If(_, then, otherwise):
             return _computes_with((then, otherwise), marks)
         case _:

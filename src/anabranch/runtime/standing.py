@@ -24,7 +24,7 @@ from anabranch.language import ast
 from anabranch.language.checks.unbounded import flowing_fors, flows, readers, readings
 from anabranch.language.intervals import Bound
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import parts, with_expanded_names, with_part
+from anabranch.language.rewrite import bound_by, parts, with_expanded_names, with_part
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -62,6 +62,12 @@ class _ResultTypes:
                     bound = clause.source if isinstance(clause, ast.For) else clause.value
                     names = {**names, clause.variable: self.read(bound, names)}
                 return self.read(result, names)
+            case ast.Pipeline(clauses, result):
+                for each in clauses:
+                    names = {**names, **self._bound(each, names)}
+                return self.read(result, names)
+            case ast.Call("head" | "tail" | "reverse" | "subsequence", (first, *_)):
+                return self.read(first, names)
             case ast.If(_, then, otherwise):
                 return self.read(then, names) | self.read(otherwise, names)
             case ast.Sequence(items):
@@ -81,6 +87,16 @@ class _ResultTypes:
                 return _CONTENT
             case _:
                 return _VALUE
+
+    def _bound(self, clause: ast.Clause, names: Mapping[str, Results]) -> dict[str, Results]:
+        """What a clause of a pipeline makes of its variables."""
+        match clause:
+            case ast.For(name, source) | ast.Let(name, source):
+                return {name: self.read(source, names)}
+            case ast.PositionalFor(name, position, source):
+                return {name: self.read(source, names), position: _VALUE}
+            case _:
+                return dict.fromkeys(bound_by(clause), _VALUE)
 
     def _call(self, function: ast.Function, arguments: tuple[Results, ...]) -> Results:
         key = function.name, arguments
@@ -300,6 +316,12 @@ class _Shape:
                 )
             case ast.Sequence(items):
                 return self.only([each for each in items if self.reads(each)], scope, expression.span)
+            case ast.Pipeline(clauses) if self.reads(expression):
+                barrier = next((each for each in clauses if isinstance(each, ast.GroupBy | ast.OrderBy)), clauses[0])
+                word = "'group by'" if isinstance(barrier, ast.GroupBy) else "'order by'"
+                self.wait(f"{word} over a stream", barrier.span)
+            case ast.Filter() if self.reads(expression):
+                self.wait("a position in what comes of a stream", expression.span)
             case ast.Call(name) if self.reads(expression):
                 self.wait(f"'{name}()' over a whole stream", expression.span)
             case _ if self.reads(expression):

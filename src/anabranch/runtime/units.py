@@ -10,7 +10,7 @@ What the law sets aside is raised as `DynamicError`: the caller knows the place 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +45,8 @@ class AnswerPiece:
     begins: bool
     """Begins with an atomic value: behind another that ends with one, a space is due."""
     ends: bool
+    omitted: tuple[DynamicError, ...] = field(default=(), compare=False)
+    """Why items of its window were left out of groups (LAWS 3.8)."""
 
 
 NOTHING = AnswerPiece("", begins=False, ends=False)
@@ -160,7 +162,9 @@ class Units:
         self._evaluator.known = known
         flwor = self._standing.flwor if asked else self._unasked
         values = self._evaluator.results(flwor, self._others, env, len(nodes))
-        return piece_of(values, self._standing.scope, forward)
+        piece = piece_of(values, self._standing.scope, forward)
+        omitted = tuple(error for _, error in self._evaluator.omitted)
+        return replace(piece, omitted=omitted) if omitted else piece
 
 
 class _UnitEvaluator(Evaluator):
@@ -216,8 +220,8 @@ def _unconditional(path: ast.Expression) -> ast.Expression:
     """A path whose predicates hold for everything; whether they are asked of a root is still seen."""
 
     def visit(node: Any) -> Any:
-        if isinstance(node, ast.Predicate):
-            return replace(node, condition=ast.Call("true", ()))
+        if isinstance(node, ast.Predicate | ast.Positional):
+            return ast.Predicate(ast.Call("true", ()), span=node.span)
         return rebuild(node, visit)
 
     found: ast.Expression = visit(path)

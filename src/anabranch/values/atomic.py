@@ -215,6 +215,23 @@ def kind_of(value: Atomic) -> str:
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
+def group_identity(key: Atomic | None) -> tuple[str, object]:
+    """Equal for keys of one group: text by its characters, numbers by their exact values (LAWS 3.8)."""
+    match key:
+        case None:
+            return "missing", None
+        case bool():
+            return "boolean", key
+        case Measured():
+            return "number", key.measure.number
+        case str():
+            return "text", str(key)
+        case float() if math.isnan(key):
+            return "number", "NaN"
+        case int() | Decimal() | float():
+            return "number", key
+
+
 OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
 
 

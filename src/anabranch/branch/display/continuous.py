@@ -40,7 +40,7 @@ from anabranch.law.construct import construct
 from anabranch.law.env import Env
 from anabranch.law.history.evaluate import Around, refuse_windows
 from anabranch.runtime.units import piece_of
-from anabranch.sharing.retention import needs_of
+from anabranch.sharing.looking import needs_of
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import escape_text

@@ -32,10 +32,11 @@ from anabranch.branch.display.folds import FOLDS
 from anabranch.branch.display.join_keys import JoinKey, key_between
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers, readings
-from anabranch.language.rewrite import bindings_in, children, parts, rebuild
+from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
-from anabranch.sharing.retention import beyond_entries, needs_of
+from anabranch.sharing.looking import needs_of
+from anabranch.sharing.retention import beyond_entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,8 @@ class _Splitter:
         The stream is read once in it, and nothing above its entries is looked at.
         """
         match expression:
+            case ast.Filter(_, tail) if any(isinstance(each, ast.Positional) for each in tail):
+                return False  # positions are those among all entries
             case ast.Path() | ast.Filter():
                 return isinstance(base_of(expression), ast.Source) or (
                     isinstance(expression, ast.Filter) and self._inside(expression.base, stream)
@@ -342,6 +345,12 @@ def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
                     return True
                 bound |= {clause.variable}
             return _free((where, order, result), bound)
+        case ast.Pipeline(clauses, result):
+            for each in clauses:
+                if _free(children(each), bound):
+                    return True
+                bound |= {*bound_by(each)}
+            return _free(result, bound)
         case ast.Quantified(_, bindings, condition):
             for name, source in bindings:
                 if _free(source, bound):
@@ -357,7 +366,7 @@ def _uses_context(node: Any) -> bool:
     match node:
         case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
             return True
-        case ast.Predicate():
+        case ast.Predicate() | ast.Positional():
             return False
         case _:
             return any(map(_uses_context, children(node)))

@@ -40,7 +40,8 @@ from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Arrival, Signal, element_time
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.sharing.retention import beyond_entries, needs_of
+from anabranch.sharing.looking import needs_of
+from anabranch.sharing.retention import beyond_entries
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element

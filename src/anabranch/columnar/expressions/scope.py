@@ -231,9 +231,11 @@ class PathScope:
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
-    def _judged(self, spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Spot:
+    def _judged(self, spot: Spot, tail: Sequence[ast.Tail]) -> Spot:
         """A spot under the conditions of predicates; they are asked of what is there only."""
         for each in tail:
+            if isinstance(each, ast.Positional):
+                raise NotColumnar("a position")
             if not isinstance(each, ast.Predicate):
                 raise NotColumnar("a step into the past")
             condition = self.predicate(spot, each.condition)

@@ -242,7 +242,7 @@ def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggre
     return tuple(_aggregand(spot, judged, tail, scope, numeric) for spot, judged in given)
 
 
-_Tail: TypeAlias = Sequence[ast.Predicate | ast.Qualifier]
+_Tail: TypeAlias = Sequence[ast.Tail]
 
 
 def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:

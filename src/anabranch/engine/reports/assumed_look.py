@@ -67,6 +67,17 @@ class _Assuming:
                     names = {**names, clause.variable: found}
                 self._inside((where, order), names)
                 return self.walk(result, names)
+            case ast.Pipeline(pipeline, result):
+                for each in pipeline:
+                    match each:
+                        case ast.For(name, source) | ast.PositionalFor(name, _, source) | ast.Let(name, source):
+                            found = self.walk(source, names)
+                            if not isinstance(each, ast.Let):
+                                self._repeat(found)
+                            names = {**names, name: found}
+                        case _:
+                            self._inside(each, names)
+                return self.walk(result, names)
             case ast.Quantified(_, bindings, condition):
                 for name, source in bindings:
                     found = self.walk(source, names)

@@ -11,7 +11,7 @@ from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
 from anabranch.runtime.past.recollection import asked_of
 from anabranch.sharing.explain.text import Explained
-from anabranch.sharing.retention import needs_of
+from anabranch.sharing.looking import needs_of
 
 
 def past_explained(

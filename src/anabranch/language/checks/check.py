@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from anabranch.errors import QueryError, Span, did_you_mean
 from anabranch.language import ast
+from anabranch.language.checks.functions import check_functions
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.checks.streams import UNKNOWN, Known, Position, Scope, check_streams, is_edited, over_updates
-from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers
-from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.checks.streams import (
+    UNKNOWN,
+    Known,
+    Position,
+    Scope,
+    check_pipeline,
+    check_streams,
+    is_edited,
+    over_updates,
+)
+from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, qualified, readers
+from anabranch.language.positions import asks_position, with_positions
 from anabranch.language.printer import print_path, print_query
-from anabranch.language.rewrite import apart, deepest, flatten, parts, with_input
+from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input
 from anabranch.language.signatures import SIGNATURES
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
@@ -27,6 +36,10 @@ from anabranch.stream.tree import STREAM_NAMESPACE
 
 _DEEPEST = 200
 """How far down positions are followed; no input is deeper, and longer paths must not cost more than their length."""
+
+
+_ITEM = 2
+"""How many names lead from a stream's document to an item."""
 
 
 _PREDECLARED = dict.fromkeys(("xml", "local", "fn", "xs"), "")
@@ -98,11 +111,11 @@ class _Checker:
 
     def checked(self) -> Checked:
         prefixes = {**_PREDECLARED, **dict(self.query.namespaces)}
-        self.check_functions()
+        check_functions(self.query, self.text)
         self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
-        query = apart(flatten(self.with_context()))
+        query = apart(flatten(with_positions(self.with_context())))
         self.visit(query.body, Scope(prefixes=prefixes))
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
         return Checked(query, tuple(self.warnings), tuple(streams), tuple(documents))
@@ -136,30 +149,12 @@ class _Checker:
         scope = Scope(dict.fromkeys(function.parameters, UNKNOWN), prefixes=prefixes)
         self.visit(function.body, scope)
 
-    def check_functions(self) -> None:
-        """Refuse functions that call themselves, and those that call others too deep."""
-        calls = {
-            name: {each.name for each in parts(function.body) if isinstance(each, ast.Call)}
-            for name, function in self.declared.items()
-        }
-        try:
-            inner_first = [name for name in TopologicalSorter(calls).static_order() if name in calls]
-        except CycleError as error:
-            first = next(function for name, function in self.declared.items() if name in error.args[1])
-            raise refuse("recursive function", self.text, first.span) from None
-        depths: dict[str, int] = {}
-        for name in inner_first:
-            depths[name], _ = deepest(self.declared[name], depths)
-        nesting, place = deepest(self.query.body, depths)
-        if max(nesting, *depths.values(), 0) > MAX_NESTING:
-            raise self.error(f"functions call each other more than {MAX_NESTING} constructs deep", place)
-
     def call(self, call: ast.Call, scope: Scope) -> Known:
         name, count = call.name.removeprefix("fn:"), len(call.arguments)
-        for argument in call.arguments:
-            self.visit(argument, scope)
-        if name in ("position", "last"):
-            raise refuse("positional predicate", self.text, call.span)
+        known = [self.visit(argument, scope) for argument in call.arguments]
+        if name in ("position", "last") and not scope.counted:
+            hint = "they stand in a predicate, as in $x[position() <= 3]"
+            raise self.error(f"'{name}()' means nothing here", call.span, "XPDY0002", hint)
         if name in self.declared:
             wanted = len(self.declared[name].parameters)
             if count != wanted:
@@ -171,15 +166,17 @@ class _Checker:
         if name in self.registered:
             return UNKNOWN
         if name not in SIGNATURES:
-            known = sorted((*SIGNATURES, *self.declared, *self.registered))
-            hint = did_you_mean(name, known, f"known are: {', '.join(known)}")
-            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", hint)
+            names = sorted((*SIGNATURES, *self.declared, *self.registered))
+            close = did_you_mean(name, names, f"known are: {', '.join(names)}")
+            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", close)
         signature = SIGNATURES[name]
         if not signature.accepts(count):
             wanted_text = f"{signature.least}" if signature.least == signature.most else f"{signature.least} or more"
             raise self.error(f"'{name}()' takes {wanted_text} arguments, not {count}", call.span, "XPST0017")
         if count == 0 and signature.context:
             self.visit(ast.ContextItem(span=call.span), scope)
+        if name in ("head", "tail", "subsequence") and count:
+            self.numbered(call.arguments[0], known[0], call.span, "positional predicate")
         return Known(numeric=signature.numeric)
 
     # --- expressions --------------------------------------------------------------------------------------
@@ -209,10 +206,8 @@ class _Checker:
                 return known[0] if len(known) == 1 else Known(flowing=any(each.flowing for each in known))
             case ast.Call():
                 return self.call(expression, scope)
-            case ast.Filter(base, tail):
-                known_base = self.visit(base, scope.remembered() if qualified(expression) else scope)
-                is_path = isinstance(base, _PATHS)
-                return self.tail(known_base, tail, scope, is_path=is_path)
+            case ast.Filter():
+                return self.filter(expression, scope)
             case ast.Path():
                 return self.path(expression, scope)
             case ast.Arithmetic(first, rest):
@@ -243,6 +238,8 @@ class _Checker:
                 return UNKNOWN
             case ast.Flwor():
                 return self.flwor(expression, scope)
+            case ast.Pipeline():
+                return self.pipeline(expression, scope)
             case ast.ElementConstructor():
                 self.constructor(expression, scope)
                 return UNKNOWN
@@ -313,7 +310,69 @@ class _Checker:
         known = self.visit(flwor.result, inner)
         return replace(known, flowing=bool(places) or known.flowing)
 
+    def pipeline(self, pipeline: ast.Pipeline, scope: Scope) -> Known:
+        places: list[int] = []
+        inner, own = scope, set[str]()
+        for place, clause in enumerate(pipeline.clauses):
+            match clause:
+                case ast.For(name, source, window):
+                    if flows(source, inner.flowing, self.declared):
+                        if scope.in_round and not over_updates(clause, inner, self.edited):
+                            raise refuse("stream inside the round of another", self.text, clause.span)
+                        if places:
+                            raise refuse("group by or count over a join", self.text, clause.span)
+                        places.append(place)
+                    known = self.visit(source, inner)
+                    if window:
+                        self.window(window, known, inner)
+                    inner = inner.bind(name, replace(known, flowing=False, numeric=False))
+                    inner = inner.round() if places else inner
+                case ast.PositionalFor(name, position, source):
+                    known = self.visit(source, inner)
+                    self.numbered(source, known, clause.span, "positional variable")
+                    inner = inner.bind(name, replace(known, flowing=False)).bind(position, Known(numeric=True))
+                case ast.Let(name, value):
+                    inner = inner.bind(name, self.visit(value, inner))
+                case ast.Where(condition):
+                    self.visit(condition, inner.asking())
+                case ast.Count(name):
+                    inner = inner.bind(name, Known(numeric=True))
+                case ast.OrderBy(order):
+                    for key in order:
+                        self.visit(key.key, inner.asking())
+                case ast.GroupBy(keys):
+                    inner = self.group_keys(keys, own, inner)
+            own |= {*bound_by(clause)}
+        check_pipeline(pipeline, places, self.text)
+        return replace(self.visit(pipeline.result, inner), flowing=False)
+
+    def group_keys(self, keys: Sequence[ast.GroupKey], own: Collection[str], scope: Scope) -> Scope:
+        """The keys of a `group by`; one that has no value is a variable of the same expression."""
+        for key in keys:
+            if key.value is None and key.variable not in own:
+                message = f"'${key.variable}' is not bound in this expression"
+                hint = f"give the key a value: 'group by ${key.variable} := ...'"
+                raise self.error(message, key.span, "XQST0094", hint)
+            known = self.visit(key.value or ast.Variable(key.variable, span=key.span), scope.asking())
+            scope = scope.bind(key.variable, Known(numeric=known.numeric))
+        return scope
+
+    def numbered(self, source: ast.Expression, known: Known, span: Span, refusal: str) -> None:
+        """What is numbered must be finite, or come of a stream by a loop: the items themselves have no positions."""
+        if known.flowing and not is_loop(source):
+            raise refuse(refusal, self.text, span)
+
     # --- paths --------------------------------------------------------------------------------------------
+
+    def filter(self, filtered: ast.Filter, scope: Scope) -> Known:
+        base, asks = filtered.base, qualified(filtered)
+        known = self.visit(base, scope.remembered() if asks else scope)
+        refusal: str | None = None
+        if asks or (isinstance(base, ast.Path | ast.Filter) and qualified(base)):
+            refusal = "position beside a temporal qualifier"
+        elif known.flowing and not is_loop(base):
+            refusal = "positional predicate"
+        return self.tail(known, filtered.tail, scope, is_path=isinstance(base, _PATHS), refusal=refusal)
 
     def lacking(self, span: Span, what: str) -> QueryError:
         return self.error(
@@ -332,9 +391,15 @@ class _Checker:
     def step(self, known: Known, step: ast.Step, scope: Scope) -> Known:
         if isinstance(step.test, ast.NameTest) and step.test.prefix not in (None, "*"):
             self.prefix(step.test.prefix or "", step.span, scope)
-        reached = replace(known, position=self.position(known, step), numeric=False)
+        inside = known.inside or (known.position is not None and len(known.position) >= _ITEM)
+        reached = replace(known, position=self.position(known, step), numeric=False, inside=inside)
         reached = self.in_schema(known, reached, step, scope)
-        return self.tail(reached, step.tail, scope, is_path=True)
+        refusal: str | None = None
+        if any(isinstance(each, ast.Qualifier) for each in step.tail):
+            refusal = "position beside a temporal qualifier"
+        elif known.flowing and not inside:
+            refusal = "positional predicate"
+        return self.tail(reached, step.tail, scope, is_path=True, refusal=refusal)
 
     def prefix(self, prefix: str, span: Span, scope: Scope) -> None:
         if prefix and prefix not in scope.prefixes:
@@ -371,14 +436,17 @@ class _Checker:
         return replace(reached, missing=step.span)
 
     def tail(
-        self, known: Known, tail: Sequence[ast.Predicate | ast.Qualifier], scope: Scope, *, is_path: bool
+        self, known: Known, tail: Sequence[ast.Tail], scope: Scope, *, is_path: bool, refusal: str | None
     ) -> Known:
+        """Check what stands behind a step or an expression; a `refusal` says why positions have no meaning there."""
         for each in tail:
             match each:
-                case ast.Predicate(condition):
+                case ast.Predicate(condition) | ast.Positional(condition):
                     found = self.visit(condition, scope.within(replace(known, flowing=False)))
-                    if found.numeric:
-                        raise refuse("positional predicate", self.text, each.span)
+                    if found.numeric or asks_position(condition):
+                        if refusal:
+                            raise refuse(refusal, self.text, each.span)
+                        known = replace(known, flowing=known.flowing and is_path)  # of what a loop gives, a few
                 case ast.Qualifier(kind, window, amount):
                     if not is_path and kind == "version":
                         raise refuse("version of what is no path", self.text, each.span)

@@ -58,10 +58,19 @@ _ALL = (
     # FLWR
     Refusal(
         "positional variable",
-        "positions have no meaning in an unbounded stream",
+        "items of a stream have no positions: number what a window holds, or what a 'for' over the stream gives",
         "for $p at $i in stream('s')/r/i return $i",
     ),
-    Refusal("positional predicate", "positions have no meaning in an unbounded stream", "stream('s')/r/i[1]"),
+    Refusal(
+        "positional predicate",
+        "items of a stream have no positions: take them from a window, or from what comes of the stream by a 'for'",
+        "stream('s')/r/i[1]",
+    ),
+    Refusal(
+        "position beside a temporal qualifier",
+        "number the versions in a loop, 'for $x at $i in ...'",
+        "stream('s')/r/i#[5][1]",
+    ),
     Refusal("type declaration", "leave 'as ...' out", "for $p as element() in stream('s')/r/i return $p"),
     Refusal("allowing empty", "write 'if (exists(...))'", "for $p allowing empty in stream('s')/r/i return $p"),
     Refusal(
@@ -70,15 +79,29 @@ _ALL = (
         "for tumbling window $w in (1, 2) start when true() return $w",
     ),
     Refusal(
-        "group by",
-        "aggregate over a window, or use distinct-values()",
-        "for $p in stream('s')/r/i group by $a := $p/a return $a",
+        "count clause",
+        "items of a stream have no numbers: count behind 'order by' or 'group by'",
+        "for $p in stream('s')/r/i count $c return $c",
     ),
-    Refusal("count clause", "call count()", "for $p in stream('s')/r/i count $c return $c"),
     Refusal(
-        "clause behind where",
-        "put every 'for' and 'let' before the one 'where'",
-        "for $p in stream('s')/r/i where $p/a let $b := 1 return $b",
+        "collation of a group",
+        "leave it out: text is compared by its characters",
+        "for $p in stream('s')/r/i group by $a := $p/a collation 'c' return $a",
+    ),
+    Refusal(
+        "group by without a loop over the window",
+        "groups are made inside each window: write 'for $o in $w' before 'group by'",
+        "for $w in stream('s')/r/i|count 2| group by $n := count($w) return $n",
+    ),
+    Refusal(
+        "group by or count over a join",
+        "join first, register the answer as a stream, and group that",
+        "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|count 2| group by $a := $x/a return $a",
+    ),
+    Refusal(
+        "group by or count beside a temporal qualifier",
+        "ask for the past first, register the answer as a stream, and group that",
+        "for $x in stream('s')/r/i group by $a := stream('t')/r/i#1/a return $a",
     ),
     Refusal(
         "order modifier",

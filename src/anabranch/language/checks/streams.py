@@ -34,6 +34,8 @@ class Known:
     missing: Span | None = None
     flowing: bool = False
     numeric: bool = False
+    inside: bool = False
+    """Reached from an item, or from below one."""
 
 
 UNKNOWN = Known()
@@ -51,13 +53,16 @@ class Scope:
     """Inside the round of a stream's `for`, where no other stream may be read."""
     condition: bool = False
     """Inside a condition, where a path that the schema lacks is an error."""
+    counted: bool = False
+    """Inside a predicate, where position() and last() mean something."""
 
     def bind(self, name: str, known: Known) -> Scope:
         return replace(self, variables={**self.variables, name: known})
 
     def within(self, context: Known) -> Scope:
         """Inside a predicate on nodes of which `context` is known."""
-        return replace(self, context=context, condition=True, in_round=self.in_round or context.source is not None)
+        in_round = self.in_round or context.source is not None
+        return replace(self, context=context, condition=True, counted=True, in_round=in_round)
 
     def asking(self) -> Scope:
         return replace(self, condition=True)
@@ -72,6 +77,28 @@ class Scope:
     @property
     def flowing(self) -> frozenset[str]:
         return frozenset(name for name, known in self.variables.items() if known.flowing)
+
+
+def check_pipeline(pipeline: ast.Pipeline, flowing: Sequence[int], text: str) -> None:
+    """Refuse groups and numbers that have no meaning; `flowing` are the places of the `for`s over streams."""
+    clauses = pipeline.clauses
+    grouped = [each for each in clauses if isinstance(each, ast.GroupBy)]
+    windowed = [each for each in clauses if isinstance(each, ast.For) and each.window]
+    if grouped and len(windowed) == 1:
+        raise refuse("group by without a loop over the window", text, grouped[0].span)
+    if grouped and windowed:
+        raise refuse("group by or count over a join", text, windowed[-1].span)
+    for place, clause in enumerate(clauses):
+        if isinstance(clause, ast.For) and clause.window:
+            _check_window(clause, clause.window, place in flowing, text)
+    if flowing and any(isinstance(part, ast.Qualifier) for part in parts(pipeline)):
+        raise refuse("group by or count beside a temporal qualifier", text, pipeline.span)
+    for clause in clauses:
+        match clause:
+            case ast.Count() if flowing:
+                raise refuse("count clause", text, clause.span)
+            case ast.GroupBy() | ast.OrderBy():
+                return
 
 
 MAX_OVERLAP = 10_000

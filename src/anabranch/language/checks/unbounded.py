@@ -2,7 +2,8 @@
 
 A `for` over such an expression runs in rounds, one per item, window or pair; everything else is evaluated at once.
 A path with a temporal qualifier is a bounded piece of the past.
-An aggregate over a stream is a single value, so it does not flow, though it has to wait for the stream's end.
+An aggregate over a stream is a single value, so it does not flow, though it has to wait for the stream's end; so do
+groups, and positions in what comes of a stream.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ def qualified(path: ast.Path | ast.Filter) -> bool:
     """Whether a path asks for versions or times, which bounds what has to be remembered."""
     tails = (path.tail,) if isinstance(path, ast.Filter) else (step.tail for step in path.steps)
     return any(isinstance(each, ast.Qualifier) for tail in tails for each in tail)
+
+
+def is_loop(expression: ast.Expression) -> bool:
+    """Whether it is a loop, or something chosen from what one gives."""
+    while isinstance(expression, ast.Filter):
+        expression = expression.base
+    return isinstance(expression, ast.Flwor)
 
 
 def readers(functions: Mapping[str, ast.Function]) -> frozenset[str]:
@@ -76,8 +84,9 @@ class _Flow:
                 return name in variables
             case ast.Path(start):
                 return start is not None and self.expression(start, variables) and not qualified(expression)
-            case ast.Filter(base):
-                return self.expression(base, variables) and not qualified(expression)
+            case ast.Filter(base, tail):
+                counted = any(isinstance(each, ast.Positional) for each in tail)  # positions need all there is
+                return not counted and self.expression(base, variables) and not qualified(expression)
             case ast.Sequence(items):
                 return any(self.expression(each, variables) for each in items)
             case ast.If(_, then, otherwise):

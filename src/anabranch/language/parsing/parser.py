@@ -8,13 +8,16 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, cast
 
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
+from anabranch.language.clauses import expression_of
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.paths import PathParser
+from anabranch.language.positions import with_positions
 from anabranch.language.rewrite import deepest
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -29,7 +32,7 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 def parse(text: str, name: str | None = None) -> ast.Query:
     """Read a query; `name` (a file's, say) is shown in errors. Raises `QueryError` with the place."""
     try:
-        return Parser(text).main_module()
+        return with_positions(Parser(text).main_module())
     except QueryError as error:
         error.name = name
         raise
@@ -224,42 +227,64 @@ class Parser(PathParser):
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
-    def flwor_expr(self) -> ast.Flwor:
+    def flwor_expr(self) -> ast.Flwor | ast.Pipeline:
         start = self.token.start
-        clauses: list[ast.For | ast.Let] = []
-        while self.at_name("for", "let") and self.peek().text == "$":
-            clause = self.for_binding if self.advance().text == "for" else self.let_binding
-            clauses.append(clause())
-            while self.take(","):
-                clauses.append(clause())
-        where: ast.Expression | None = None
-        if self.at_name("where"):
-            self.advance()
-            where = self.expr_single()
-            if self.at_name("for", "let", "where"):
-                raise refuse("clause behind where", self.text, self.token.span)
-        if self.at_name("group"):
-            raise refuse("group by", self.text, self.token.span)
-        if self.at_name("count"):
-            raise refuse("count clause", self.text, self.token.span)
-        order = self.order_by()
+        clauses: list[ast.Clause] = []
+        while self.begins_clause():
+            clauses += self.clause()
         if not self.at_name("return"):
-            self.unexpected("'return'" if where or order else "'where', 'order by' or 'return'")
+            bound = all(isinstance(each, ast.For | ast.PositionalFor | ast.Let) for each in clauses)
+            self.unexpected("'where', 'order by' or 'return'" if bound else "'return'")
         self.advance()
-        return ast.Flwor(tuple(clauses), where, order, self.expr_single(), span=self.since(start))
+        return expression_of(clauses, self.expr_single(), self.since(start))
 
-    def for_binding(self) -> ast.For:
+    def begins_clause(self) -> bool:
+        if self.at_name("for", "let", "count"):
+            return self.peek().text == "$"
+        if self.at_name("stable"):
+            return self.peek().text == "order"
+        return self.at_name("where", "group", "order")
+
+    def clause(self) -> Iterator[ast.Clause]:
+        """The next clause, or several where commas stand between bindings."""
+        start = self.token.start
+        match self.token.text:
+            case "for" | "let":
+                binding = self.for_binding if self.advance().text == "for" else self.let_binding
+                yield binding()
+                while self.take(","):
+                    yield binding()
+            case "where":
+                self.advance()
+                yield ast.Where(self.expr_single(), span=self.since(start))
+            case "count":
+                self.advance()
+                yield ast.Count(self.variable_name(), span=self.since(start))
+            case "group":
+                yield ast.GroupBy(self.group_by(), span=self.since(start))
+            case _:
+                yield ast.OrderBy(self.order_by(), span=self.since(start))
+
+    def for_binding(self) -> ast.For | ast.PositionalFor:
         start = self.token.start
         variable = self.variable_name()
         self.no_type()
-        if self.at_name("at"):
-            raise refuse("positional variable", self.text, self.token.span)
         if self.at_name("allowing"):
             raise refuse("allowing empty", self.text, self.token.span)
+        position: str | None = None
+        if self.at_name("at"):
+            at = self.advance()
+            position = self.variable_name()
+            if position == variable:
+                raise self.error(f"variable '${variable}' is named twice", self.since(at.start), "XQST0089")
         self.expect_name("in")
         source = self.expr_single()
         window = self.window() if self.at_symbol("|") else None
-        return ast.For(variable, source, window, span=self.since(start))
+        if position is None:
+            return ast.For(variable, source, window, span=self.since(start))
+        if window is not None:
+            raise refuse("positional variable", self.text, self.since(start))
+        return ast.PositionalFor(variable, position, source, span=self.since(start))
 
     def let_binding(self) -> ast.Let:
         start = self.token.start
@@ -296,11 +321,9 @@ class Parser(PathParser):
         return step
 
     def order_by(self) -> tuple[ast.OrderKey, ...]:
-        if self.at_name("stable") and self.peek().text == "order":
+        if self.at_name("stable"):
             self.advance()  # sorting is stable anyway
-        if not self.at_name("order"):
-            return ()
-        self.advance()
+        self.expect_name("order")
         self.expect_name("by")
         keys: list[ast.OrderKey] = []
         while not keys or self.take(","):
@@ -312,4 +335,18 @@ class Parser(PathParser):
             if self.at_name("empty", "collation"):
                 raise refuse("order modifier", self.text, self.token.span)
             keys.append(ast.OrderKey(key, descending, span=self.since(start)))
+        return tuple(keys)
+
+    def group_by(self) -> tuple[ast.GroupKey, ...]:
+        self.expect_name("group")
+        self.expect_name("by")
+        keys: list[ast.GroupKey] = []
+        while not keys or self.take(","):
+            start = self.token.start
+            variable = self.variable_name()
+            self.no_type()
+            value = self.expr_single() if self.take(":=") else None
+            if self.at_name("collation"):
+                raise refuse("collation of a group", self.text, self.token.span)
+            keys.append(ast.GroupKey(variable, value, span=self.since(start)))
         return tuple(keys)

@@ -345,9 +345,9 @@ class PathParser(Cursor):
         prefix, _, local = name.text.rpartition(":")
         return ast.NameTest(local, prefix or None)
 
-    def tail(self) -> tuple[ast.Predicate | ast.Qualifier, ...]:
+    def tail(self) -> tuple[ast.Tail, ...]:
         """Predicates and temporal qualifiers behind a step or a primary expression."""
-        found: list[ast.Predicate | ast.Qualifier] = []
+        found: list[ast.Tail] = []
         while self.at_symbol("[", "#", "?"):
             mark = self.advance()
             if mark.text == "[":

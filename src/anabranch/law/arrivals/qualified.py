@@ -82,14 +82,14 @@ def is_path(expression: ast.Expression) -> bool:
     return isinstance(expression, ast.Path | ast.Variable | ast.Source | ast.ContextItem | ast.Root)
 
 
-def _last(tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> int | None:
+def _last(tail: tuple[ast.Tail, ...]) -> int | None:
     places = [place for place, each in enumerate(tail) if isinstance(each, ast.Qualifier)]
     return places[-1] if places else None
 
 
 def _made(
     base: ast.Expression,
-    tail: tuple[ast.Predicate | ast.Qualifier, ...],
+    tail: tuple[ast.Tail, ...],
     place: int,
     steps: tuple[ast.Step, ...],
 ) -> Qualified:
@@ -98,5 +98,5 @@ def _made(
     return Qualified(base, qualifier, (*_predicates(tail[place + 1 :]), *steps))
 
 
-def _predicates(tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> tuple[ast.Predicate, ...]:
+def _predicates(tail: tuple[ast.Tail, ...]) -> tuple[ast.Predicate, ...]:
     return tuple(each for each in tail if isinstance(each, ast.Predicate))

@@ -33,6 +33,7 @@ from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import DocumentView, Lives
 from anabranch.law.inputs import Input
 from anabranch.law.paths import base_of
+from anabranch.law.pipelines import StreamUnit
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
 from anabranch.stream import tree
 from anabranch.stream.culprits import letter_for, letter_of
@@ -259,6 +260,14 @@ class HistoryEvaluator(Evaluator):
                 yield value  # a value, or a node that has no history
 
     # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
+        for entry, values in groupby(self._by_entry(clause.source, env), key=lambda each: each[0]):
+            rounds = [env.bind(clause.variable, [value]) for _, value in values]
+            yield StreamUnit(rounds, 1, partial(self._bury, entry))
+
+    def reads(self, source: ast.Expression, env: Env) -> bool:
+        return self._reads(source, env)
 
     def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         rounds = RoundResults()

@@ -188,7 +188,7 @@ def _inside(node: Node, tops: dict[Node, bool]) -> Node | None:
 
 
 def cut(
-    tail: Sequence[ast.Predicate | ast.Qualifier],
+    tail: Sequence[ast.Tail],
 ) -> tuple[tuple[ast.Predicate, ...], ast.Qualifier | None, tuple[ast.Predicate, ...]]:
     """What stands before the qualifier, the qualifier, and what stands behind; it is one at most."""
     predicates = [each for each in tail if isinstance(each, ast.Predicate)]

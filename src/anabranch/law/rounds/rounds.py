@@ -204,11 +204,11 @@ def without_predicates(source: ast.Expression) -> ast.Expression:
     match source:
         case ast.Path(start, steps):
             bare = tuple(
-                replace(step, tail=tuple(t for t in step.tail if not isinstance(t, ast.Predicate))) for step in steps
+                replace(step, tail=tuple(t for t in step.tail if isinstance(t, ast.Qualifier))) for step in steps
             )
             return replace(source, start=without_predicates(start) if start else None, steps=bare)
         case ast.Filter(base, tail):
-            kept = tuple(each for each in tail if not isinstance(each, ast.Predicate))
+            kept = tuple(each for each in tail if isinstance(each, ast.Qualifier))
             return replace(source, base=without_predicates(base), tail=kept) if kept else without_predicates(base)
         case _:
             return source

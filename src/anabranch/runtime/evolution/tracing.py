@@ -18,6 +18,7 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
@@ -152,6 +153,8 @@ class _Tracer:
                 return one if one == other else maybe((*one, *other))
             case ast.Flwor():
                 return self._flwor(expression, scope)
+            case ast.Pipeline():
+                return self._pipeline(expression, scope)
             case ast.ElementConstructor():
                 return (self._made(expression, scope),)
             case ast.Quantified(_, bindings, condition):
@@ -185,9 +188,9 @@ class _Tracer:
             if look[1].steps:
                 self._needs.setdefault(look, word)
 
-    def _tail(self, found: Parts, tail: tuple[ast.Predicate | ast.Qualifier, ...], scope: TraceScope) -> Parts:
+    def _tail(self, found: Parts, tail: tuple[ast.Tail, ...], scope: TraceScope) -> Parts:
         for each in tail:
-            if isinstance(each, ast.Predicate):
+            if not isinstance(each, ast.Qualifier):
                 self._ask("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
         return maybe(found) if tail else found
 
@@ -225,6 +228,46 @@ class _Tracer:
             self._ask("order by", key.key, scope)
         result = self.trace(flwor.result, scope)
         return result if sure else maybe(result)
+
+    def _pipeline(self, pipeline: ast.Pipeline, scope: TraceScope) -> Parts:
+        own: dict[str, None] = {}
+        for clause in pipeline.clauses:
+            match clause:
+                case ast.Let(variable, value):
+                    scope = scope.bind(variable, self.trace(value, scope))
+                case ast.For(variable, source) | ast.PositionalFor(variable, _, source):
+                    found = self.trace(source, scope)
+                    if isinstance(clause, ast.For) and isinstance(clause.window, ast.TimeWindow):
+                        self._reference(clause.window, found, scope)
+                    from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
+                    many = isinstance(clause, ast.For) and clause.window is not None
+                    scope = scope.bind(variable, maybe(tuple(bound(each, from_stream, many) for each in found)))
+                    if isinstance(clause, ast.PositionalFor):
+                        scope = scope.bind(clause.position, (OtherPart(),))
+                case ast.Where(condition):
+                    self._ask("where", condition, scope)
+                case ast.OrderBy(order):
+                    for key in order:
+                        self._ask("order by", key.key, scope)
+                case ast.Count(variable):
+                    scope = scope.bind(variable, (OtherPart(),))
+                case ast.GroupBy(keys):
+                    scope = self._grouped(keys, own, scope)
+            own |= dict.fromkeys(bound_by(clause))
+        return maybe(self.trace(pipeline.result, scope))
+
+    def _grouped(self, keys: tuple[ast.GroupKey, ...], own: Collection[str], scope: TraceScope) -> TraceScope:
+        """Behind a `group by` a key is a value that was computed, and other variables are several values each."""
+        given = {}
+        for key in keys:
+            found = self._ask("group by", key.value or ast.Variable(key.variable), scope)
+            scope = scope.bind(key.variable, found)
+            given[key.variable] = (OtherPart(looks_of(found)),)
+        for name in own:
+            scope = scope.bind(name, maybe(tuple(bound(each, False, True) for each in scope.of(name))))
+        for name, part in given.items():
+            scope = scope.bind(name, part)
+        return scope
 
     def _reference(self, window: ast.TimeWindow, found: Parts, scope: TraceScope) -> None:
         path = window.reference
@@ -284,6 +327,8 @@ class _Tracer:
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
                     return (NumberPart(Origin(only.input, only.path)),)
+        if builtin and name in ("head", "tail", "reverse", "subsequence"):
+            return maybe(arguments[0])
         looks = looks_of(part for each in arguments for part in each)
         if builtin and name in ("count", "exists", "empty"):  # of items themselves no value is asked for
             looks = frozenset(look for look in looks if look[1] != ITSELF)

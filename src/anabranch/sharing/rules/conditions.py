@@ -120,7 +120,7 @@ def _step(found: LocatedPath, step: ast.Step) -> LocatedPath:
             return LocatedPath(found.path, found.base, found.tails, complete=False)
 
 
-def _with_tail(found: LocatedPath, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> LocatedPath:
+def _with_tail(found: LocatedPath, tail: tuple[ast.Tail, ...]) -> LocatedPath:
     if not tail:
         return found
     conditions = tuple(each.condition for each in tail if isinstance(each, ast.Predicate))

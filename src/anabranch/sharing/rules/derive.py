@@ -136,6 +136,8 @@ def _leads_out(part: Any) -> bool:
     match part:
         case ast.Step("parent") | ast.Qualifier():
             return True
+        case ast.Pipeline() | ast.Positional():  # what stands beside a node counts, so nothing is left out
+            return True
         case ast.ElementConstructor(namespaces=namespaces) | ast.Query(namespaces=namespaces):
             return "" in dict(namespaces)
         case _:

@@ -34,7 +34,7 @@ from anabranch.algebra.operators.windowed import WID, Window
 from anabranch.algebra.plans.interpret import Apply, Plan
 from anabranch.errors import UsageError
 from anabranch.language import ast
-from anabranch.language.rewrite import parts
+from anabranch.language.rewrite import bound_by, parts
 from anabranch.language.value_types import NOTHING, ValueType, ValueTypes
 
 ColumnType: TypeAlias = Literal["integer", "number", "boolean", "text"]
@@ -151,7 +151,7 @@ def _rows(expression: ast.Expression, scope: _Scope) -> Iterator[_Row]:
                     yield from _rows(inner, scope)
         case ast.ElementConstructor():
             yield _Row(expression, scope)
-        case ast.Flwor(result=result):
+        case ast.Flwor(result=result) | ast.Pipeline(result=result):
             yield from _rows(result, _inside(expression, scope))
         case ast.If(_, then, otherwise):
             yield from _rows(then, scope)
@@ -163,17 +163,27 @@ def _rows(expression: ast.Expression, scope: _Scope) -> Iterator[_Row]:
             raise _no_result()
 
 
-def _inside(loop: ast.Flwor, scope: _Scope) -> _Scope:
+def _inside(loop: ast.Flwor | ast.Pipeline, scope: _Scope) -> _Scope:
     """The variables that the result of a loop sees."""
-    for clause in loop.clauses:
-        bound = clause.source if isinstance(clause, ast.For) else clause.value
-        try:
-            held = _value(bound, scope)
-        except UsageError:
-            held = _ANYTHING  # no leaf as it stands; what is taken out of it is another matter
-        values = scope.types.within((clause,), scope.values)
-        scope = _Scope(scope.types, {**scope.held, clause.variable: held}, values)
+    outside = scope.values
+    for place, clause in enumerate(loop.clauses, 1):
+        held: dict[str, _Content] = {}
+        match clause:
+            case ast.For(name, source) | ast.PositionalFor(name, _, source) | ast.Let(name, source):
+                held[name] = _held(source, scope)
+            case _:
+                pass
+        values = scope.types.within(loop.clauses[:place], outside)
+        numbers = {each: _Content(text=values[each]) for each in bound_by(clause) if each not in held}
+        scope = _Scope(scope.types, {**scope.held, **held, **numbers}, values)
     return scope
+
+
+def _held(bound: ast.Expression, scope: _Scope) -> _Content:
+    try:
+        return _value(bound, scope)
+    except UsageError:
+        return _ANYTHING  # no leaf as it stands; what is taken out of it is another matter
 
 
 def _reads(part: object) -> bool:
@@ -235,7 +245,7 @@ def _value(expression: ast.Expression, scope: _Scope) -> _Content:
             return scope.held[name]
         case ast.Filter(base):
             return _value(base, scope)
-        case ast.Flwor(result=result):
+        case ast.Flwor(result=result) | ast.Pipeline(result=result):
             return _value(result, _inside(expression, scope))
         case ast.If(_, then, otherwise):
             return _value(then, scope) | _value(otherwise, scope)
