@@ -294,6 +294,11 @@ class GroupedWindows(PaneWindows):
         return PaneState(found.meta, found.rows, found.odd, self._book.keys)
 
 
+def windows_of(plan: PanePlan) -> type[PaneWindows]:
+    """What keeps the windows of a plan that are answered here."""
+    return GroupedWindows if plan.keys else PaneWindows
+
+
 def _known_groups(plain: _Groups, spans: _Spans, place: int) -> Iterator[_Group]:
     """The groups of one window that are in columns, one by one."""
     for group in np.flatnonzero(plain.places == place).tolist():

@@ -26,9 +26,8 @@ from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
-from anabranch.branch.panes.grouped import GroupedWindows
-from anabranch.branch.panes.panes import PaneState, PaneWindows, unpack
-from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.timeline import Timed
@@ -259,7 +258,8 @@ class _Shard:
             if sight not in inputs:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert branch.panes is not None, "only such branches are counted"
-            windows = _windows_of(branch.panes)(branch.panes, name, inputs[sight], state, output, *self._known)
+            made = windows_of(branch.panes) if branch.panes.sending is None else SentWindows
+            windows = made(branch.panes, name, inputs[sight], state, output, *self._known)
             (stream,) = branch.streams
             counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))
             return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)
@@ -284,13 +284,6 @@ class _Shard:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
         return {each.name: self.job.known_log(each).borders(last) for each in self.plan.streams}
-
-
-def _windows_of(plan: PanePlan) -> type[PaneWindows]:
-    """What keeps the windows of a plan: those that are sent, those that are grouped, and all others."""
-    if plan.sending is not None:
-        return SentWindows
-    return GroupedWindows if plan.keys else PaneWindows
 
 
 def _take(branch: Branch, row: ShardRow) -> None:
