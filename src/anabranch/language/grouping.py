@@ -26,8 +26,10 @@ from anabranch.language.aggregates import is_bare, is_ours, with_paths
 from anabranch.language.rewrite import bindings_in, parts
 
 _TEXTUAL = frozenset(
-    ("string", "concat", "substring", "substring-before", "substring-after", "upper-case", "lower-case")
-    + ("normalize-space", "translate")
+    (
+        *("string", "concat", "substring", "substring-before", "substring-after"),
+        *("upper-case", "lower-case", "normalize-space", "translate"),
+    )
 )
 """Functions that make a text of texts and numbers."""
 
@@ -64,7 +66,8 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
     group = others[at]
     assert isinstance(group, ast.GroupBy)
     names = tuple(key.variable for key in group.keys)
-    keys = tuple(paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys)
+    values = [paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys]
+    keys = tuple(each for each in values if each is not None and _is_text(each, item))
     bound = bindings_in(flwor)
     if any(bound[name] != times for name, times in Counter((window, item, *paths, *names)).items()):
         return None  # a name means something else somewhere
@@ -72,9 +75,7 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
     loop = replace(clause, variable=item)
     kept = {name: path for name, path in paths.items() if name not in names}
     about: ast.Flwor = with_paths(ast.Flwor(lets, where, (), result, span=flwor.span), kept)
-    if any(part == ast.Variable(window) for part in parts(about)):
-        return None
-    if not all(each is not None and _is_text(each, item) for each in keys):
+    if len(keys) < len(names) or any(part == ast.Variable(window) for part in parts(about)):
         return None
     return Grouping(replace(about, clauses=(loop, *about.clauses)), loop, names, keys)
 

@@ -243,9 +243,7 @@ def texts(result: WindowResult, windows: ClosedWindows) -> TextColumn:
     return written(result, windows, np.flatnonzero(held(result.test, windows)))
 
 
-def written(
-    result: WindowResult, windows: ClosedWindows, chosen: Indices, keys: GroupKeys | None = None
-) -> TextColumn:
+def written(result: WindowResult, windows: ClosedWindows, chosen: Indices, keys: GroupKeys | None = None) -> TextColumn:
     """The texts of some windows or groups, for all of which the test holds, one behind the other."""
     if not len(chosen):
         return TextColumn.room(0, 0)
@@ -330,9 +328,9 @@ def _fragments(
         case str():
             return [part]
         case Inserted(operands):
-            given = ((each, _operand(each)) for each in operands)
-            spelled = [instead.get(each, found) if not isinstance(found, str) else found for each, found in given]
-            there = [each for each in spelled if each is not None]
+            spelled = map(_operand, operands)
+            given = [each if isinstance(each, str) else instead.get(each, each) for each in spelled]
+            there = [each for each in given if each is not None]
             return [each for number, one in enumerate(there) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
             start: list[str | AggregateValue | KeyText] = [f"<{name}"]

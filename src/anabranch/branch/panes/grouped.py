@@ -20,8 +20,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from anabranch.algebra.sliding import Sliding
 from anabranch.aggregates.function import Column
+from anabranch.algebra.sliding import Sliding
 from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, held, written, written_sizes
 from anabranch.branch.panes.keys import KeyBook, NumberedKeys, bound
 from anabranch.branch.panes.panes import PaneState, PaneWindows
@@ -45,7 +45,7 @@ _MOST_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class _WindowGroups:
     """Groups of windows that are complete, and of which none has failed."""
 
     windows: ClosedWindows
@@ -58,7 +58,7 @@ class _Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _WindowGroup:
     """One group of a window, and all that is known of it."""
 
     place: int
@@ -94,13 +94,13 @@ class _Together:
         return Column(values, np.concatenate(there))
 
 
-def _together(one: _Groups, other: _Groups) -> _Groups:
+def _together(one: _WindowGroups, other: _WindowGroups) -> _WindowGroups:
     """Groups one behind the other."""
     windows = _Together([one.windows, other.windows])
     places, orders, keys = (
         np.concatenate([getattr(each, name) for each in (one, other)]) for name in ("places", "orders", "keys")
     )
-    return _Groups(windows, places, orders, keys)
+    return _WindowGroups(windows, places, orders, keys)
 
 
 class GroupedWindows(PaneWindows):
@@ -168,7 +168,7 @@ class GroupedWindows(PaneWindows):
         """The panes that hold something, rising, and how many groups each has at most."""
         numbers = sorted(number for mine in others.values() for number in mine)
         if numbers and numbers[-1] >= MOST_PANES:
-            known = {number: 0 for number in sorted({*numbers, *rows.panes.tolist()})}
+            known = dict.fromkeys(sorted({*numbers, *rows.panes.tolist()}), 0)
             for number in (*numbers, *rows.panes.tolist()):
                 known[number] += 1
             return list(known), np.array([*known.values()], np.int64)
@@ -212,7 +212,7 @@ class GroupedWindows(PaneWindows):
             for _, _, key in sorted(each for each in letters if each[0] == first) if is_answered else ():
                 self._tell_left_out(key)
 
-    def _in_columns(self, rows: Rows, numbers: Sequence[int]) -> tuple[_Groups, _Spans]:
+    def _in_columns(self, rows: Rows, numbers: Sequence[int]) -> tuple[_WindowGroups, _Spans]:
         """The groups of windows that rows of plain numbers hold, and from which rows to which."""
         size, step = self._panes_of.size, self._panes_of.step
         first, last = numbers[0], numbers[-1]
@@ -225,13 +225,13 @@ class GroupedWindows(PaneWindows):
         first_of(begins, ends, part.orders, orders)
         columns = PaneColumns(part, self._plan.seen.calls, begins, ends)
         places = np.searchsorted(np.array(numbers, np.int64), found) if count else np.empty(0, np.int64)
-        return _Groups(columns, places, orders, part.keys[begins]), _Spans(part, begins, ends)
+        return _WindowGroups(columns, places, orders, part.keys[begins]), _Spans(part, begins, ends)
 
-    def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_Group]:
+    def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_WindowGroup]:
         """The groups of windows that panes hold which are put together one by one."""
         size, step = self._panes_of.size, self._panes_of.step
         at = {number: place for place, number in enumerate(numbers)}
-        groups: list[_Group] = []
+        groups: list[_WindowGroup] = []
         for key, mine in others.items():
             there = sorted(each for each in mine if numbers[0] * step <= each < numbers[-1] * step + size)
             begins, ends, found = np.empty((3, len(numbers)), object)
@@ -245,15 +245,15 @@ class GroupedWindows(PaneWindows):
                 window.drop(begins[group])
                 whole = window.all()
                 assert whole is not None, "a group is there because it holds a pane"
-                groups.append(_Group(at[found[group]], key, whole))
+                groups.append(_WindowGroup(at[found[group]], key, whole))
         return groups
 
-    def _listed(self, groups: Sequence[_Group]) -> _Groups:
+    def _listed(self, groups: Sequence[_WindowGroup]) -> _WindowGroups:
         """Groups that were put together one by one, as columns."""
         given = ((each.place, each.pane.order, each.key) for each in groups)
         places, orders, keys = np.array([*given], np.int64).reshape(-1, 3).T
         listed = ListedWindows([each.pane.partials for each in groups], self._plan.seen.calls)
-        return _Groups(listed, places, orders, keys)
+        return _WindowGroups(listed, places, orders, keys)
 
     # --- answers ------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class GroupedWindows(PaneWindows):
             windows = 1 + int(np.count_nonzero(places[1:] != places[:-1]))
             self._answers.extend(found.data[: found.ends[-1]].tobytes(), windows, int(found.ends[last - 1]))
 
-    def _evaluate(self, groups: Sequence[_Group]) -> bool:
+    def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
         """Let the evaluator answer a window, group by group; whether it could."""
         units, pieces = Units(self._plan.standing, *self._known), []
         there = sorted(groups, key=lambda each: each.pane.order)
@@ -299,11 +299,11 @@ def windows_of(plan: PanePlan) -> type[PaneWindows]:
     return GroupedWindows if plan.keys else PaneWindows
 
 
-def _known_groups(plain: _Groups, spans: _Spans, place: int) -> Iterator[_Group]:
+def _known_groups(plain: _WindowGroups, spans: _Spans, place: int) -> Iterator[_WindowGroup]:
     """The groups of one window that are in columns, one by one."""
     for group in np.flatnonzero(plain.places == place).tolist():
         whole = spans.rows.part(int(spans.begins[group]), int(spans.ends[group]))
-        yield _Group(place, int(plain.keys[group]), reduce(Pane.merge, whole.read()))
+        yield _WindowGroup(place, int(plain.keys[group]), reduce(Pane.merge, whole.read()))
 
 
 def _between(panes: Indices, first: int, last: int) -> Flags:

@@ -7,7 +7,9 @@ Keys that no open window has any more leave it, so it is as large as what is ope
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -24,15 +26,10 @@ _SIGNS = re.compile(rb"[^ !#$%(-;=?-~]")
 """Bytes that may have to be escaped somewhere, or are those of a number."""
 
 
-def value_of(part: KeyPart) -> Values:
-    """A part of a key as the evaluator is given it."""
-    match read(part):
-        case None:
-            return []
-        case str() as text:
-            return [Untyped(text)]
-        case number:
-            return [Untyped(spell(nearest_double(number)))]
+def _text_of(part: bytes) -> str:
+    """A part of a key that is there, in XQuery's spelling."""
+    value = read(part)
+    return spell(nearest_double(value)) if isinstance(value, Fraction) else value or ""
 
 
 class KeyBook:
@@ -90,9 +87,9 @@ class KeyBook:
 
 def _written(part: KeyPart, escape: Callable[[str], str]) -> bytes:
     """A part of a key as it is written; most are as they stand."""
-    if part is not None and _SIGNS.search(part) is None:
-        return part
-    return escape("".join(map(spell, value_of(part)))).encode()
+    if part is None:
+        return b""
+    return part if _SIGNS.search(part) is None else escape(_text_of(part)).encode()
 
 
 class NumberedKeys:
@@ -113,6 +110,7 @@ class NumberedKeys:
         return found
 
 
-def bound(names: Sequence[str], key: Key) -> Mapping[str, Callable[[], Values]]:
+def bound(names: Sequence[str], key: Key) -> dict[str, Callable[[], Values]]:
     """The variables of a key, as the evaluator asks for them."""
-    return {name: (lambda part=part: value_of(part)) for name, part in zip(names, key, strict=True)}
+    values: list[Values] = [[] if part is None else [Untyped(_text_of(part))] for part in key]
+    return {name: partial(list, value) for name, value in zip(names, values, strict=True)}

@@ -94,7 +94,8 @@ def pane_plan(
     if standing.kind != "windows":
         return None
     (clause,) = standing.fors
-    assert clause.window is not None
+    window = clause.window
+    assert window is not None
     grouping = groups_of(standing.flwor, clause)
     flwor, clause = (standing.flwor, clause) if grouping is None else (grouping.flwor, grouping.clause)
     seen = aggregated(flwor, clause, functions or ())
@@ -103,9 +104,9 @@ def pane_plan(
     asked = tuple(
         frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
     )
-    extent = extent_of(clause.window)
+    extent = extent_of(window)
     is_plain = standing.plain_hole is not None
-    axis = _axis(clause.source, clause.window) if is_plain else None
+    axis = _axis(clause.source, window) if is_plain else None
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
     names = Spelling(standing.env.namespaces, root or {})
@@ -172,7 +173,9 @@ class PaneLaw:
         """The key of a node's group, where windows are grouped; or why it has none (LAWS 3.8)."""
         env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
         try:
-            found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in self._plan.query.keys]
+            found = [
+                at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in self._plan.query.keys
+            ]
         except DynamicError as error:
             return error
         return tuple(written(_key_value(each)) for each in found)

@@ -42,7 +42,11 @@ def sent_plan(tree: PropertyTree, slack: Fraction = Fraction(0), origin: Fractio
     """How the windows of a tree are counted and sent; UsageError where they cannot be."""
     text = render(tree)
     plan = pane_plan(standing(check(parse(text), text).query), slack, origin)
-    named = None if plan is None else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
+    named = (
+        None
+        if plan is None or plan.keys
+        else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
+    )
     if plan is None or named is None:
         raise UsageError("these windows cannot be counted on their way", hint="send the items")
     return replace(plan, sending=Sending.of(tree, plan.seen.calls, named))

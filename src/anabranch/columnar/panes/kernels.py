@@ -182,6 +182,11 @@ def place_groups(
     conditions: Places,
     entries: Places,
     members: Indices,
+    key_rows: Indices,
+    keys: Indices,
+    row_keys: Indices,
+    seed: int,
+    slots: Indices,
     axes: Indices,
     states: Bytes,
     ticks: Indices,
@@ -189,21 +194,16 @@ def place_groups(
     widths: Indices,
     sizes: Indices,
     steps: Indices,
-    key_rows: Indices,
-    keys: Indices,
-    seed: int,
-    slots: Indices,
     rows: Indices,
     row_conditions: Indices,
     row_panes: Indices,
     row_entries: Indices,
-    row_keys: Indices,
 ) -> int:
     """The same for windows that are grouped: gives a row to the hits of a member in one pane with one key.
 
     `keys` are by entry, in the row that each condition has in `key_rows`.
-    `slots` are a table of -1, a power of two and at least twice as many as hits, and `seed` is an odd number that nobody
-    knows who writes items.
+    `slots` are a table of -1, a power of two and at least twice as many as hits; `seed` is an odd number that nobody
+    who writes items knows.
     """
     panes, lows, highs = np.zeros((3, len(members)), np.int64)
     mask = len(slots) - 1

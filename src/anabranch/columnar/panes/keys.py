@@ -1,8 +1,7 @@
 """Keys of groups (LAWS 3.8): what tells the groups of a window apart, and the numbers that rows have for them.
 
-A key has one part for each expression of the `group by`: nothing, where it is missing, or the bytes that say which value
-it is.
-Those are a text as it stands, or an exact number behind a byte that no text has.
+A key has one part for each expression of the `group by`: nothing, where it is missing, or bytes that say which value it
+is, a text as it stands or an exact number behind a byte that no text has.
 So keys are compared as bytes wherever they are, in tasks, in rows on their way and in branches.
 
 An item whose key raises, or has several values, is in no group (LAWS 3.8).
@@ -22,6 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from secrets import randbits
 from typing import NamedTuple, TypeAlias
 
@@ -164,7 +164,7 @@ class TextNumbers:
         """The texts by number."""
         bounds = self._known.bounds[: self._count + 1].tolist()
         data = self._known.data[: bounds[-1]].tobytes()
-        return [data[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+        return [data[start:end] for start, end in pairwise(bounds)]
 
     def _grow(self, size: int) -> None:
         """Make room for twice as many texts, and for one of a size."""

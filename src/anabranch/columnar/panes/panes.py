@@ -99,7 +99,9 @@ class PaneCounter:
         """The members by how many paths they aggregate, and whether by group: those are counted together."""
         for number, each in enumerate(members):
             self._alike.setdefault((len(each.query.paths), bool(each.query.keys)), []).append(number)
-        self._keys = {number: GroupNumbers(len(each.query.keys)) for number, each in enumerate(members) if each.query.keys}
+        self._keys = {
+            number: GroupNumbers(len(each.query.keys)) for number, each in enumerate(members) if each.query.keys
+        }
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: PaneBatch | None = None
@@ -181,13 +183,14 @@ class PaneCounter:
             self._room = np.empty((5, count), np.int64)
         hit_rows, row_conditions, row_panes, row_entries, row_keys = self._room[:, :count]
         whose, *placed = placing(batch, frozenset(members), states, self._queries, self._axis_of)
-        heads_of = (hit_rows, row_conditions, row_panes, row_entries)
+        given: tuple[Any, ...] = (*placed, hit_rows, row_conditions, row_panes, row_entries)
         if members[0] in self._keys:
-            given = (*placed, *self._numbered(batch, whose), SEED, table_for(count), *heads_of, row_keys)
-            found = Rows.empty(paths, place_groups(batch.conditions, batch.entries, whose, *given))
+            keys = (*self._numbered(batch, whose), row_keys, SEED, table_for(count))
+            rows = place_groups(batch.conditions, batch.entries, whose, *keys, *given)
         else:
-            found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *placed, *heads_of))
-            row_keys[: len(found)] = 0
+            rows = place(batch.conditions, batch.entries, whose, *given)
+            row_keys[:rows] = 0
+        found = Rows.empty(paths, rows)
         order, at = _by_condition(row_conditions[: len(found)])
         conditions, heads = row_conditions[order], row_entries[order]
         at.take(hit_rows, out=hit_rows, mode="wrap")
@@ -209,7 +212,7 @@ class PaneCounter:
         return self._without_binary(found, batch, hit_rows, conditions)
 
     def _numbered(self, batch: PaneBatch, whose: Indices) -> tuple[Indices, Indices]:
-        """The groups of entries that are hit, by condition that is counted and by entry; which row each condition has."""
+        """By condition the row of its groups, if it is counted; and the groups, by row and entry that it takes."""
         counted = np.flatnonzero(whose >= 0)
         rows = np.zeros(len(whose), np.int64)
         rows[counted] = np.arange(len(counted))

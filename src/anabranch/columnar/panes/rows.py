@@ -104,8 +104,9 @@ class Rows:
         return self._each(lambda each: each[..., first:last])
 
     def _each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Rows:
-        places = map(function, (self.members, self.keys, self.panes, self.orders, self.firsts))
-        return Rows(*places, self.told, self.known.each(function))
+        members, keys, panes = map(function, (self.members, self.keys, self.panes))
+        orders, firsts = map(function, (self.orders, self.firsts))
+        return Rows(members, keys, panes, orders, firsts, self.told, self.known.each(function))
 
     def of(self, member: int) -> Rows:
         """The same as the rows of one member, with nothing told that none of them tells."""
@@ -240,14 +241,14 @@ def together(parts: Sequence[Rows], paths: int) -> Rows:
         return Rows.empty(paths)
     if len(parts) == 1:
         return parts[0]
-    places = (
+    members, keys, panes, orders = (
         np.concatenate([getattr(each, name) for each in parts]) for name in ("members", "keys", "panes", "orders")
     )
     bases = accumulate((len(each.told) for each in parts), initial=0)
     firsts = [np.where(each.firsts < 0, -1, each.firsts + base) for each, base in zip(parts, bases, strict=False)]
     told = tuple(each for part in parts for each in part.told)
     known = Statistics(*(np.concatenate(each, axis=-1) for each in zip(*(part.known for part in parts), strict=True)))
-    return Rows(*places, np.concatenate(firsts), told, known)
+    return Rows(members, keys, panes, orders, np.concatenate(firsts), told, known)
 
 
 def is_plain(number: int, pane: Pane) -> bool:
@@ -409,5 +410,5 @@ def _line(numbered: Numbered) -> str:
 
 def _pane(line: str) -> Numbered:
     member, number, order, first, partials, *keys = json.loads(line)  # an earlier release wrote no groups
-    found = tuple(map(partial_from_json, partials))
-    return member, keys[0] if keys else 0, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found)
+    found = Pane(order, None if first is None else ItemAt(*first), tuple(map(partial_from_json, partials)))
+    return member, keys[0] if keys else 0, int(number, 16), found
