@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from random import Random
 
 import pytest
 
-from branch.counting import Stream
+from anabranch.branch.panes.group import PaneGroup, Served
+from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.panes import PaneState, pack, unpack
+from anabranch.branch.state import BranchState
+from anabranch.columnar.panes.query import shared
+from branch.counting import Found, Stream
 
 KEYS = ("DE", "FR", "DE", "FR", "IT", "1", "1.0", "01", "", " ", "A&amp;B", "&lt;", "é", 'say "a"', "it's", "a b", "-0")
 NUMBERS = ("0", "1", "2", "2.5", "-3", "-0", "0.1", "99", "7.50")
@@ -121,3 +127,119 @@ def test_groups_by_panes_are_the_law(family: int) -> None:
     """However a stream is cut into ranges and epochs, and whatever keys and values it has."""
     counted = [is_the_law(f"groups {family} {number}") for number in range(12)]
     assert sum(counted) > 6, "most of these queries are counted by panes"
+
+
+def test_grouped_windows_counted_together_do_not_notice_each_other() -> None:
+    """One pass for several queries, some of them over the same keys: each is answered as the law says."""
+    for number in range(4):
+        random = Random(f"groups together {number}")
+        stream = one_stream(random)
+        queries = [one_query(random) for _ in range(2)]
+        queries += [each.replace("|t diff ", "|t diff 3 step ").replace(" step ", " step 1", 1) for each in queries]
+        queries = [each for each in queries if each.count("step") < 2]
+        queries.append('for $w in stream("s")/r/i |t diff 1| return <w>{ sum($w/n), count($w) }</w>')
+        known = [(query, plan) for query in dict.fromkeys(queries) if (plan := stream.plan(query))]
+        found = stream.together([plan for _, plan in known], random)
+        for (query, _), (text, each) in zip(known, found, strict=True):
+            law = stream.by_law(query)
+            assert text == law.text, (number, query, stream)
+            assert sorted(map(str, each.dead)) == sorted(map(str, law.dead)), (number, query, stream)
+
+
+def test_windows_over_the_same_keys_are_counted_once() -> None:
+    """Sizes and conditions behind the `group by` may differ; keys may not."""
+    by = 'for $w in stream("s")/r/i |t diff {}| for $o in $w group by $k := {} {}return <g>{{ $k, sum($o/n) }}</g>'
+    texts = [
+        by.format("20 step 10", "$o/k", ""),
+        by.format("60", "$o/k", "where sum($o/n) > 5 "),
+        by.format("60", "$o/c", ""),
+        by.format("60", "$o/k, $l := $o/c", ""),
+        'for $o in stream("s")/r/i |t diff 60| return <g>{ sum($o/n) }</g>',
+    ]
+    plans = [plan for text in texts if (plan := Stream([]).plan(text))]
+    assert sorted(sorted(each) for each in shared([each.query for each in plans])) == [[0, 1], [2], [3], [4]]
+
+
+CASES = {
+    "behind": ("$o/k", "let $s := sum($o/n) where $s > 5 ", '<g k="DE">8</g><g k="">7</g>'),
+    "missing": ("$o/c", "let $s := count($o) ", '<g k="">4</g><g k="u">1</g>'),
+    "computed": ("substring($o/k, 1, 1)", "let $s := max($o/n) ", '<g k="D">5</g><g k="F">4</g><g k="">7</g>'),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_groups_come_in_the_order_of_their_first_items(case: str) -> None:
+    """LAWS 3.8: with what stands behind the `group by`, in all epochs and as the law says."""
+    key, behind, expected = CASES[case]
+    items = [
+        *("<i><t>1</t><k>DE</k><n>3</n></i>", "<i><t>2</t><k>FR</k><n>4</n></i>", "<i><t>3</t><k>DE</k><n>5</n></i>"),
+        *("<i><t>4</t><c>u</c><k>FR</k><n>1</n></i>", "<i><t>5</t><n>7</n></i>"),
+    ]
+    stream = Stream(items)
+    query = f"""for $w in stream("s")/r/i |t diff 10| for $o in $w group by $k := {key} {behind}
+        return <g k="{{$k}}">{{ $s }}</g>"""
+    plan = stream.plan(query)
+    assert plan is not None
+    assert {stream.by_panes(query, plan, Random(seed))[0] for seed in range(5)} == {expected}
+    assert stream.by_law(query).text == expected
+
+
+def test_an_item_with_several_keys_is_in_no_group() -> None:
+    """LAWS case 50; its dead letter comes with each window that holds it, and with none that has no answer."""
+    items = [f"<i><t>{time}</t><k>1</k></i>" for time in range(4)]
+    stream = Stream([*items, "<i><t>4</t><k>1</k><k>2</k></i>", "<i><t>5</t><k>1</k></i>"])
+    for window, times in (("t diff 10", 1), ("t diff 6 step 2", 3), ("count 4", 0)):
+        query = f"""for $w in stream("s")/r/i |{window}| for $o in $w group by $k := $o/k
+            return <g>{{ $k, count($o) }}</g>"""
+        plan = stream.plan(query)
+        assert plan is not None
+        text, found = stream.by_panes(query, plan, Random(3))
+        law = stream.by_law(query)
+        assert (text, sorted(map(str, found.dead))) == (law.text, sorted(map(str, law.dead)))
+        assert [each.code for each in found.dead] == ["XPTY0004"] * times
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for $o in $w group by $k := $o/k return <g>{ $k, $o/n }</g>",
+        "for $o in $w group by $k := $o/n * 2 return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k return <g>{ $k, count($w) }</g>",
+        "for $o in $w group by $k := $o/k[1] return <g>{ $k, count($o) }</g>",
+        "for $o in $w/p group by $k := $o/q return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k order by $k return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k where count($o) > 1 let $s := sum($o/n) return <g>{ $k, $s }</g>",
+        "for $o in $w where $o/n > 1 group by $k := $o/k return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k return <g>{ $k, 1 div count($o) }</g>",
+        "for $o in $w let $k := $o/k group by $k let $k := 1 return <g>{ $k, count($o) }</g>",
+    ],
+)
+def test_other_groups_hold_their_items(text: str) -> None:
+    """What panes are not made for is not counted by them."""
+    assert Stream([]).plan(f'for $w in stream("s")/r/i |t diff 10| {text}') is None
+
+
+def test_keys_that_nobody_has_any_more_are_forgotten() -> None:
+    """However many keys come and go, a branch remembers those of its open windows; each range is counted in columns."""
+    query = """for $w in stream("s")/r/i |t diff 30 step 10| for $o in $w group by $k := $o/k
+        return <g k="{$k}">{ sum($o/n) }</g>"""
+    stream = Stream([f"<i><t>{time}</t><k>k{time // 7}</k><n>{time % 7}</n></i>" for time in range(2_000)])
+    plan = stream.plan(query)
+    assert plan is not None
+    state: PaneState | None = None
+    lines = stream.data.splitlines(keepends=True)
+    sizes: list[int] = []
+    whole = Found()
+    for at in range(0, len(lines), 100):
+        group = PaneGroup()
+        group.add(7, windows_of(plan)(plan, "q", stream.stream, state, whole))
+        counted = stream.count([[plan]], sum(map(len, lines[:at])), b"".join(lines[at : at + 100]), Random(1), [whole])
+        assert not group.take(0, counted, [Served((7,), Fraction(10))])
+        group.close((7,))
+        blob = pack(group.save()).to_bytes()
+        state = unpack(BranchState.from_bytes(blob), "q")[7]
+        assert 0 < len(state.keys) <= 7, "three panes have keys of thirty seconds"
+        sizes.append(len(blob))
+    assert whole.shown <= 2 * len(sizes), "items of the usual look are counted in columns"
+    assert max(sizes) - min(sizes) < 300
+    assert stream.by_law(query).text.startswith("".join(whole.pieces))

@@ -314,7 +314,7 @@ def _between(panes: Indices, first: int, last: int) -> Flags:
 def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
     """Runs of something whose sizes together are bounded, or that are a single one."""
     first, total = 0, 0
-    for at, size in enumerate(sizes.tolist()):
+    for at, size in enumerate(sizes.tolist() if sizes.sum() > most else ()):
         if at > first and total + size > most:
             yield first, at
             first, total = at, 0

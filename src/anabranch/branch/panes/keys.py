@@ -40,6 +40,7 @@ class KeyBook:
         self._numbers = {key: number for number, key in enumerate(self.keys, 1)}
         self._texts: dict[KeyText, TextColumn] = {}
         self._missing: dict[int, Flags] = {}
+        self._left_out: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -50,7 +51,7 @@ class KeyBook:
         found = [0, *(known.setdefault(key, len(known) + 1) for key in keys)]
         self.keys = list(known)
         if len(self.keys) > before:
-            self._texts, self._missing = {}, {}
+            self._texts, self._missing, self._left_out = {}, {}, None
         return np.array(found, np.int64)
 
     def kept(self, numbers: Indices) -> tuple[KeyBook, Indices]:
@@ -67,7 +68,9 @@ class KeyBook:
     @property
     def left_out(self) -> Flags:
         """By number: whether it is an item that is in no group."""
-        return np.array([False, *map(is_left_out, self.keys)], np.bool_)
+        if self._left_out is None:
+            self._left_out = np.array([False, *map(is_left_out, self.keys)], np.bool_)
+        return self._left_out
 
     def text(self, key: KeyText) -> TextColumn:
         """A part of all keys by number, as it is written."""
