@@ -130,7 +130,7 @@ def test_event_ruler_is_asked_for_rounds(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
-    """Count windows are about as many as time windows, partitions and groups are the same, empty epochs have nothing."""
+    """Count windows are about as many as time windows, partitions and groups the same, empty epochs have nothing."""
     bench = windows.WindowsBench(spark, tmp_path, windows.WindowsScale(1_000, _ONCE, _ONCE, 4, _ONCE))
     counted, timed = bench.check_counted()
     assert counted == pytest.approx(timed, rel=0.1)

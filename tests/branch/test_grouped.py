@@ -88,9 +88,15 @@ def one_query(random: Random, is_json: bool = False) -> str:
         path = random.choice((*paths, "$v") if named else paths)
         return f"{random.choice(('min', 'max', 'sum', 'count', 'avg'))}({path})"
 
+    asked = random.choice(("", "", "where $o/n >= 1 ", "where $o/k != 'FR' and not($o/n > 50) "))
     first = f"let $a := {call()} " if random.random() < 0.7 else ""
-    where = random.choice(("", f"where {call()} >= 1 ", "where $a >= 1 or count($o) > 2 " if first else ""))
+    clauses = [f"where {call()} >= 1 ", f"order by {call()} descending ", f"let $b := {call()} order by $b, $k "]
+    clauses += ["order by $k ", "count $i where $i <= 3 ", f"where {call()} >= 1 let $b := {call()} "]
+    clauses += ["where $a >= 1 or count($o) > 2 "] if first else []
+    where = "".join(random.sample(clauses, random.choice((0, 0, 1, 1, 2))))
+    where = where if where.count("let $b") < 2 else ""
     shown = ["$k", "$k", call(), call(), *(["$a"] if first else []), *(["$l"] if len(keys) > 1 else [])]
+    shown += [f"${name}" for name in "bi" if f"let ${name} " in where or f"count ${name} " in where]
     one, two = ", ".join(random.sample(shown, 2)), ", ".join(random.sample(shown, random.choice((1, 2, 3))))
     result = random.choice((f'<g k="{{ {one} }}">{{ {two} }}</g>', f"<g><a>{{ {one} }}</a>{{ {two} }}</g>", "<g/>"))
     size = random.choice(("1", "0.5", "2", "0.25", "0.3", "6"))
@@ -99,7 +105,7 @@ def one_query(random: Random, is_json: bool = False) -> str:
     window = random.choice((f"t diff {size}{step}", f"t diff {size}{step}", f"count {count}{by}"))
     chosen = random.choice(("", "", "", "[n >= 1]", "[k]", "[not(n < 2)]"))
     loop = f'for $w in stream("s")/r/i{chosen} |{window}| '
-    inner = f"for $o in $w {named}group by {', '.join(keys)} {first}{where}return {result}"
+    inner = f"for $o in $w {named}{asked}group by {', '.join(keys)} {first}{where}return {result}"
     body = f"{loop}{random.choice(('', 'return '))}{inner}"
     return random.choice((body, f"<out>{{ {body} }}</out>"))
 
@@ -207,9 +213,11 @@ def test_an_item_with_several_keys_is_in_no_group() -> None:
         "for $o in $w group by $k := $o/k return <g>{ $k, count($w) }</g>",
         "for $o in $w group by $k := $o/k[1] return <g>{ $k, count($o) }</g>",
         "for $o in $w/p group by $k := $o/q return <g>{ $k, count($o) }</g>",
-        "for $o in $w group by $k := $o/k order by $k return <g>{ $k, count($o) }</g>",
-        "for $o in $w group by $k := $o/k where count($o) > 1 let $s := sum($o/n) return <g>{ $k, $s }</g>",
-        "for $o in $w where $o/n > 1 group by $k := $o/k return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k order by concat($k, 'x') return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k where string-length($k) > 1 return <g>{ $k, sum($o/n) }</g>",
+        "for $o in $w where $o/n > count($w) group by $k := $o/k return <g>{ $k, count($o) }</g>",
+        "for $o in $w where $o/n where $o/k group by $k := $o/k return <g>{ $k, count($o) }</g>",
+        "for $o in $w for $p in $o/p group by $k := $o/k return <g>{ $k, count($o) }</g>",
         "for $o in $w group by $k := $o/k return <g>{ $k, 1 div count($o) }</g>",
         "for $o in $w let $k := $o/k group by $k let $k := 1 return <g>{ $k, count($o) }</g>",
     ],

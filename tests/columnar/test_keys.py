@@ -15,12 +15,13 @@ from anabranch.columnar.panes.keys import (
     Key,
     KeyPart,
     TextNumbers,
+    error_key,
+    error_of,
     is_left_out,
     key_table,
     keys_of,
-    left_out,
-    left_out_key,
     read,
+    spoils,
     written,
 )
 from anabranch.errors import DynamicError
@@ -83,8 +84,10 @@ def test_what_a_key_stands_for() -> None:
     assert len({*map(written, values)}) == len(values)
     assert tuple(read(written(each)) for each in values) == values
     error, item = DynamicError("no", code="X"), ItemAt("f", 9, "<i/>")
-    key = left_out_key(error, item, 2)
-    why, which = left_out(key)
-    assert (why.message, why.code, which, len(key)) == ("no", "X", item, 2)
     plain: tuple[KeyPart, ...] = (None, b"a")
-    assert [*map(is_left_out, (key, plain))] == [True, False]
+    keys = (error_key(error, item, 2, spoils=True), error_key(error, item, 2, spoils=False), plain)
+    for key in keys[:2]:
+        why, which = error_of(key)
+        assert (why.message, why.code, which, len(key)) == ("no", "X", item, 2)
+    assert [*map(is_left_out, keys)] == [True, True, False]
+    assert [*map(spoils, keys)] == [True, False, False]

@@ -41,7 +41,7 @@ def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
         ('for $x in stream("s")/r/i return $x/n + 1', "items in order"),
         (WINDOW, "windows by panes"),
         (GROUPED, "windows by panes"),
-        (GROUPED.replace("return", "order by $k return"), "windows"),
+        (GROUPED.replace("$o/k", "$o/k + 1"), "windows"),
         (HELD, "windows"),
         (JOIN, "step join"),
         (INTERVAL, "interval join"),

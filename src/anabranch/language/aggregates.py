@@ -165,8 +165,13 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
 
 def _is_round(variable: str, where: ast.Expression | None, result: ast.Expression) -> bool:
     """Whether a round of a loop looks at its own node only, and gives a number or nothing."""
-    looked_at = [part for part in parts((where, result)) if part != ast.Variable(variable)]
-    return not any(map(_looks_out, looked_at)) and not bindings_in((where, result)) and _is_number(result, variable)
+    return looks_at_own((where, result), variable) and _is_number(result, variable)
+
+
+def looks_at_own(part: Any, variable: str) -> bool:
+    """Whether a part of a query looks at the node of a variable only, and at nothing above it."""
+    looked_at = [each for each in parts(part) if each != ast.Variable(variable)]
+    return not any(map(_looks_out, looked_at)) and not bindings_in(part)
 
 
 def _is_number(result: ast.Expression, variable: str) -> bool:

@@ -1,28 +1,27 @@
 """Windows whose groups are seen through aggregates only (LAWS 3.8).
 
     for $w in stream("s")/r/i |t diff 60| return
-      for $o in $w let $n := $o/n group by $k := $o/k let $s := sum($n) where $s > 5 return <g k="{$k}">{ $s }</g>
+      for $o in $w let $n := $o/n group by $k := $o/k let $s := sum($n) order by $s return <g k="{$k}">{ $s }</g>
 
 says of each group nothing but its key and the sum of `$o/n`.
-`groups_of` makes of it what is said of one group, in the form of a query about one window:
+`groups_of` makes of it what is said of groups, in the form of a query about one window:
 
-    for $o in stream("s")/r/i |t diff 60| let $s := sum($o/n) where $s > 5 return <g k="{$k}">{ $s }</g>
+    for $o in stream("s")/r/i |t diff 60| return (let $s := sum($o/n) order by $s return <g k="{$k}">{ $s }</g>)
 
 whose aggregates `aggregated` takes out (`aggregates.py`); the variables of the keys are bound nowhere in it.
 
 Made for this are groups of the items of a window by paths that lead to single texts, or by a text that is made of such.
-In front of the `group by` only names for paths may stand, behind it `let`s and then one condition: so groups are looked
-at one after the other, and what a group gives follows from that group alone.
+In front of the `group by` only names for paths may stand, and a condition on each item behind them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.language import ast
-from anabranch.language.aggregates import is_bare, is_ours, with_paths
+from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_paths
 from anabranch.language.rewrite import bindings_in, parts
 
 _TEXTUAL = frozenset(
@@ -39,9 +38,11 @@ class Grouping:
     """What a query says of the groups of its windows."""
 
     flwor: ast.Flwor
-    """What it says of one group, whose items have the name of a window's."""
+    """What it says of the groups of one window, of which each has the name of the window."""
     clause: ast.For
     """The loop in it that stands for the window's."""
+    where: ast.Expression | None
+    """What is asked of each item before it is in a group."""
     names: tuple[str, ...]
     keys: tuple[ast.Expression, ...]
     """The variables of the keys, and what they are in each item."""
@@ -60,24 +61,31 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
         case _:
             return None
     at = next((place for place, each in enumerate(others) if isinstance(each, ast.GroupBy)), len(others))
-    paths, said = _named(others[:at], item), _said(others[at + 1 :])
-    if paths is None or said is None or at == len(others):
+    ahead, behind = others[:at], others[at + 1 :]
+    if at == len(others) or not all(isinstance(each, ast.Let | ast.Where | ast.OrderBy | ast.Count) for each in behind):
         return None
     group = others[at]
     assert isinstance(group, ast.GroupBy)
+    asked: ast.Expression | None = None
+    match ahead:
+        case [*ahead, ast.Where(asked)]:
+            pass
+    paths = _named(ahead, item)
+    if paths is None:
+        return None
     names = tuple(key.variable for key in group.keys)
-    values = [paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys]
-    keys = tuple(each for each in values if each is not None and _is_text(each, item))
     bound = bindings_in(flwor)
     if any(bound[name] != times for name, times in Counter((window, item, *paths, *names)).items()):
         return None  # a name means something else somewhere
-    lets, where = said
-    loop = replace(clause, variable=item)
-    kept = {name: path for name, path in paths.items() if name not in names}
-    about: ast.Flwor = with_paths(ast.Flwor(lets, where, (), result, span=flwor.span), kept)
-    if len(keys) < len(names) or any(part == ast.Variable(window) for part in parts(about)):
+    where: ast.Expression | None = with_paths(asked, paths)
+    values = [paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys]
+    keys = tuple(each for each in values if each is not None and _is_text(each, item))
+    said = _said(behind, result, {name: path for name, path in paths.items() if name not in names}, item, bound)
+    is_apart = where is None or looks_at_own(where, item)
+    if len(keys) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(said)):
         return None
-    return Grouping(replace(about, clauses=(loop, *about.clauses)), loop, names, keys)
+    loop = replace(clause, variable=item)
+    return Grouping(ast.Flwor((loop,), None, (), said, span=flwor.span), loop, where, names, keys)
 
 
 def _named(clauses: Sequence[ast.Clause], item: str) -> dict[str, ast.Path | ast.Variable] | None:
@@ -92,16 +100,23 @@ def _named(clauses: Sequence[ast.Clause], item: str) -> dict[str, ast.Path | ast
     return paths
 
 
-def _said(clauses: Sequence[ast.Clause]) -> tuple[tuple[ast.Let, ...], ast.Expression | None] | None:
-    """Clauses as `let`s and a condition behind them; None for others."""
-    where: ast.Expression | None = None
-    match clauses:
-        case [*ahead, ast.Where(where)]:
-            pass
-        case _:
-            ahead = list(clauses)
-    lets = tuple(each for each in ahead if isinstance(each, ast.Let))
-    return (lets, where) if len(lets) == len(ahead) else None
+def _said(
+    clauses: Sequence[ast.Clause],
+    result: ast.Expression,
+    paths: Mapping[str, ast.Path | ast.Variable],
+    item: str,
+    bound: Mapping[str, int],
+) -> ast.Pipeline:
+    """The clauses behind a `group by`, with paths in the place of the names for them."""
+    known = dict(paths)
+    kept: list[ast.Clause] = []
+    for each in clauses:
+        match with_paths(each, known):
+            case ast.Let(name, ast.Path() | ast.Variable() as path) if bound[name] == 1 and is_bare(path, item):
+                known[name] = path
+            case other:
+                kept.append(other)
+    return ast.Pipeline(tuple(kept), with_paths(result, known), span=result.span)
 
 
 def _is_text(key: ast.Expression, item: str) -> bool:

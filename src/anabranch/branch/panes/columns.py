@@ -23,11 +23,15 @@ from anabranch.aggregates.partial import Partial, Ranked
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
+    CountedGroups,
+    GroupClause,
     Inserted,
+    KeptGroups,
     KeyText,
     NumberLiteral,
     Operand,
     Part,
+    SortedGroups,
     Tagged,
     Test,
     WindowResult,
@@ -236,6 +240,49 @@ class GroupKeys(Protocol):
 
     def missing(self, part: int) -> Flags:
         """Where a part is missing."""
+
+    def ranks(self, part: int) -> Indices:
+        """Where a part of each key sorts."""
+
+
+class GroupWindows(ClosedWindows, Protocol):
+    """Some groups, which can be given numbers."""
+
+    def number(self, variable: str, numbers: Indices) -> None:
+        """Let a variable stand for these numbers."""
+
+
+def arranged(
+    behind: Sequence[GroupClause], groups: Indices, places: Indices, windows: GroupWindows, keys: GroupKeys
+) -> Indices:
+    """What clauses behind a `group by` make of groups, window by window; `places` say of which window each group is."""
+    for clause in behind:
+        match clause:
+            case KeptGroups(test):
+                groups = groups[held(test, windows)[groups]]
+            case SortedGroups(by):
+                ranks = [(-1 if falls else 1) * _ranks(each, windows, keys)[groups] for each, falls in by]
+                groups = groups[np.lexsort((*reversed(ranks), places[groups]))]
+            case CountedGroups(variable):
+                numbers = np.zeros(len(windows), np.int64)
+                there = places[groups]
+                numbers[groups] = 1 + np.arange(len(groups)) - np.searchsorted(there, there)
+                windows.number(variable, numbers)
+    return groups
+
+
+def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices:
+    """Where values sort: what is missing first, then NaN, then numbers (LAWS 2.3)."""
+    match operand:
+        case KeyText(part):
+            return keys.ranks(part)
+        case NumberLiteral():
+            return np.zeros(len(windows), np.int64)
+        case AggregateValue():
+            column = windows.column(operand)
+            _, found = np.unique(column.values, return_inverse=True)
+            ranks = np.where(np.isnan(column.values), 1, found.ravel() + 2)
+            return ranks if column.present is None else np.where(column.present, ranks, 0)
 
 
 def texts(result: WindowResult, windows: ClosedWindows) -> TextColumn:

@@ -22,7 +22,7 @@ import numpy as np
 
 from anabranch.aggregates.function import Column
 from anabranch.algebra.sliding import Sliding
-from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, held, written, written_sizes
+from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, arranged, written, written_sizes
 from anabranch.branch.panes.keys import KeyBook, NumberedKeys, bound
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan
@@ -30,13 +30,13 @@ from anabranch.branch.panes.results import AggregateValue
 from anabranch.branch.ports import InputStream, Output
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.kernels import find_groups, first_of, window_spans
-from anabranch.columnar.panes.keys import Key, left_out
+from anabranch.columnar.panes.keys import Key, error_of
 from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
-from anabranch.runtime.units import NOTHING, AnswerPiece, Units
+from anabranch.runtime.units import Group, Units
 
 _GROUPS_AT_ONCE = 1 << 16
 """So many groups are answered at a time, or those of one window."""
@@ -80,12 +80,15 @@ class _Together:
 
     def __init__(self, parts: Sequence[ClosedWindows]) -> None:
         self._parts = [each for each in parts if len(each)]
+        self._numbers: dict[str, Column] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
     def column(self, aggregate: AggregateValue) -> Column:
-        """One aggregate, in its unit."""
+        """One aggregate, in its unit, or the numbers of groups."""
+        if aggregate.variable in self._numbers:
+            return self._numbers[aggregate.variable]
         columns = [each.column(aggregate) for each in self._parts]
         values = np.concatenate([each.values for each in columns]) if columns else np.empty(0)
         if all(each.present is None for each in columns):
@@ -93,14 +96,9 @@ class _Together:
         there = [np.ones(len(each.values), np.bool_) if each.present is None else each.present for each in columns]
         return Column(values, np.concatenate(there))
 
-
-def _together(one: _WindowGroups, other: _WindowGroups) -> _WindowGroups:
-    """Groups one behind the other."""
-    windows = _Together([one.windows, other.windows])
-    places, orders, keys = (
-        np.concatenate([getattr(each, name) for each in (one, other)]) for name in ("places", "orders", "keys")
-    )
-    return _WindowGroups(windows, places, orders, keys)
+    def number(self, variable: str, numbers: Indices) -> None:
+        """Let a variable stand for these numbers."""
+        self._numbers[variable] = Column(numbers)
 
 
 class GroupedWindows(PaneWindows):
@@ -179,38 +177,42 @@ class GroupedWindows(PaneWindows):
         """Answer some windows, given by their numbers: most in columns, and some by the evaluator."""
         plain, spans = self._in_columns(rows, numbers)
         one_by_one = self._one_by_one(others, numbers)
-        is_left_out = self._book.left_out
-        single = [each for each in one_by_one if not is_left_out[each.key]]
-        letters = [(each.place, each.pane.order, each.key) for each in one_by_one if is_left_out[each.key]]
+        left_out, spoiling = self._book.marks
+        single = [each for each in one_by_one if not left_out[each.key]]
         evaluated = {each.place for each in single if any(known.failure for known in each.pane.partials)}
         result = self._result
         if result is None:
             evaluated = set(range(len(numbers)))
-        closed = _together(plain, self._listed([each for each in single if each.place not in evaluated]))
-        out = is_left_out[closed.keys]
-        letters += zip(*(each[out].tolist() for each in (closed.places, closed.orders, closed.keys)), strict=True)
-        turn = np.lexsort((closed.orders, closed.places))
-        groups = turn[~out[turn]]
+        listed = self._listed([each for each in single if each.place not in evaluated])
+        windows = _Together([plain.windows, listed.windows])
+        places, orders, keys = (
+            np.concatenate([getattr(each, name) for each in (plain, listed)]) for name in ("places", "orders", "keys")
+        )
+        named, out = NumberedKeys(self._book, keys), left_out[keys]
+        letters = [(each.place, each.pane.order, each.key) for each in one_by_one if left_out[each.key]]
+        letters += zip(*(each[out].tolist() for each in (places, orders, keys)), strict=True)
+        turn = np.lexsort((orders, places))
+        groups, sizes = turn[~out[turn]], np.zeros(len(turn), np.int64)
         if result is not None:
-            sizes = written_sizes(result, NumberedKeys(self._book, closed.keys), len(turn))
-            evaluated |= set(closed.places[groups[sizes[groups] > _MOST_BYTES]].tolist())
-            groups = groups[held(result.test, closed.windows)[groups]]
-        places = closed.places[groups]
+            sizes = written_sizes(result, named, len(turn))
+            evaluated |= set(places[groups[sizes[groups] > _MOST_BYTES]].tolist())
+            groups = arranged(result.behind, groups, places, windows, named)
         marks = {*evaluated, *(place for place, _, _ in letters)}
         for first, last in pairwise([0, *sorted({*marks, *(each + 1 for each in marks)} - {0}), len(numbers)]):
-            is_answered = True
-            if first in evaluated:
-                mine = [each for each in single if each.place == first]
-                mine += (each for each in _known_groups(plain, spans, first) if not is_left_out[each.key])
-                is_answered = self._evaluate(mine)
-            elif first < last and result is not None:
-                mine_at = groups[np.searchsorted(places, first) : np.searchsorted(places, last)]
-                for begin, end in _bounded(sizes[mine_at], _MOST_BYTES):
-                    part = mine_at[begin:end]
-                    found = written(result, closed.windows, part, NumberedKeys(self._book, closed.keys))
-                    self._give(found, closed.places[part])
-            for _, _, key in sorted(each for each in letters if each[0] == first) if is_answered else ():
-                self._tell_left_out(key)
+            told = [key for place, _, key in sorted(letters) if place == first]
+            spoilt = [key for key in told if spoiling[key]]
+            if spoilt:
+                told = spoilt[:1]  # what comes first is told, and nothing else
+            elif first in evaluated:
+                known = (each for each in _known_groups(plain, spans, first) if not left_out[each.key])
+                told = told if self._evaluate([*(each for each in single if each.place == first), *known]) else []
+            elif result is not None:
+                mine = groups[slice(*np.searchsorted(places[groups], (first, last)))]
+                for begin, end in _bounded(sizes[mine], _MOST_BYTES):
+                    part = mine[begin:end]
+                    self._give(written(result, windows, part, named), places[part])
+            for key in told:
+                self._bury(*error_of(self._book.of(key)))
 
     def _in_columns(self, rows: Rows, numbers: Sequence[int]) -> tuple[_WindowGroups, _Spans]:
         """The groups of windows that rows of plain numbers hold, and from which rows to which."""
@@ -265,22 +267,16 @@ class GroupedWindows(PaneWindows):
             self._answers.extend(found.data[: found.ends[-1]].tobytes(), windows, int(found.ends[last - 1]))
 
     def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
-        """Let the evaluator answer a window, group by group; whether it could."""
-        units, pieces = Units(self._plan.standing, *self._known), []
+        """Let the evaluator answer a window; whether it could."""
         there = sorted(groups, key=lambda each: each.pane.order)
+        given = [Group(bound(self._plan.keys, self._book.of(each.key)), self._aggregates(each.pane)) for each in there]
+        units, outlet = Units(self._plan.standing, *self._known), self._outlet
         try:
-            for each in there:
-                key = bound(self._plan.keys, self._book.of(each.key))
-                pieces.append(self._evaluated(each.pane, key, units))
+            self._answers.write(units.groups(given, outlet.forward if outlet else None))
         except DynamicError as error:
-            self._bury(error, there[0].pane.first)
+            self._bury(error, None)
             return False
-        self._answers.write(_one_piece(pieces))
         return True
-
-    def _tell_left_out(self, key: int) -> None:
-        """Write the dead letter of an item that is in no group."""
-        self._bury(*left_out(self._book.of(key)))
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -321,14 +317,3 @@ def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
         total += size
     if first < len(sizes):
         yield first, len(sizes)
-
-
-def _one_piece(pieces: Sequence[AnswerPiece]) -> AnswerPiece:
-    """Pieces one behind the other; between two values that meet there is a space."""
-    there = [each for each in pieces if each != NOTHING]
-    if not there:
-        return NOTHING
-    text = there[0].text
-    for before, each in pairwise(there):
-        text += f" {each.text}" if before.ends and each.begins else each.text
-    return AnswerPiece(text, there[0].begins, there[-1].ends)

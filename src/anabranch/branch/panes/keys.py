@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from anabranch.branch.panes.results import KeyText
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, read
+from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, read, spoils
 from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.stream.affine import IDENTITY
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.values.atomic import Untyped, spell
+from anabranch.stream.tree import Measure
+from anabranch.values.atomic import Measured, OrderRank, Untyped, order_rank, spell
 from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import Values
 
@@ -40,7 +41,7 @@ class KeyBook:
         self._numbers = {key: number for number, key in enumerate(self.keys, 1)}
         self._texts: dict[KeyText, TextColumn] = {}
         self._missing: dict[int, Flags] = {}
-        self._left_out: Flags | None = None
+        self._marks: tuple[Flags, Flags] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -51,7 +52,7 @@ class KeyBook:
         found = [0, *(known.setdefault(key, len(known) + 1) for key in keys)]
         self.keys = list(known)
         if len(self.keys) > before:
-            self._texts, self._missing, self._left_out = {}, {}, None
+            self._texts, self._missing, self._marks = {}, {}, None
         return np.array(found, np.int64)
 
     def kept(self, numbers: Indices) -> tuple[KeyBook, Indices]:
@@ -66,11 +67,19 @@ class KeyBook:
         return self.keys[number - 1]
 
     @property
-    def left_out(self) -> Flags:
-        """By number: whether it is an item that is in no group."""
-        if self._left_out is None:
-            self._left_out = np.array([False, *map(is_left_out, self.keys)], np.bool_)
-        return self._left_out
+    def marks(self) -> tuple[Flags, Flags]:
+        """By number: whether it is an item that is in no group, and one that spoils its windows."""
+        if self._marks is None:
+            left_out, spoiling = ([False, *map(judge, self.keys)] for judge in (is_left_out, spoils))
+            self._marks = np.array(left_out, np.bool_), np.array(spoiling, np.bool_)
+        return self._marks
+
+    def ranks(self, part: int) -> Indices:
+        """By number: where a part of a key sorts among those of all keys (LAWS 2.3)."""
+        groups = (() if is_left_out(key) else key for key in self.keys)
+        found = [order_rank(None), *(_rank(key[part] if key else None) for key in groups)]
+        places = {rank: place for place, rank in enumerate(sorted(set(found)))}
+        return np.array([places[each] for each in found], np.int64)
 
     def text(self, key: KeyText) -> TextColumn:
         """A part of all keys by number, as it is written."""
@@ -86,6 +95,10 @@ class KeyBook:
         if part not in self._missing:
             self._missing[part] = np.array([True, *(each[part] is None for each in self.keys)], np.bool_)
         return self._missing[part]
+
+
+def _rank(part: KeyPart) -> OrderRank:
+    return order_rank(None if part is None else _value(part))
 
 
 def _written(part: KeyPart, escape: Callable[[str], str]) -> bytes:
@@ -112,8 +125,18 @@ class NumberedKeys:
         found: Flags = self._book.missing(part)[self._numbers]
         return found
 
+    def ranks(self, part: int) -> Indices:
+        """Where a part of each key sorts."""
+        found: Indices = self._book.ranks(part)[self._numbers]
+        return found
 
-def bound(names: Sequence[str], key: Key) -> dict[str, Callable[[], Values]]:
-    """The variables of a key, as the evaluator asks for them."""
-    values: list[Values] = [[] if part is None else [Untyped(_text_of(part))] for part in key]
-    return {name: partial(list, value) for name, value in zip(names, values, strict=True)}
+
+def bound(names: Sequence[str], key: Key) -> dict[str, Values]:
+    """The variables of a key, as the evaluator knows them."""
+    return {name: [] if part is None else [_value(part)] for name, part in zip(names, key, strict=True)}
+
+
+def _value(part: bytes) -> Untyped:
+    """A part of a key that is there: text, or what a change of unit has made a number."""
+    value, text = read(part), _text_of(part)
+    return Measured(text, Measure(text, IDENTITY, value)) if isinstance(value, Fraction) else Untyped(text)

@@ -53,14 +53,14 @@ from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numb
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
-from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
-from anabranch.runtime.units import AnswerPiece, Units
+from anabranch.runtime.units import Units
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
+from anabranch.values.sequences import Values
 
 _AT_ONCE = 1 << 16
 """So many windows are answered at a time."""
@@ -309,15 +309,15 @@ class PaneWindows:
     def _answer(self, window: Pane, units: Units) -> None:
         """Let the evaluator answer a window."""
         try:
-            self._answers.write(self._evaluated(window, {}, units))
+            outlet = self._outlet
+            self._answers.write(units.window((), self._aggregates(window), outlet.forward if outlet else None))
         except DynamicError as error:
             self._bury(error, window.first)
 
-    def _evaluated(self, window: Pane, names: Known, units: Units) -> AnswerPiece:
-        """What the evaluator makes of a window, or of one of its groups, whose key has these names."""
-        calls, outlet = self._plan.seen.calls, self._outlet
-        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
-        return units.window((), {**known, **names}, outlet.forward if outlet else None)
+    def _aggregates(self, window: Pane) -> dict[str, Callable[[], Values]]:
+        """The aggregates of a window, or of one of its groups, as the evaluator asks for them."""
+        calls = self._plan.seen.calls
+        return {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
 
     def _bury(self, error: DynamicError, first: ItemAt | None) -> None:
         """Set a window aside that failed; `first` is its first item."""

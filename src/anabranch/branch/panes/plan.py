@@ -11,7 +11,7 @@ from functools import cached_property
 from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import WindowResult, window_result
+from anabranch.branch.panes.results import WindowResult, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.keys import Key, KeyValue, written
@@ -112,10 +112,12 @@ def pane_plan(
     names = Spelling(standing.env.namespaces, root or {})
     if grouping is None:
         return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
-    result = window_result(rest, grouping.names)
+    result = group_result(rest, grouping.names)
     if result is None:  # what fails without any item at fault names the items of its group
         return None
-    query = replace(query, keys=grouping.keys)
+    if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+        return None
+    query = replace(query, keys=grouping.keys, where=grouping.where)
     return PanePlan(standing, rest, seen, extent, query, result, names, keys=grouping.names)
 
 
@@ -162,23 +164,27 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.origin)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node), self._key(each.node))
+            Seen(each.selected, each.value, each.error, self._texts(each.node), *self._key(each.node))
             if each.selected
             else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
         )
         return Looked(tuple(nodes), found.error)
 
-    def _key(self, node: Value) -> Key | DynamicError:
-        """The key of a node's group, where windows are grouped; or why it has none (LAWS 3.8)."""
-        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
+    def _key(self, node: Value) -> tuple[Key | DynamicError | None, DynamicError | None]:
+        """The key of a node's group, where windows are grouped (LAWS 3.8), and why windows fail that hold it."""
+        query = self._plan.query
+        env = self._plan.standing.env.bind(query.clause.variable, [node])
         try:
-            found = [
-                at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in self._plan.query.keys
-            ]
+            if query.where is not None and not self._evaluator.truth(query.where, env):
+                return None, None
         except DynamicError as error:
-            return error
-        return tuple(written(_key_value(each)) for each in found)
+            return None, error
+        try:
+            found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
+        except DynamicError as error:
+            return error, None
+        return tuple(written(_key_value(each)) for each in found), None
 
     def _texts(self, node: Value) -> tuple[Texts, ...]:
         env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])

@@ -12,7 +12,7 @@ Any other query, and every window in which an aggregate fails, is the evaluator'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from anabranch.language import ast
@@ -86,21 +86,44 @@ Part: TypeAlias = str | Inserted | Tagged
 
 
 @dataclass(frozen=True, slots=True)
+class KeptGroups:
+    """`where`: the groups for which a test holds."""
+
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class SortedGroups:
+    """`order by`: what groups are sorted by, and whether that falls."""
+
+    keys: tuple[tuple[Written, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedGroups:
+    """`count`: the variable that stands for the number of each group."""
+
+    variable: str
+
+
+GroupClause: TypeAlias = KeptGroups | SortedGroups | CountedGroups
+
+
+@dataclass(frozen=True, slots=True)
 class WindowResult:
-    """What each window adds to the answer."""
+    """What each window adds to the answer, or each group of one."""
 
     test: Test
     element: Tagged
+    behind: tuple[GroupClause, ...] = ()
+    """What is done with all groups of a window before that, one after the other."""
 
 
-def window_result(standing: Standing, keys: Sequence[str] = ()) -> WindowResult | None:
-    """What a query makes of its windows, or of their groups, whose keys have these names.
-
-    None for one that is not made for this.
-    """
+def window_result(standing: Standing) -> WindowResult | None:
+    """What a query makes of its windows; None for one that is not made for this."""
     if standing.plain_hole is None or standing.before:
         return None
-    names: dict[str, Written] = {name: KeyText(part) for part, name in enumerate(keys)}
+    names: dict[str, Written] = {}
     try:
         for clause in standing.others:
             if isinstance(clause, ast.For):
@@ -108,11 +131,41 @@ def window_result(standing: Standing, keys: Sequence[str] = ()) -> WindowResult 
             names[clause.variable] = _written(clause.value, names)
         where = standing.flwor.where
         test: Test = EVERYTHING if where is None else _test(where, names)
-        if not isinstance(standing.flwor.result, ast.ElementConstructor):
-            return None
-        return WindowResult(test, _element(standing.flwor.result, names))
+        return WindowResult(test, _result(standing.flwor.result, names))
     except _Other:
         return None
+
+
+def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None:
+    """What a query makes of the groups of its windows, whose keys have these names; None as above."""
+    behind = standing.flwor.result
+    if standing.plain_hole is None or standing.before or not isinstance(behind, ast.Pipeline):
+        return None
+    names: dict[str, Written] = {name: KeyText(part) for part, name in enumerate(keys)}
+    clauses: list[GroupClause] = []
+    try:
+        for clause in behind.clauses:
+            match clause:
+                case ast.Let(name, value):
+                    names[name] = _written(value, names)
+                case ast.Where(condition):
+                    clauses.append(KeptGroups(_test(condition, names)))
+                case ast.OrderBy(by):
+                    clauses.append(SortedGroups(tuple((_written(each.key, names), each.descending) for each in by)))
+                case ast.Count(name):
+                    names[name] = AggregateValue(f"{name}#")
+                    clauses.append(CountedGroups(f"{name}#"))
+                case _:
+                    return None
+        return WindowResult(EVERYTHING, _result(behind.result, names), tuple(clauses))
+    except _Other:
+        return None
+
+
+def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:
+    if not isinstance(expression, ast.ElementConstructor):
+        raise _Other
+    return _element(expression, names)
 
 
 class _Other(Exception):
@@ -194,7 +247,7 @@ def _inserted(expression: ast.Expression, names: Mapping[str, Written]) -> Inser
 def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
     """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
     try:
-        return WindowResult(result.test, _in_units(result.element, (), units))
+        return replace(result, element=_in_units(result.element, (), units))
     except _Other:
         return None
 

@@ -40,8 +40,12 @@ class Seen:
     """Why it has none."""
     texts: tuple[Texts, ...]
     """If it is selected: what each aggregated path leads to, or why it failed."""
-    key: Key | DynamicError = ()
-    """If it is selected, and windows are grouped: the key of its group, or why it has none."""
+    key: Key | DynamicError | None = ()
+    """If it is selected, and windows are grouped: the key of its group, why it has none, or None if it is not asked
+    for one.
+    """
+    spoils: DynamicError | None = None
+    """Why windows fail that hold it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ A key has one part for each expression of the `group by`: nothing, where it is m
 is, a text as it stands or an exact number behind a byte that no text has.
 So keys are compared as bytes wherever they are, in tasks, in rows on their way and in branches.
 
-An item whose key raises, or has several values, is in no group (LAWS 3.8).
-It must not be forgotten before its windows close, for its dead letter is written then, and only of windows that are
-answered.
+An item whose key raises, or has several values, is in no group (LAWS 3.8), and one for which the condition in front of
+the `group by` raises spoils the windows that hold it.
+Neither must be forgotten before its windows close, for dead letters are written then.
 So it travels as a group of its own, whose key says what there is to tell.
 
 Where a range is counted, keys get numbers from 1 on in the order in which they are met.
@@ -37,7 +37,7 @@ KeyValue: TypeAlias = str | Fraction | None
 """A part of a key: a text, an exact number, or nothing."""
 KeyPart: TypeAlias = bytes | None
 Key: TypeAlias = tuple[KeyPart, ...]
-_NUMBER, _LEFT_OUT = b"\xff", b"\xfe"
+_NUMBER, _LEFT_OUT, _SPOILS = b"\xff", b"\xfe", b"\xfd"
 """No text begins so."""
 SEED = randbits(62) | 1
 """Given to the loops, for what they know of their module is kept on disk."""
@@ -58,18 +58,23 @@ def read(part: KeyPart) -> KeyValue:
     return Fraction(part[1:].decode()) if part.startswith(_NUMBER) else part.decode()
 
 
-def left_out_key(error: DynamicError, item: ItemAt, parts: int) -> Key:
-    """The key, of so many parts, of an item that is in no group."""
+def error_key(error: DynamicError, item: ItemAt, parts: int, *, spoils: bool) -> Key:
+    """The key, of so many parts, of an item that is in no group, and perhaps spoils its windows."""
     told = json.dumps([error.message, error.code, *item]).encode()
-    return (_LEFT_OUT + told, *[None] * (parts - 1))
+    return ((_SPOILS if spoils else _LEFT_OUT) + told, *[None] * (parts - 1))
 
 
 def is_left_out(key: Key) -> bool:
     """Whether a key is that of an item that is in no group."""
-    return key[0] is not None and key[0].startswith(_LEFT_OUT)
+    return key[0] is not None and key[0][:1] in (_LEFT_OUT, _SPOILS)
 
 
-def left_out(key: Key) -> tuple[DynamicError, ItemAt]:
+def spoils(key: Key) -> bool:
+    """Whether a key is that of an item that spoils its windows."""
+    return key[0] is not None and key[0].startswith(_SPOILS)
+
+
+def error_of(key: Key) -> tuple[DynamicError, ItemAt]:
     """Why an item is in no group, and which."""
     assert key[0] is not None, "it says why"
     message, code, *item = json.loads(key[0][1:])

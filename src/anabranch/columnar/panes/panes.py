@@ -38,7 +38,7 @@ from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place, place_groups
-from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, left_out_key
+from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, error_key
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
@@ -453,12 +453,16 @@ class SingleItems:
         order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
         numeric = self._queries[member].numeric
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
-        if isinstance(node.key, DynamicError):  # nothing is known of it but that
+        error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
+        if error is not None:  # nothing is known of it but that
             partials: tuple[Partial, ...] = (Partial(),) * len(numeric)
-            key: Key = left_out_key(node.key, at, len(self._queries[member].keys))
+            parts = len(self._queries[member].keys)
+            key: Key | None = error_key(error, at, parts, spoils=node.spoils is not None)
         else:
             partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
-            key = node.key
+            key = None if isinstance(node.key, DynamicError) else node.key
+        if key is None:
+            return
         number = self._keys[member].number(key) if key else 0
         self.put(member, number, pane, Pane(order, at, partials))
 

@@ -65,6 +65,8 @@ class PaneQuery:
     """Queries of equal axis, but for None, find the same reference values in every item."""
     keys: tuple[ast.Expression, ...] = ()
     """What items are grouped by in each window, if they are."""
+    where: ast.Expression | None = None
+    """What is asked of each item of a time window before it is in a group."""
 
     @cached_property
     def is_timed(self) -> bool:
@@ -197,6 +199,8 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
         scope = LookScope({query.clause.variable: spot, None: spot})
         paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=True))
         keys = tuple(_key_part(each, scope) for each in query.keys)
+        if query.where is not None:
+            conditions = [*conditions, scope.condition(query.where)]
         return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths, keys)
     except NotColumnar:
         return None
@@ -402,7 +406,7 @@ def _key(query: PaneQuery) -> Hashable:
     """What queries have in common that are counted together; None for one that is counted alone."""
     window = query.clause.window
     reference = window.reference if isinstance(window, ast.TimeWindow) else None
-    looked_at = (query.clause.source, reference, query.paths, query.keys)
+    looked_at = (query.clause.source, reference, query.paths, query.keys, query.where)
     if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
         return None
     return query.clause.variable, *looked_at, query.slack, query.origin
