@@ -16,7 +16,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name, Text, copy
 from evolving.square import item_query
 
-Kind: TypeAlias = Literal["items", "windows", "joins", "interval", "whole"]
+Kind: TypeAlias = Literal["items", "windows", "groups", "joins", "interval", "whole"]
 
 TIME = Path.parse("ts")
 WINDOWS = ("ts diff 7", "ts diff 10 step 5", "ts diff 4 step 6", "count 3", "count 2 step 1", "t diff 12")
@@ -27,6 +27,17 @@ OF_WINDOWS = (
     "<w n='{min($w/t)}'>{$w/c}</w>", "<w>{$w[s = 1]/p}</w>", "avg($w/t)", "if (avg($w/t) > 12) then $w/x else <no/>",
     "for $i in $w order by $i/t return <o>{$i/t * 2 - 1}</o>",
 )  # fmt: skip
+OF_GROUPS = (
+    "for $i in $w group by $k := $i/s return <g>{$k}<a>{avg($i/t)}</a></g>",
+    "for $i in $w group by $k := $i/t return <g k='{$k}'>{count($i)}</g>",
+    "for $i in $w group by $k := $i/t + 0, $l := $i/s order by $k return <g><k>{$k}</k>{$i/x}</g>",
+    "for $i in $w group by $k := $i/s count $n return <g n='{$n}'><m>{max($i/t)}</m><s>{sum($i/x)}</s></g>",
+    "for $i in $w let $t := $i/t where $i/x > 3 group by $k := $i/s return <g>{$t}</g>",
+    "(for $i in $w order by $i/t return <o>{$i/t}</o>)[position() <= 2]",
+    "<w>{$w[last()]/t, $w/x[1]}</w>",
+    "<w>{head($w)/t}{reverse($w/x)}</w>",
+    "for $i at $n in $w return <o n='{$n}'>{$i/t}</o>",
+)
 OF_TUPLES = (
     "<o>{$x/t}{$y/x}</o>", "<o>{$x}</o>", "<o><d>{$x/t - $y/t}</d>{$y/s}</o>", "($x/t, $y/t)",
     "<o a='{$x/s}'><f>{$y/x * 3}</f></o>",
@@ -35,6 +46,8 @@ ON = ("$x/s = $y/s", "$x/t <= $y/t", "$x/x > 10 and $x/s = $y/s", "$x/t = $y/x o
 WHOLE = (
     'for $p in stream("a")/r/i order by $p/t, $p/x return <o>{$p/t}</o>', '<n>{sum(stream("a")/r/i/t)}</n>',
     'for $w in stream("a")/r/i |ts diff 7| order by avg($w/x) descending return <w>{$w/t}</w>',
+    'for $p in stream("a")/r/i group by $k := $p/t + 0 order by $k return <o>{$k}{$p/x}</o>',
+    '(for $p in stream("a")/r/i order by $p/t return <o>{$p/t}</o>)[position() <= 3]',
 )  # fmt: skip
 
 
@@ -46,6 +59,9 @@ def question(random: Random, kind: Kind) -> str:
         case "windows":
             where = random.choice(("", "", "where avg($w/x) > 8 ", "where count($w) > 1 "))
             return f'for $w in stream("a")/r/i |{random.choice(WINDOWS)}| {where}return {random.choice(OF_WINDOWS)}'
+        case "groups":
+            where = random.choice(("", "", "where $w[2] ", "where count($w) > 1 "))
+            return f'for $w in stream("a")/r/i |{random.choice(WINDOWS)}| {where}return {random.choice(OF_GROUPS)}'
         case "joins":
             x, y = random.sample(WINDOWS[:5], 2)
             other = random.choice(("b", "b", "a"))

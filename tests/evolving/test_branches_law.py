@@ -40,7 +40,8 @@ def accents(asked: Together) -> list[str]:
 
 
 CASES: dict[Kind, range] = {
-    "items": range(7, 10), "windows": range(20, 24), "joins": range(2), "interval": range(15, 17), "whole": range(3),
+    "items": range(7, 10), "windows": range(20, 24), "groups": range(12),
+    "joins": range(2), "interval": range(15, 17), "whole": range(3),
 }  # fmt: skip
 """Some of which accents come out; more of them were tried by hand."""
 

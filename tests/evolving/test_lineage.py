@@ -143,6 +143,15 @@ def test_a_waiting_query_says_nothing_of_its_output() -> None:
     assert not found.reads(0, path("u"))
 
 
+def test_a_key_is_foundation() -> None:
+    """LAWS 4.6; as a result it is a value that was computed, and what is grouped are values of many items."""
+    found = lineage(f"{WINDOW}for $o in $w group by $k := $o/s return <g k='{{$k}}'><a>{{avg($o/t)}}</a>{{$o/x}}</g>")
+    needed = [(str(each.path), each.word) for each in found.needs]
+    assert needed == [("ts", "|window|"), ("s", "group by")]
+    sites = {at: [str(each.at) for each in found.targets(0, Alter(path(at), parse_map(". * 2")))] for at in "stx"}
+    assert sites == {"s": [], "t": ["a"], "x": ["x"]}
+
+
 def test_constants_of_conditions_do_not_count() -> None:
     """Thousands of subscriptions of a few shapes have a few lineages."""
     assert lineage(f"{ROUND}where $p/s = 1 return $p/t") == lineage(f"{ROUND}where $p/s = 'x' return $p/t")

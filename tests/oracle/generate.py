@@ -327,6 +327,104 @@ def window_queries(write: Writer) -> Case:
     return Case(write.framed(body), {"s": write.stream(12)})
 
 
+def group_queries(write: Writer) -> Case:
+    """Groups of what windows hold, of a whole stream and inside items; what may fail is a key, or inside a window."""
+    key = write.one(
+        *("$x/a", "$x/n", "$x/n + 0", "$x/@id", "number($x/t)", "$x/n > 5", "string($x/s)", "$x/c/@k", "count($x/*)"),
+        *("$x/t + 1", "$x/missing", "name($x/*[1])", "$x/n[1]", "round($x/t div 5, 1)"),
+    )
+    keys = write.one(f"$k := {key}", f"$k := {key}", f"$k := {key}, $l := $x/@id", "$v", f"$v, $k := {key}")
+    names = [each for each in ("$k", "$l", "$v") if each in keys]
+    shown = "".join(f" {each[1:]}='{{ {each} }}'" for each in names)
+    where = write.one("", "", "where $x/n ", "where exists($x/c) or count($x/a) = 1 ")
+    behind = write.one(
+        "",
+        "let $m := count($x) where $m > 1 ",
+        f"order by count($x) descending, {names[0]} ",
+        f"order by {names[0]} count $i where $i <= 2 ",
+        "count $i where $i > 1 ",
+    )
+    number = " i='{ $i }'" if "count $i" in behind else ""
+    result = write.one(
+        f"<g{shown}{number} m='{{ count($x) }}'>{{ sum($x/n), $x/t }}</g>",
+        f"<g{shown}{number}>{{ $x[1]/@id, ($x/t)[last()], $v }}</g>",
+        f"<g{shown}{number}>{{ {write.one('max', 'min', 'avg')}($x/n), count($v), reverse($x/t) }}</g>",
+    )
+    groups = f"let $v := string($x/@id) {where}group by {keys} {behind}return {result}"
+    if "$v" not in names:
+        groups = groups.replace("{ $v }", "{ distinct-values($v) }")
+    source = f'stream("s")/r/i{write.one("", "", "[n]")}'
+    body = write.one(
+        f"for $w in {source} {write.window()} for $x in $w {groups}",
+        f"for $w in {source} {write.window()} where count($w) > 1 for $x in $w {groups}",
+        f"for $w in {source} {write.window()} return <w>{{ for $x in $w {groups} }}</w>",
+        f"for $x in {source} {groups}",
+        f"for $y in {source} return <y>{{ for $x in $y/c {groups.replace('@id', '@k')} }}</y>",
+        f"<all>{{ (for $x in {source} {groups})[position() <= {write.one('1', '2')}] }}</all>",
+    )
+    return Case(write.framed(body), {"s": write.stream(12)})
+
+
+def position_queries(write: Writer) -> Case:
+    """Positions inside items, windows and what loops give."""
+
+    def place() -> str:
+        return write.one(
+            *("1", "2", "last()", "position() <= 2", "last() - 1", "position() = last()", "position() mod 2 = 1"),
+            *("position() > 1", "1.5", "position() = (1, 3)", "self::a and position() = 1", "count(*) + 1"),
+        )
+
+    def inside(base: str) -> str:
+        """Some of what an item holds."""
+        return write.one(
+            lambda: f"{base}/a[{place()}]",
+            lambda: f"{base}/*[{place()}]",
+            lambda: f"{base}//a[{place()}]",
+            lambda: f"{base}/c[{place()}]/a[{place()}]",
+            lambda: f"({base}/c/*)[{place()}]",
+            lambda: f"({base}/a, {base}/n)[{place()}]",
+            lambda: f"{base}/*[{place()}][{place()}]",
+            lambda: f"{base}/c/a/..[{place()}]/@k",
+            lambda: f"{write.one('head', 'tail', 'reverse')}({base}/*)",
+            lambda: f"subsequence({base}/*, {write.one('0', '2', '1.5', '-1')}, {write.one('1', '2', '2.5', '3')})",
+            lambda: f"subsequence({base}/c/*, {write.one('1', '2')})",
+            lambda: f"(for $d at $i in {base}/* where $i > {write.one('1', '2')} return <d i='{{ $i }}'>{{ $d }}</d>)",
+            lambda: f"(for $d in {base}/* count $i order by $i descending return $d)[{place()}]",
+            lambda: f"(for $d in {base}/* order by name($d) return $d)[{place()}]",
+            lambda: f"{base}/*[{write.one('name()', 'a', 'not(a)', '.')}][{place()}]",
+            lambda: f"{write.one('round', 'round-half-to-even')}(count({base}/*) div 4, {write.one('0', '1', '-1')})",
+        )
+
+    def held(base: str) -> str:
+        """Some of what a window holds."""
+        return write.one(
+            lambda: f"{base}[{place()}]/t",
+            lambda: f"{base}/n[{place()}]",
+            lambda: f"({base}/n)[{place()}]",
+            lambda: f"(for $x in {base} order by $x/t descending return $x/t)[{place()}]",
+            lambda: f"(for $x in {base} order by count($x/*), $x/@id descending return $x/t)[{place()}]",
+            lambda: f"(for $x in {base} order by $x/t count $i where $i <= 2 return <x i='{{ $i }}'>{{ $x/t }}</x>)",
+            lambda: f"(for $x at $i in {base} return <x i='{{ $i }}'>{{ $x/@id }}</x>)",
+            lambda: f"{write.one('head', 'tail', 'reverse')}({base})/t",
+            lambda: f"subsequence({base}, 2, {write.one('1', '2')})/@id/..",
+            lambda: inside(base),
+        )
+
+    source = f'stream("s")/r/i{write.one("", "", "[a]", "[a[1]]", "[c[last()]/n]", "[*[2]]")}'
+    where = write.one("", "", "where $x/*[2] ", f"where count($x/*[{place()}]) > 0 ", "where $x/a[1] = $x/a[last()] ")
+    body = write.one(
+        f"for $x in {source} {where}return <o>{{ {inside('$x')} }}</o>",
+        f"for $x in {source} {where}return <o k='{{ {inside('$x')} }}'>{{ {inside('$x')} }}</o>",
+        f"for $x in {source} {where}for $y at $i in $x/c return <o i='{{ $i }}'>{{ {inside('$y')} }}</o>",
+        f"{source}/{write.one('a', 'c/n', '*', 'c/*')}[{place()}]",
+        f"for $w in {source} {write.window()} return <w>{{ {held('$w')} }}</w>",
+        f"for $w in {source} {write.window()} return <w>{{ {held('$w')}, {held('$w')} }}</w>",
+        f"for $w in {source} {write.window()} where $w[2] let $l := $w[last()] return <w>{{ $l/t, {held('$w')} }}</w>",
+        f"(for $x in {source} {where}order by count($x/*) descending return <o>{{ $x/t }}</o>)[{place()}]",
+    )
+    return Case(write.framed(body), {"s": write.stream(10)})
+
+
 def join_queries(write: Writer) -> Case:
     """Step joins of two and three windows, self-joins among them, and interval joins."""
     write.aggregates = False
@@ -365,6 +463,8 @@ FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "windows": window_queries,
     "joins": join_queries,
     "partitions": partition_queries,
+    "groups": group_queries,
+    "positions": position_queries,
 }
 
 

@@ -1,4 +1,6 @@
-"""Generated queries on Spark: whatever the epochs, shards, partitions and forms of input, the answers are the law's.
+"""Generated queries on Spark and in this process: the answers are the law's.
+
+So it is whatever the epochs, shards, partitions and forms of input are.
 
 Many queries share one trunk, so what one of them does to another would show as well.
 """
@@ -25,6 +27,8 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.host import Host
+from anabranch.spark.hosts.local_host import LocalHost
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
@@ -43,7 +47,7 @@ PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'
 class Trial:
     """What is tried together; streams of several partitions have a declared time, and some slack."""
 
-    family: Literal["items", "windows", "joins"]
+    family: Literal["items", "windows", "joins", "groups", "positions"]
     queries: int
     form: Literal["lines", "document"]
     partitions: int
@@ -60,6 +64,14 @@ TRIALS = (
     Trial("windows", 60, "lines", 3, 2),
     Trial("joins", 40, "lines", 1, 7),
     Trial("joins", 40, "lines", 3, 2),
+    Trial("groups", 40, "lines", 3, 2),
+    Trial("positions", 60, "document", 1, 2),
+)
+LOCAL_TRIALS = (
+    Trial("groups", 25, "lines", 1, 1),
+    Trial("groups", 25, "document", 3, 3),
+    Trial("positions", 40, "lines", 3, 2),
+    Trial("positions", 25, "document", 1, 1),
 )
 
 
@@ -86,7 +98,7 @@ def _contents(trial: Trial, folder: Path) -> dict[str, list[str]]:
         for place, broken in enumerate(BROKEN):
             items.insert(7 * (place + 1), broken)
         return {"s": items}
-    names, count = ("s", 45) if trial.family == "windows" else ("pqr", 15)
+    names, count = ("pqr", 15) if trial.family == "joins" else ("s", 45)
     return {name: list(_punctuated(_items(_long_stream(name, count), folder))) for name in names}
 
 
@@ -138,6 +150,16 @@ def _late(work: Path) -> set[str]:
 @pytest.mark.parametrize("trial", TRIALS, ids=str)
 def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: Trial) -> None:
     """Answers, dead letters and late items of all subscriptions equal the reference's, with epochs of a random size."""
+    _compare(SparkHost(spark), trial, tmp_path)
+
+
+@pytest.mark.parametrize("trial", LOCAL_TRIALS, ids=str)
+def test_generated_queries_in_this_process(tmp_path: Path, trial: Trial) -> None:
+    """The same where this process is the host."""
+    _compare(LocalHost(), trial, tmp_path)
+
+
+def _compare(host: Host, trial: Trial, tmp_path: Path) -> None:
     contents = _contents(trial, tmp_path)
     sources = [_source(trial, name, elements, tmp_path) for name, elements in contents.items()]
     queries = _queries(trial, list(contents))
@@ -145,7 +167,7 @@ def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: 
     epoch_bytes = Random(str(trial)).randrange(size // 6, size // 3)
 
     outcome = run_queries(
-        SparkHost(spark), sources, queries, tmp_path / "work", Settings(epoch_bytes=epoch_bytes, shards=trial.shards)
+        host, sources, queries, tmp_path / "work", Settings(epoch_bytes=epoch_bytes, shards=trial.shards)
     )
 
     dead, late = set(), set()

@@ -61,6 +61,25 @@ def test_what_is_set_aside(tmp_path: Path) -> None:
     assert (len(dead), items, late) == (2, len(times), 1)
 
 
+def test_positions_and_groups_that_differ_in_constants(tmp_path: Path) -> None:
+    """Queries of one shape share their compiled form, and each has its own positions."""
+    items = (f"<i><t>{each}</t><t>{each + 1}</t><t>{each + 2}</t><k>{each % 3}</k></i>\n" for each in range(30))
+    (tmp_path / "s").write_text("".join(items))
+    item, window = 'for $p in stream("s")/r/i ', 'for $w in stream("s")/r/i|count 4| '
+    forms = (
+        item + "return <o>{{ $p/t[position() <= {0}] }}</o>",
+        item + "where $p/t[{0}] > 5 return <o>{{ $p/t[{0}] }}</o>",
+        item + "where some $t in $p/t[{0}] satisfies $t > 4 return <o>{{ sum($p/t[position() > {0}]) }}</o>",
+        item + "return <o>{{ for $t in $p/t group by $g := $t > {0} return <g>{{ $g, count($t) }}</g> }}</o>",
+        item + "return <o>{{ round($p/k div 7, {0}), string-join($p/t[last() - {0}], '') }}</o>",
+        window + "for $o in $w group by $g := $o/k where count($o) > {0} return <o>{{ $g, sum($o/t[{0}]) }}</o>",
+        window + "return <o>{{ avg($w/t[{0}]), sum(for $i in $w where $i/t[{0}] > 2 return $i/k) }}</o>",
+    )
+    queries = {f"{number} {each}": form.format(each) for number, form in enumerate(forms) for each in range(4)}
+    sources = [Source("s", tmp_path / "s", "lines", root="r")]
+    assert found("local", sources, queries, 300) == found("reference", sources, queries, 300)
+
+
 def test_updates(tmp_path: Path) -> None:
     """A display that is corrected."""
     elements = (

@@ -18,8 +18,6 @@ all behind it, is the result of the window's own loop:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
@@ -28,49 +26,46 @@ _BARRIERS = (ast.GroupBy, ast.OrderBy, ast.Count)
 """They act on all tuples at once."""
 
 
-def expression_of(clauses: Sequence[ast.Clause], result: ast.Expression, span: Span) -> ast.Flwor | ast.Pipeline:
+def expression_of(clauses: tuple[ast.Clause, ...], result: ast.Expression, span: Span) -> ast.Flwor | ast.Pipeline:
     """The expression that these clauses make, the first of which is a `for` or `let`."""
     split = _inside_window(clauses, result)
     if split is not None:
         inner = expression_of(clauses[split:], result, span)
         return expression_of(clauses[:split], inner, span)
-    ahead = _plain(clauses)
-    wheres = [each.condition for each in _taken(clauses[ahead:], ast.Where) if isinstance(each, ast.Where)]
-    behind = clauses[ahead + len(wheres) :]
-    condition = ast.And(tuple(wheres)) if len(wheres) > 1 else wheres[0] if wheres else None
+    ahead = _run(clauses, ast.For, ast.Let)
+    own = ahead + _run(clauses[ahead:], ast.Where)
+    order = _order(clauses[own:])
+    if any(isinstance(each, _BARRIERS) for each in clauses[own:]) and not (ahead and order):
+        return ast.Pipeline(clauses, result, span=span)
+    if not ahead:  # a numbered `for`, with its conditions
+        own = 1 + _run(clauses[1:], ast.Where)
+        return ast.Pipeline(clauses[:own], _behind(clauses[own:], result, span), span=span)
     loop = tuple(each for each in clauses[:ahead] if isinstance(each, ast.For | ast.Let))
-    match behind:
-        case () | []:
-            order: tuple[ast.OrderKey, ...] = ()
-        case (ast.OrderBy(keys),) | [ast.OrderBy(keys)]:
-            order = keys
-        case _ if any(isinstance(each, _BARRIERS) for each in behind):
-            return ast.Pipeline(tuple(clauses), result, span=span)
-        case _ if ahead:
-            return ast.Flwor(loop, condition, (), expression_of(behind, result, span), span=span)
-        case _:  # a numbered `for`, with its conditions
-            own = 1 + sum(1 for _ in _taken(clauses[1:], ast.Where))
-            behind_it = expression_of(clauses[own:], result, span) if clauses[own:] else result
-            return ast.Pipeline(tuple(clauses[:own]), behind_it, span=span)
-    if not ahead:
-        return ast.Pipeline(tuple(clauses), result, span=span)
-    return ast.Flwor(loop, condition, order, result, span=span)
+    wheres = [each.condition for each in clauses[ahead:own] if isinstance(each, ast.Where)]
+    condition = ast.And(tuple(wheres)) if len(wheres) > 1 else wheres[0] if wheres else None
+    inside = result if order else _behind(clauses[own:], result, span)
+    return ast.Flwor(loop, condition, order, inside, span=span)
 
 
-def _plain(clauses: Sequence[ast.Clause]) -> int:
-    """How many `for`s and `let`s the clauses begin with."""
-    return sum(1 for _ in _taken(clauses, ast.For, ast.Let))
+def _order(clauses: tuple[ast.Clause, ...]) -> tuple[ast.OrderKey, ...]:
+    """The keys of an `order by`, if nothing else is there."""
+    match clauses:
+        case (ast.OrderBy(keys),):
+            return keys
+        case _:
+            return ()
 
 
-def _taken(clauses: Sequence[ast.Clause], *kinds: type) -> Iterator[ast.Clause]:
-    """The first clauses, as long as they are of some kinds."""
-    for each in clauses:
-        if not isinstance(each, kinds):
-            return
-        yield each
+def _behind(clauses: tuple[ast.Clause, ...], result: ast.Expression, span: Span) -> ast.Expression:
+    return expression_of(clauses, result, span) if clauses else result
 
 
-def _inside_window(clauses: Sequence[ast.Clause], result: ast.Expression) -> int | None:
+def _run(clauses: tuple[ast.Clause, ...], *kinds: type) -> int:
+    """How many clauses of some kinds come first."""
+    return next((place for place, each in enumerate(clauses) if not isinstance(each, kinds)), len(clauses))
+
+
+def _inside_window(clauses: tuple[ast.Clause, ...], result: ast.Expression) -> int | None:
     """Where that begins which groups what one window holds; None where nothing does.
 
     A `let` or `where` in front of the loop over the window stays with the window, unless a `let` is seen behind the

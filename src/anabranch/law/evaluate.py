@@ -92,7 +92,7 @@ class Evaluator(Pipelines):
         self._calls: dict[tuple[int, frozenset[str]], tuple[ast.Call, tuple[bool, ...]]] = {}
         self.known: Known = {}
         self._in_unit = False
-        self.omitted = []
+        self.omitted = {}
         self._window: _Window | None = None
         self._windows: dict[int, tuple[ast.Flwor, frozenset[str] | None]] = {}
         """By the identity of an expression: the names of its window, where it is seen through aggregates only."""
@@ -336,10 +336,10 @@ class Evaluator(Pipelines):
 
         window = self._seen_window(flwor)
         held = [node for each in unit for node in each.held]
-        before, self.omitted = self.omitted, []
+        before, self.omitted = self.omitted, {}
         try:
             found = self.apart(rows, 1 if window else unit[0].items)
-            for _, omission in self.omitted:
+            for omission in self.omitted.values():
                 self.set_aside(unit[0].arrival, omission, held)
             return found
         except DynamicError as error:
@@ -404,7 +404,7 @@ class Evaluator(Pipelines):
     def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int) -> Values:
         """What one round of so many items adds, where its streams' variables are bound and nothing is ordered."""
         self._window = self._seen_window(flwor)
-        self.members, self.omitted = self._held(flwor, env), []
+        self.members, self.omitted = self._held(flwor, env), {}
         self.begin(1 if self._window else items)
         return [value for row in self._rows(flwor, others, env) for value in row.values]
 

@@ -55,8 +55,8 @@ class Pipelines(Walker):
     """Whether a round of a stream is run: what fails in it is the round."""
     members: frozenset[int] = frozenset()
     """The nodes that the window at hand holds, by identity."""
-    omitted: list[tuple[Value, DynamicError]]
-    """Those of them that have been left out of groups, because of their keys."""
+    omitted: dict[tuple[int, str], DynamicError]
+    """Why some of them have been left out of groups, by identity and message: each is told once."""
 
     def pipeline(self, pipeline: ast.Pipeline, env: Env) -> Values:
         """The value of a pipeline."""
@@ -144,10 +144,8 @@ class Pipelines(Walker):
         return None
 
     def omit(self, member: Value, error: DynamicError) -> None:
-        """Leave a node of the window out, once for each reason."""
-        known = (each is member and other.message == error.message for each, other in self.omitted)
-        if not any(known):
-            self.omitted.append((member, error.given([member])))
+        """Leave a node of the window out of a group."""
+        self.omitted.setdefault((id(member), error.message), error.given([member]))
 
 
 class _Run:

@@ -182,7 +182,7 @@ class Units:
         flwor = self._standing.flwor if asked else self._unasked
         values = self._evaluator.results(flwor, self._others, env, len(nodes))
         piece = piece_of(values, self._standing.scope, forward)
-        omitted = tuple(error for _, error in self._evaluator.omitted)
+        omitted = tuple(self._evaluator.omitted.values())
         return replace(piece, omitted=omitted) if omitted else piece
 
 

@@ -216,14 +216,15 @@ def kind_of(value: Atomic) -> str:
 
 
 def group_identity(key: Atomic | None) -> tuple[str, object]:
-    """Equal for keys of one group: text by its characters, numbers by their exact values (LAWS 3.8)."""
+    """Equal for keys of one group: text by its characters, numbers by their exact values (LAWS 3.8).
+
+    What a change of unit has made a number is the text that spells it: so it meets what was written in that unit.
+    """
     match key:
         case None:
             return "missing", None
         case bool():
             return "boolean", key
-        case Measured():
-            return "number", key.measure.number
         case str():
             return "text", str(key)
         case float() if math.isnan(key):

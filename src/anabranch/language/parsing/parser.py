@@ -235,8 +235,10 @@ class Parser(PathParser):
         if not self.at_name("return"):
             bound = all(isinstance(each, ast.For | ast.PositionalFor | ast.Let) for each in clauses)
             self.unexpected("'where', 'order by' or 'return'" if bound else "'return'")
+        if len(clauses) > MAX_NESTING:
+            raise self.error(f"more than {MAX_NESTING} constructs inside one another", self.since(start))
         self.advance()
-        return expression_of(clauses, self.expr_single(), self.since(start))
+        return expression_of(tuple(clauses), self.expr_single(), self.since(start))
 
     def begins_clause(self) -> bool:
         if self.at_name("for", "let", "count"):
