@@ -72,6 +72,7 @@ def one_json_stream(random: Random) -> Stream:
 _ONE = (
     *("$k := $o/k", "$k := $o/k", "$k := $o/@c", "$k := $o/p/q", "$k := $o/missing", "$k := upper-case($o/k)"),
     *("$k := substring($o/k, 1, 1)", "$k := concat($o/k, '-', $o/@c)", "$k := $o/k[. != 'FR']", "$k := $o/*"),
+    *("$k := $o/n > 1", "$k := $o/k = 'DE' or $o/n > 1", "$k := contains($o/k, 'E')", "$k := not($o/@c)"),
     *("$k := string($o/@c)", "$k := $o//q", "$k := $o/k/text()"),
 )
 

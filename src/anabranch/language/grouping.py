@@ -10,7 +10,8 @@ says of each group nothing but its key and the sum of `$o/n`.
 
 whose aggregates `aggregated` takes out (`aggregates.py`); the variables of the keys are bound nowhere in it.
 
-Made for this are groups of the items of a window by paths that lead to single texts, or by a text that is made of such.
+Made for this are groups of the items of a window by paths that lead to single texts, by a text that is made of such, or
+by a condition, whose outcome is a text as good as any.
 In front of the `group by` only names for paths may stand, and a condition on each item behind them.
 """
 
@@ -31,6 +32,8 @@ _TEXTUAL = frozenset(
     )
 )
 """Functions that make a text of texts and numbers."""
+
+_CONDITIONS = frozenset(("not", "exists", "empty", "boolean", "contains", "starts-with", "ends-with"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,13 @@ def _said(
 
 
 def _is_text(key: ast.Expression, item: str) -> bool:
-    """Whether a key is a path inside an item, which ends in text, or a text that is made of such."""
+    """Whether a key is a path inside an item, which ends in text, a text that is made of such, or a condition on it."""
     match key:
-        case ast.Call(name, (_, *_) as arguments):
-            made_of = (each for each in arguments if not isinstance(each, ast.Number))
-            return name.removeprefix("fn:") in _TEXTUAL and all(_is_text(each, item) for each in made_of)
+        case ast.Call(name, (_, *_) as arguments) if name.removeprefix("fn:") in _TEXTUAL:
+            return all(isinstance(each, ast.Number) or _is_text(each, item) for each in arguments)
+        case ast.Comparison() | ast.And() | ast.Or():
+            return looks_at_own(key, item)
+        case ast.Call(name, (_, *_)):
+            return name.removeprefix("fn:") in _CONDITIONS and looks_at_own(key, item)
         case _:
             return isinstance(key, ast.String) or is_ours(key, item)

@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from anabranch.branch.panes.results import KeyText
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, read, spoils
+from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, spoils
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.stream.affine import IDENTITY
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.stream.tree import Measure
-from anabranch.values.atomic import Measured, OrderRank, Untyped, order_rank, spell
-from anabranch.values.numbers import nearest_double
+from anabranch.values.atomic import Untyped, order_rank
 from anabranch.values.sequences import Values
 
 _SIGNS = re.compile(rb"[^ !#$%(-;=?-~]")
-"""Bytes that may have to be escaped somewhere, or are those of a number."""
-
-
-def _text_of(part: bytes) -> str:
-    """A part of a key that is there, in XQuery's spelling."""
-    value = read(part)
-    return spell(nearest_double(value)) if isinstance(value, Fraction) else value or ""
+"""Bytes that may have to be escaped somewhere."""
 
 
 class KeyBook:
@@ -77,7 +67,7 @@ class KeyBook:
     def ranks(self, part: int) -> Indices:
         """By number: where a part of a key sorts among those of all keys (LAWS 2.3)."""
         groups = (() if is_left_out(key) else key for key in self.keys)
-        found = [order_rank(None), *(_rank(key[part] if key else None) for key in groups)]
+        found = [order_rank(None), *(order_rank(_value(key[part]) if key else None) for key in groups)]
         places = {rank: place for place, rank in enumerate(sorted(set(found)))}
         return np.array([places[each] for each in found], np.int64)
 
@@ -97,15 +87,11 @@ class KeyBook:
         return self._missing[part]
 
 
-def _rank(part: KeyPart) -> OrderRank:
-    return order_rank(None if part is None else _value(part))
-
-
 def _written(part: KeyPart, escape: Callable[[str], str]) -> bytes:
     """A part of a key as it is written; most are as they stand."""
     if part is None:
         return b""
-    return part if _SIGNS.search(part) is None else escape(_text_of(part)).encode()
+    return part if _SIGNS.search(part) is None else escape(part.decode()).encode()
 
 
 class NumberedKeys:
@@ -133,10 +119,9 @@ class NumberedKeys:
 
 def bound(names: Sequence[str], key: Key) -> dict[str, Values]:
     """The variables of a key, as the evaluator knows them."""
-    return {name: [] if part is None else [_value(part)] for name, part in zip(names, key, strict=True)}
+    values = map(_value, key)
+    return {name: [] if value is None else [value] for name, value in zip(names, values, strict=True)}
 
 
-def _value(part: bytes) -> Untyped:
-    """A part of a key that is there: text, or what a change of unit has made a number."""
-    value, text = read(part), _text_of(part)
-    return Measured(text, Measure(text, IDENTITY, value)) if isinstance(value, Fraction) else Untyped(text)
+def _value(part: KeyPart) -> Untyped | None:
+    return None if part is None else Untyped(part.decode())

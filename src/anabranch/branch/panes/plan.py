@@ -14,7 +14,7 @@ from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.panes.results import WindowResult, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
-from anabranch.columnar.panes.keys import Key, KeyValue, written
+from anabranch.columnar.panes.keys import Key, KeyPart
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -184,7 +184,7 @@ class PaneLaw:
             found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
         except DynamicError as error:
             return error, None
-        return tuple(written(_key_value(each)) for each in found), None
+        return tuple(map(_key_part, found)), None
 
     def _texts(self, node: Value) -> tuple[Texts, ...]:
         env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
@@ -197,12 +197,10 @@ class PaneLaw:
             return error
 
 
-def _key_value(value: Atomic | None) -> KeyValue:
-    """A part of a key: text, or an exact number where a change of unit has made one of it (LAWS 3.8)."""
-    if isinstance(value, Measured):
-        return value.measure.number
-    assert value is None or isinstance(value, str), "windows are grouped by texts"
-    return value
+def _key_part(value: Atomic | None) -> KeyPart:
+    """A part of a key; a condition is the text that spells it."""
+    assert value is None or isinstance(value, str | bool), "windows are grouped by texts and conditions"
+    return None if value is None else spell(value).encode()
 
 
 def _bare(path: ast.Expression) -> list[ast.Path]:

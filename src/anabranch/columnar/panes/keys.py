@@ -1,8 +1,8 @@
 """Keys of groups (LAWS 3.8): what tells the groups of a window apart, and the numbers that rows have for them.
 
-A key has one part for each expression of the `group by`: nothing, where it is missing, or bytes that say which value it
-is, a text as it stands or an exact number behind a byte that no text has.
-So keys are compared as bytes wherever they are, in tasks, in rows on their way and in branches.
+A key has one part for each expression of the `group by`: nothing, where it is missing, or a text, which keys are
+compared by wherever they are, in tasks, in rows on their way and in branches.
+A condition is a text, too, `true` or `false`, and so is what a change of unit has made a number.
 
 An item whose key raises, or has several values, is in no group (LAWS 3.8), and one for which the condition in front of
 the `group by` raises spoils the windows that hold it.
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from secrets import randbits
 from typing import NamedTuple, TypeAlias
@@ -33,29 +32,13 @@ from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, compiled
 from anabranch.errors import DynamicError
 
-KeyValue: TypeAlias = str | Fraction | None
-"""A part of a key: a text, an exact number, or nothing."""
 KeyPart: TypeAlias = bytes | None
 Key: TypeAlias = tuple[KeyPart, ...]
-_NUMBER, _LEFT_OUT, _SPOILS = b"\xff", b"\xfe", b"\xfd"
+_LEFT_OUT, _SPOILS = b"\xfe", b"\xfd"
 """No text begins so."""
 SEED = randbits(62) | 1
 """Given to the loops, for what they know of their module is kept on disk."""
 _FIRST_ROOM = 1 << 10
-
-
-def written(value: KeyValue) -> KeyPart:
-    """The bytes that stand for a part of a key."""
-    if value is None:
-        return None
-    return value.encode() if isinstance(value, str) else _NUMBER + str(value).encode()
-
-
-def read(part: KeyPart) -> KeyValue:
-    """The part of a key that some bytes stand for."""
-    if part is None:
-        return None
-    return Fraction(part[1:].decode()) if part.startswith(_NUMBER) else part.decode()
 
 
 def error_key(error: DynamicError, item: ItemAt, parts: int, *, spoils: bool) -> Key:

@@ -30,7 +30,9 @@ from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
+    Choice,
     Column,
+    ConstantValue,
     Expression,
     Junction,
     Kind,
@@ -218,6 +220,8 @@ def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
     """What a part of a key is in each item: a text, of which there is one at most."""
     if not scope.is_path(key):
         found = scope.value(key)
+        if found.kind is Kind.BOOLEAN:
+            return Choice(found, ConstantValue("true"), ConstantValue("false"))
         if found.kind not in (Kind.UNTYPED, Kind.STRING):
             raise NotColumnar("groups by what is no text")
         return found
