@@ -74,7 +74,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class KnownGroup:
     """A group of a window whose items are not held: its keys by variable, and its aggregates."""
 
     keys: Mapping[str, Values]
@@ -156,7 +156,7 @@ class Units:
         """What a window with this content adds."""
         return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
 
-    def groups(self, groups: Sequence[Group], forward: Forward | None = None) -> AnswerPiece:
+    def groups(self, groups: Sequence[KnownGroup], forward: Forward | None = None) -> AnswerPiece:
         """What the groups of a window add, of which the clauses behind its `group by` are the query's."""
         behind = self._standing.flwor.result
         assert isinstance(behind, ast.Pipeline)

@@ -36,7 +36,7 @@ from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
-from anabranch.runtime.units import Group, Units
+from anabranch.runtime.units import KnownGroup, Units
 
 _GROUPS_AT_ONCE = 1 << 16
 """So many groups are answered at a time, or those of one window."""
@@ -269,7 +269,9 @@ class GroupedWindows(PaneWindows):
     def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
         """Let the evaluator answer a window; whether it could."""
         there = sorted(groups, key=lambda each: each.pane.order)
-        given = [Group(bound(self._plan.keys, self._book.of(each.key)), self._aggregates(each.pane)) for each in there]
+        given = [
+            KnownGroup(bound(self._plan.keys, self._book.of(each.key)), self._aggregates(each.pane)) for each in there
+        ]
         units, outlet = Units(self._plan.standing, *self._known), self._outlet
         try:
             self._answers.write(units.groups(given, outlet.forward if outlet else None))
