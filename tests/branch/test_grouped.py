@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from anabranch.branch.panes import grouped
 from anabranch.branch.panes.group import PaneGroup, Served
 from anabranch.branch.panes.grouped import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
@@ -129,9 +130,15 @@ def is_the_law(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("family", range(4))
-def test_groups_by_panes_are_the_law(family: int) -> None:
-    """However a stream is cut into ranges and epochs, and whatever keys and values it has."""
+@pytest.mark.parametrize(
+    ("family", "at_once", "most_bytes"), [(0, 1 << 16, 1 << 26), (1, 1 << 16, 60), (2, 4, 1 << 26), (3, 1, 200)]
+)
+def test_groups_by_panes_are_the_law(
+    family: int, at_once: int, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However a stream is cut into ranges and epochs, and its groups into such as are answered or written together."""
+    monkeypatch.setattr(grouped, "GROUPS_AT_ONCE", at_once)
+    monkeypatch.setattr(grouped, "MOST_BYTES", most_bytes)
     counted = [is_the_law(f"groups {family} {number}") for number in range(12)]
     assert sum(counted) > 4, "most of these queries are counted by panes"
 

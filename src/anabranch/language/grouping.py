@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_paths
@@ -36,6 +37,10 @@ _TEXTUAL = frozenset(
 _CONDITIONS = frozenset(("not", "exists", "empty", "boolean", "contains", "starts-with", "ends-with"))
 
 
+KeyKind: TypeAlias = Literal["untyped", "string", "boolean"]
+"""What a key is: text of an item, text that a function has made, or the outcome of a condition."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """What a query says of the groups of its windows."""
@@ -49,6 +54,7 @@ class Grouping:
     names: tuple[str, ...]
     keys: tuple[ast.Expression, ...]
     """The variables of the keys, and what they are in each item."""
+    kinds: tuple[KeyKind, ...]
 
 
 def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
@@ -82,13 +88,14 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
         return None  # a name means something else somewhere
     where: ast.Expression | None = with_paths(asked, paths)
     values = [paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys]
-    keys = tuple(each for each in values if each is not None and _is_text(each, item))
+    keys = tuple(each for each in values if each is not None)
+    kinds = tuple(kind for each in values if (kind := _kind(each, item)) is not None)
     said = _said(behind, result, {name: path for name, path in paths.items() if name not in names}, item, bound)
     is_apart = where is None or looks_at_own(where, item)
-    if len(keys) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(said)):
+    if len(kinds) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(said)):
         return None
     loop = replace(clause, variable=item)
-    return Grouping(ast.Flwor((loop,), None, (), said, span=flwor.span), loop, where, names, keys)
+    return Grouping(ast.Flwor((loop,), None, (), said, span=flwor.span), loop, where, names, keys, kinds)
 
 
 def _named(clauses: Sequence[ast.Clause], item: str) -> dict[str, ast.Path | ast.Variable] | None:
@@ -122,14 +129,18 @@ def _said(
     return ast.Pipeline(tuple(kept), with_paths(result, known), span=result.span)
 
 
-def _is_text(key: ast.Expression, item: str) -> bool:
-    """Whether a key is a path inside an item, which ends in text, a text that is made of such, or a condition on it."""
+def _kind(key: ast.Expression | None, item: str) -> KeyKind | None:
+    """What a key is in an item; None for what is neither text nor a condition."""
     match key:
         case ast.Call(name, (_, *_) as arguments) if name.removeprefix("fn:") in _TEXTUAL:
-            return all(isinstance(each, ast.Number) or _is_text(each, item) for each in arguments)
+            return "string" if all(isinstance(each, ast.Number) or _kind(each, item) for each in arguments) else None
         case ast.Comparison() | ast.And() | ast.Or():
-            return looks_at_own(key, item)
-        case ast.Call(name, (_, *_)):
-            return name.removeprefix("fn:") in _CONDITIONS and looks_at_own(key, item)
+            return "boolean" if looks_at_own(key, item) else None
+        case ast.Call(name, (_, *_)) if name.removeprefix("fn:") in _CONDITIONS:
+            return "boolean" if looks_at_own(key, item) else None
+        case ast.String():
+            return "string"
+        case None:
+            return None
         case _:
-            return isinstance(key, ast.String) or is_ours(key, item)
+            return "untyped" if is_ours(key, item) else None

@@ -23,7 +23,7 @@ import numpy as np
 from anabranch.aggregates.function import Column
 from anabranch.algebra.sliding import Sliding
 from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, arranged, written, written_sizes
-from anabranch.branch.panes.keys import KeyBook, NumberedKeys, bound
+from anabranch.branch.panes.keys import KeyBook, NumberedKeys
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import AggregateValue
@@ -38,9 +38,9 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import KnownGroup, Units
 
-_GROUPS_AT_ONCE = 1 << 16
+GROUPS_AT_ONCE = 1 << 16
 """So many groups are answered at a time, or those of one window."""
-_MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 26
 """So many bytes are written at a time."""
 
 
@@ -67,12 +67,23 @@ class _WindowGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spans:
-    """Rows, and from which to which of them each of some groups has its own."""
+class _GroupRows:
+    """Groups that lie in rows: of which windows they are, with which keys, and from which row to which."""
 
     rows: Rows
     begins: Indices
     ends: Indices
+    keys: Indices
+    by_place: Indices
+    """The groups by window."""
+    places: Indices
+    """Those of them, rising."""
+
+    def of(self, place: int) -> Iterator[_WindowGroup]:
+        """The groups of one window."""
+        for group in self.by_place[slice(*np.searchsorted(self.places, (place, place + 1)))].tolist():
+            whole = self.rows.part(int(self.begins[group]), int(self.ends[group]))
+            yield _WindowGroup(place, int(self.keys[group]), reduce(Pane.merge, whole.read()))
 
 
 class _Together:
@@ -115,7 +126,7 @@ class GroupedWindows(PaneWindows):
         documents: Mapping[str, Input] | None = None,
     ) -> None:
         super().__init__(plan, name, stream, state, out, functions, documents)
-        self._book = KeyBook() if state is None else KeyBook(state.keys)
+        self._book = KeyBook(plan.kinds, () if state is None else state.keys)
 
     def numbered(self, keys: Sequence[Key]) -> Indices:
         """The numbers of groups by those that a range has, 0 for no group."""
@@ -130,8 +141,8 @@ class GroupedWindows(PaneWindows):
         behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         for begins, ends, numbers in self._complete(panes, self._ended):
             sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
-            for first, last in _bounded(sizes, _GROUPS_AT_ONCE):
-                self._answer_windows(rows, others, numbers[first:last].tolist())
+            for first, last in _bounded(sizes, GROUPS_AT_ONCE):
+                self._answer_windows(rows, others, numbers[first:last].tolist(), int(sizes[first:last].sum()))
         step = self._panes_of.step
         left = ManyPanes.of(
             (0, key, number, pane)
@@ -173,61 +184,69 @@ class GroupedWindows(PaneWindows):
         panes, counts = np.unique(np.concatenate([rows.panes, np.array(numbers, np.int64)]), return_counts=True)
         return panes, counts
 
-    def _answer_windows(self, rows: Rows, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> None:
-        """Answer some windows, given by their numbers: most in columns, and some by the evaluator."""
-        plain, spans = self._in_columns(rows, numbers)
-        one_by_one = self._one_by_one(others, numbers)
+    def _answer_windows(
+        self, rows: Rows, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int], room: int
+    ) -> None:
+        """Answer some windows, given by their numbers, most of them in columns; they have so many groups at most."""
+        plain, in_rows = self._in_columns(rows, numbers, room)
         left_out, spoiling = self._book.marks
-        single = [each for each in one_by_one if not left_out[each.key]]
-        evaluated = {each.place for each in single if any(known.failure for known in each.pane.partials)}
+        single: dict[int, list[_WindowGroup]] = {}
+        letters: dict[int, list[tuple[int, int]]] = {}
+        for each in self._one_by_one(others, numbers):
+            if left_out[each.key]:
+                letters.setdefault(each.place, []).append((each.pane.order, each.key))
+            else:
+                single.setdefault(each.place, []).append(each)
         result = self._result
-        if result is None:
-            evaluated = set(range(len(numbers)))
-        listed = self._listed([each for each in single if each.place not in evaluated])
-        windows = _Together([plain.windows, listed.windows])
+        evaluated = {place for place, those in single.items() if any(map(_has_failed, those))}
+        evaluated |= set(range(len(numbers))) if result is None else set()
+        listed = self._listed([each for place, those in single.items() if place not in evaluated for each in those])
+        groups = _Together([plain.windows, listed.windows])
         places, orders, keys = (
             np.concatenate([getattr(each, name) for each in (plain, listed)]) for name in ("places", "orders", "keys")
         )
-        named, out = NumberedKeys(self._book, keys), left_out[keys]
-        letters = [(each.place, each.pane.order, each.key) for each in one_by_one if left_out[each.key]]
-        letters += zip(*(each[out].tolist() for each in (places, orders, keys)), strict=True)
-        turn = np.lexsort((orders, places))
-        groups, sizes = turn[~out[turn]], np.zeros(len(turn), np.int64)
+        out, named = left_out[keys], NumberedKeys(self._book, keys)
+        for place, order, key in zip(*(each[out].tolist() for each in (places, orders, keys)), strict=True):
+            letters.setdefault(place, []).append((order, key))
+        turn, sizes = np.lexsort((orders, places)), np.zeros(len(keys), np.int64)
+        turn = turn[~out[turn]]
         if result is not None:
-            sizes = written_sizes(result, named, len(turn))
-            evaluated |= set(places[groups[sizes[groups] > _MOST_BYTES]].tolist())
-            groups = arranged(result.behind, groups, places, windows, named)
-        marks = {*evaluated, *(place for place, _, _ in letters)}
+            sizes = written_sizes(result, named, len(keys))
+            evaluated |= set(places[turn[sizes[turn] > MOST_BYTES]].tolist())
+            turn = arranged(result.behind, turn, places, groups, named)
+        marks = {*evaluated, *letters}
         for first, last in pairwise([0, *sorted({*marks, *(each + 1 for each in marks)} - {0}), len(numbers)]):
-            told = [key for place, _, key in sorted(letters) if place == first]
+            told = [key for _, key in sorted(letters.get(first, ()))]
             spoilt = [key for key in told if spoiling[key]]
             if spoilt:
                 told = spoilt[:1]  # what comes first is told, and nothing else
             elif first in evaluated:
-                known = (each for each in _known_groups(plain, spans, first) if not left_out[each.key])
-                told = told if self._evaluate([*(each for each in single if each.place == first), *known]) else []
+                those = [*single.get(first, ()), *(each for each in in_rows.of(first) if not left_out[each.key])]
+                told = told if self._evaluate(those) else []
             elif result is not None:
-                mine = groups[slice(*np.searchsorted(places[groups], (first, last)))]
-                for begin, end in _bounded(sizes[mine], _MOST_BYTES):
+                mine = turn[slice(*np.searchsorted(places[turn], (first, last)))]
+                for begin, end in _bounded(sizes[mine], MOST_BYTES):
                     part = mine[begin:end]
-                    self._give(written(result, windows, part, named), places[part])
+                    self._give(written(result, groups, part, named), places[part])
             for key in told:
                 self._bury(*error_of(self._book.of(key)))
 
-    def _in_columns(self, rows: Rows, numbers: Sequence[int]) -> tuple[_WindowGroups, _Spans]:
-        """The groups of windows that rows of plain numbers hold, and from which rows to which."""
+    def _in_columns(self, rows: Rows, numbers: Sequence[int], room: int) -> tuple[_WindowGroups, _GroupRows]:
+        """The groups of windows that rows of plain numbers hold, so many at most."""
         size, step = self._panes_of.size, self._panes_of.step
         first, last = numbers[0], numbers[-1]
         part = rows.at(_between(rows.panes, first * step, last * step + size))
-        room = len(part) * (1 + min(size // step, last - first))
         begins, ends, found = np.empty((3, room), np.int64)
-        count = find_groups(part.keys, part.panes, first, last + 1, size, step, begins, ends, found) if room else 0
-        begins, ends, found = begins[:count], ends[:count], found[:count]
+        count = find_groups(part.keys, part.panes, first, last + 1, size, step, begins, ends, found) if len(part) else 0
+        begins, ends = begins[:count], ends[:count]
         orders = np.empty(count, np.int64)
         first_of(begins, ends, part.orders, orders)
+        known = np.array(numbers if count else (), np.int64)  # numbers beyond those of columns have no rows
+        places, keys = np.searchsorted(known, found[:count]), part.keys[begins]
         columns = PaneColumns(part, self._plan.seen.calls, begins, ends)
-        places = np.searchsorted(np.array(numbers, np.int64), found) if count else np.empty(0, np.int64)
-        return _WindowGroups(columns, places, orders, part.keys[begins]), _Spans(part, begins, ends)
+        by_place = np.argsort(places, kind="stable")
+        in_rows = _GroupRows(part, begins, ends, keys, by_place, places[by_place])
+        return _WindowGroups(columns, places, orders, keys), in_rows
 
     def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_WindowGroup]:
         """The groups of windows that panes hold which are put together one by one."""
@@ -269,8 +288,10 @@ class GroupedWindows(PaneWindows):
     def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
         """Let the evaluator answer a window; whether it could."""
         there = sorted(groups, key=lambda each: each.pane.order)
+        names, book = self._plan.keys, self._book
         given = [
-            KnownGroup(bound(self._plan.keys, self._book.of(each.key)), self._aggregates(each.pane)) for each in there
+            KnownGroup(dict(zip(names, book.values(each.key), strict=True)), self._aggregates(each.pane))
+            for each in there
         ]
         units, outlet = Units(self._plan.standing, *self._known), self._outlet
         try:
@@ -297,11 +318,8 @@ def windows_of(plan: PanePlan) -> type[PaneWindows]:
     return GroupedWindows if plan.keys else PaneWindows
 
 
-def _known_groups(plain: _WindowGroups, spans: _Spans, place: int) -> Iterator[_WindowGroup]:
-    """The groups of one window that are in columns, one by one."""
-    for group in np.flatnonzero(plain.places == place).tolist():
-        whole = spans.rows.part(int(spans.begins[group]), int(spans.ends[group]))
-        yield _WindowGroup(place, int(plain.keys[group]), reduce(Pane.merge, whole.read()))
+def _has_failed(group: _WindowGroup) -> bool:
+    return any(known.failure for known in group.pane.partials)
 
 
 def _between(panes: Indices, first: int, last: int) -> Flags:

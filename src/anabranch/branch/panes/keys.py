@@ -15,8 +15,9 @@ from anabranch.branch.panes.results import KeyText
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, spoils
 from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.language.grouping import KeyKind
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.values.atomic import Untyped, order_rank
+from anabranch.values.atomic import Atomic, Untyped, order_rank
 from anabranch.values.sequences import Values
 
 _SIGNS = re.compile(rb"[^ !#$%(-;=?-~]")
@@ -26,11 +27,14 @@ _SIGNS = re.compile(rb"[^ !#$%(-;=?-~]")
 class KeyBook:
     """Keys by number, from 1 on."""
 
-    def __init__(self, keys: Sequence[Key] = ()) -> None:
+    def __init__(self, kinds: Sequence[KeyKind], keys: Sequence[Key] = ()) -> None:
+        """`kinds` are those of the parts of keys."""
+        self._kinds = kinds
         self.keys: list[Key] = list(keys)
         self._numbers = {key: number for number, key in enumerate(self.keys, 1)}
         self._texts: dict[KeyText, TextColumn] = {}
         self._missing: dict[int, Flags] = {}
+        self._ranks: dict[int, Indices] = {}
         self._marks: tuple[Flags, Flags] | None = None
 
     def __len__(self) -> int:
@@ -42,7 +46,7 @@ class KeyBook:
         found = [0, *(known.setdefault(key, len(known) + 1) for key in keys)]
         self.keys = list(known)
         if len(self.keys) > before:
-            self._texts, self._missing, self._marks = {}, {}, None
+            self._texts, self._missing, self._ranks, self._marks = {}, {}, {}, None
         return np.array(found, np.int64)
 
     def kept(self, numbers: Indices) -> tuple[KeyBook, Indices]:
@@ -51,10 +55,16 @@ class KeyBook:
         there[numbers] = True
         there[0] = False
         renamed = np.where(there, np.cumsum(there), 0)
-        return KeyBook([self.keys[each - 1] for each in np.flatnonzero(there).tolist()]), renamed
+        return KeyBook(self._kinds, [self.keys[each - 1] for each in np.flatnonzero(there).tolist()]), renamed
 
     def of(self, number: int) -> Key:
+        """The key with a number."""
         return self.keys[number - 1]
+
+    def values(self, number: int) -> list[Values]:
+        """The parts of the key with a number, as the evaluator knows them."""
+        parts = zip(self.of(number), self._kinds, strict=True)
+        return [[] if part is None else [_value(part, kind)] for part, kind in parts]
 
     @property
     def marks(self) -> tuple[Flags, Flags]:
@@ -66,10 +76,13 @@ class KeyBook:
 
     def ranks(self, part: int) -> Indices:
         """By number: where a part of a key sorts among those of all keys (LAWS 2.3)."""
-        groups = (() if is_left_out(key) else key for key in self.keys)
-        found = [order_rank(None), *(order_rank(_value(key[part]) if key else None) for key in groups)]
-        places = {rank: place for place, rank in enumerate(sorted(set(found)))}
-        return np.array([places[each] for each in found], np.int64)
+        if part not in self._ranks:
+            parts = (None if is_left_out(key) else key[part] for key in self.keys)
+            values = (None if each is None else _value(each, self._kinds[part]) for each in parts)
+            found = [order_rank(None), *map(order_rank, values)]
+            places = {rank: place for place, rank in enumerate(sorted(set(found)))}
+            self._ranks[part] = np.array([places[each] for each in found], np.int64)
+        return self._ranks[part]
 
     def text(self, key: KeyText) -> TextColumn:
         """A part of all keys by number, as it is written."""
@@ -117,11 +130,12 @@ class NumberedKeys:
         return found
 
 
-def bound(names: Sequence[str], key: Key) -> dict[str, Values]:
-    """The variables of a key, as the evaluator knows them."""
-    values = map(_value, key)
-    return {name: [] if value is None else [value] for name, value in zip(names, values, strict=True)}
-
-
-def _value(part: KeyPart) -> Untyped | None:
-    return None if part is None else Untyped(part.decode())
+def _value(part: bytes, kind: KeyKind) -> Atomic:
+    """A part of a key that is there."""
+    match kind:
+        case "untyped":
+            return Untyped(part.decode())
+        case "string":
+            return part.decode()
+        case "boolean":
+            return part == b"true"

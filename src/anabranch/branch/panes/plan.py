@@ -19,7 +19,7 @@ from anabranch.columnar.panes.query import PaneQuery
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
-from anabranch.language.grouping import groups_of
+from anabranch.language.grouping import KeyKind, groups_of
 from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -61,6 +61,7 @@ class PanePlan:
     """What is sent of its windows, where they are not answered here."""
     keys: tuple[str, ...] = ()
     """The variables of the keys that windows are grouped by, if they are; then all else is said of groups."""
+    kinds: tuple[KeyKind, ...] = ()
 
     @property
     def tells_firsts(self) -> bool:
@@ -118,7 +119,7 @@ def pane_plan(
     if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
         return None
     query = replace(query, keys=grouping.keys, where=grouping.where)
-    return PanePlan(standing, rest, seen, extent, query, result, names, keys=grouping.names)
+    return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
