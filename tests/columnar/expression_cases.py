@@ -340,14 +340,35 @@ class QueryMaker:
     def filtered(self, names: Names, depth: int) -> str:
         """A path with a predicate to something that may be repeated."""
         random = self.random
+        if random.randrange(4) == 0:
+            return self.placed(names)
         if names.lines and random.randrange(2):
-            line = f"{random.choice(names.lines)}[{self.boolean(self._line_context(), depth)}]"
+            place = self.place() if random.randrange(4) == 0 else ""
+            line = f"{random.choice(names.lines)}{place}[{self.boolean(self._line_context(), depth)}]"
             return line + random.choice(["", f"/{self._at('q')}", f"/{self._at('sku')}", "/w"])
         path = random.choice([*names.repeated, *names.numbers])
         test = (
             f". {self.operator()} {random.choice([self.number_literal(), self.number_literal(), self.text_literal()])}"
         )
         return f"{path}[{test}]"
+
+    def place(self) -> str:
+        """A predicate that is a position."""
+        return self.random.choice(
+            ["[1]", "[2]", "[last()]", "[position() <= 2]", "[position() > 1]", "[last() - 1]", "[1.0]", "[1.5]",
+             "[position() = last()]", "[position() = (1, 3)]", "[position() mod 2 = 1]",
+             "[position() < 3 and . != 'x']"]
+        )  # fmt: skip
+
+    def placed(self, names: Names) -> str:
+        """A path with positions in it, perhaps behind a predicate that cannot fail."""
+        random = self.random
+        if names.lines and random.randrange(2):
+            line = random.choice(names.lines) + random.choice(["", "", "[w]", f'[{self._at("sku")} != "x"]'])
+            return line + self.place() + random.choice(["", f"/{self._at('q')}", "/w", f"/w{self.place()}"])
+        path = random.choice([*names.repeated, *names.numbers])
+        test = random.choice(["", "", "", '[. != "5"]', "[position() > 1]"])
+        return f"({path}){test}{self.place()}" if random.randrange(3) == 0 else f"{path}{test}{self.place()}"
 
     def _line_context(self) -> Names:
         """What a predicate on a line may look at."""
@@ -362,7 +383,8 @@ class QueryMaker:
         def loop() -> str:
             variable = self._variable("e")
             if names.lines and random.randrange(2):
-                source, inside = random.choice(names.lines), self._in_line(names, variable)
+                place = self.place() if random.randrange(4) == 0 else ""
+                source, inside = random.choice(names.lines) + place, self._in_line(names, variable)
             else:
                 source = random.choice([*names.repeated, *names.numbers])
                 inside = replace(names, numbers=(*names.numbers[:2], variable, variable))
@@ -578,6 +600,7 @@ class QueryMaker:
                 f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else {self.nodes(names, below)})"
             ),
             lambda: f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else ())",
+            lambda: f"{random.choice([*names.lines, *names.nodes])}{self.place()}",
             loop,
             loop,
         )

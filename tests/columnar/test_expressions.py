@@ -118,6 +118,13 @@ CORNERS = {
     "whether there are chosen nodes": "let $x := if ($p/o) then $p/f else $p/name where $x return <a/>",
     "the truth of a choice": "where not(if ($p/f) then $p/note else 0) return <a/>",
     "chosen rows": "for $l in $p/line let $x := if ($l/q > 5) then $l/w else $l/sku where $x return <a>{ $x }</a>",
+    "positions behind predicates": "return <a>{ $p/line[q > 3][2], $p/v[. > 5][last()], $p/line[w][last() - 1] }</a>",
+    "positions through": "return <a>{ ($p/line/w)[3], ($p/v)[last()], ($p/line)[2]/w[1], ($p/line/q)[2] }</a>",
+    "positions of one": "return <a>{ $p/d[1]/t[last()], $p/d[2], $p/o[position() = 1], $p/f/g[last() > 1] }</a>",
+    "positions of several parts": "return <a>{ $p/*[2], $p//w[1], ($p/v, $p/o)[2], $p/line/*[1] }</a>",
+    "positions in rows": "for $l in $p/line[position() < 3] return <a>{ $l/w[2], $l[1]/q, $l/w[last()] }</a>",
+    "positions that are computed": "return <a>{ $p/v[count($p/line)], $p/v[$p/d/t], $p/v[. * 1], $p/line[q] }</a>",
+    "positions of what is computed with": "return <a>{ $p/v[1] * 2, string($p/line[last()]/sku) }</a>",
     "parts of what is around": "return <a>{ for $l in $p/line return <l n='{ count($l/w) }' m='{ $p/d/t }'/> }</a>",
 }
 
@@ -216,6 +223,8 @@ FORMS = {
     "for in order": "return <a>{{ for $l in $p/line order by $l/{q} descending return <l>{{ $l/{sku} }}</l> }}</a>",
     "for with let": "return <a>{{ for $l in $p/line let $x := $l/{q} * 2 where $x > 9 return <l>{{ $x }}</l> }}</a>",
     "copies": "return ($p/d, $p/line, <e/>, $p)",
+    "positions": "where $p/line[1]/{q} > 2 return <a k='{{ $p/line[last()]/{sku} }}'>{{ $p/line[2] }}</a>",
+    "positions in parts": "where count($p/line/w[1]) > 1 return <a>{{ $p/line/w[last()], $p/line[w][2] }}</a>",
     "string": "return <a>{{ string({t} * 2) }}</a>",
     "number": "where number({name}) > 5 return $p/d",
     "concat": 'return <a>{{ concat({name}, "-", {t}, {t} > 5) }}</a>',

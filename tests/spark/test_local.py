@@ -97,6 +97,52 @@ def test_updates(tmp_path: Path) -> None:
     assert (answers, *rest) == found("reference", [source], queries, 50)
 
 
+def test_groups_and_positions_over_updates(tmp_path: Path) -> None:
+    """They are those of the document as it stands; an entry with two keys is set aside."""
+    elements = (
+        '<r xmlns:s="urn:anabranch:stream">',
+        '<i><k>a</k><s:mutable id="1"><v>1</v></s:mutable><v>9</v></i>',
+        "<i><k>b</k><v>5</v></i>",
+        '<i><s:mutable id="2"><k>a</k></s:mutable><v>4</v></i>',
+        '<s:replace target="1" at="3"><v>7</v></s:replace>',
+        '<s:replace target="2" at="4"><k>b</k></s:replace>',
+        "<i><k>c</k><k>d</k><v>4</v></i>",
+        '<s:replace target="1" at="5"/>',
+        "</r>",
+    )
+    (tmp_path / "s.xml").write_text("\n".join(elements))
+    source = Source("s", tmp_path / "s.xml", updates=True)
+    loop = 'for $o in stream("s")/r/i '
+    queries = {
+        "groups": loop + "group by $k := $o/k return <g k='{$k}'>{ sum($o/v), count($o) }</g>",
+        "first": f"({loop}order by $o/v[1] descending return $o/v[1])[position() <= 2]",
+        "numbered": f"for $v at $n in ({loop}return $o/v) return <v n='{{$n}}'>{{ $v/text() }}</v>",
+        "inside": loop + "return <o>{ $o/v[last()], $o/*[1] }</o>",
+    }
+    answers, dead, *rest = found("local", [source], queries, 60)
+    assert (answers, dead, *rest) == found("reference", [source], queries, 60)
+    assert answers["groups"] == '<g k="a">9 1</g><g k="b">9 2</g>'
+    assert answers["first"] == "<v>9</v><v>5</v>"
+    assert answers["numbered"] == '<v n="1">9</v><v n="2">5</v><v n="3">4</v><v n="4">4</v>'
+    assert len(dead) == 1
+
+
+def test_groups_and_positions_in_the_past(tmp_path: Path) -> None:
+    """Versions are a sequence like others, newest first."""
+    items = (f"<i><t>{each}</t><k>{each % 2}</k><v>{each * 7 % 5}</v></i>\n" for each in range(12))
+    (tmp_path / "s").write_text("".join(items))
+    source = Source("s", tmp_path / "s", "lines", root="r", time=ItemPath.parse("t"))
+    path = 'stream("s")/r/i'
+    queries = {
+        "numbered": f"for $p in {path} return <o>{{ for $x at $n in {path}#[2] return <x n='{{$n}}'>{{ $x/v }}</x> }}</o>",
+        "groups": f"for $p in {path} return <o>{{ for $x in {path}#[4] group by $k := $x/k return sum($x/v) }}</o>",
+        "some": f"for $p in {path} return <o>{{ head({path}#[3])/v, subsequence({path}?[3], 2)/v, {path}#1/*[1] }}</o>",
+    }
+    answers, *rest = found("local", [source], queries, 200)
+    assert (answers, *rest) == found("reference", [source], queries, 200)
+    assert answers["numbered"].endswith('<x n="1"><v>2</v></x><x n="2"><v>0</v></x><x n="3"><v>3</v></x></o>')
+
+
 def test_an_engine_that_follows_its_streams(tmp_path: Path) -> None:
     """What comes is answered, and another engine goes on where this one ended."""
     folder = tmp_path / "in"

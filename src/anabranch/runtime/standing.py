@@ -317,9 +317,14 @@ class _Shape:
             case ast.Sequence(items):
                 return self.only([each for each in items if self.reads(each)], scope, expression.span)
             case ast.Pipeline(clauses) if self.reads(expression):
-                barrier = next((each for each in clauses if isinstance(each, ast.GroupBy | ast.OrderBy)), clauses[0])
-                word = "'group by'" if isinstance(barrier, ast.GroupBy) else "'order by'"
-                self.wait(f"{word} over a stream", barrier.span)
+                clause = next((each for each in clauses if isinstance(each, ast.GroupBy | ast.OrderBy)), clauses[0])
+                match clause:
+                    case ast.GroupBy():
+                        self.wait("'group by' over a stream", clause.span)
+                    case ast.OrderBy():
+                        self.wait("'order by' over a stream", clause.span)
+                    case _:
+                        self.wait("a position in what comes of a stream", clause.span)
             case ast.Filter() if self.reads(expression):
                 self.wait("a position in what comes of a stream", expression.span)
             case ast.Call(name) if self.reads(expression):

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope, behind, then
+from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
+from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,

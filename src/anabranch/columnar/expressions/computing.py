@@ -9,6 +9,7 @@ from typing import Self
 
 from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import FUNCTIONS
+from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, then
 from anabranch.columnar.expressions.scope import (
     ChosenNodes,
     NotColumnar,
@@ -32,6 +33,7 @@ from anabranch.columnar.expressions.tree import (
     PartText,
     Presence,
     RowFold,
+    RowPlace,
     RowQuantifier,
     RowSource,
     Truth,
@@ -67,6 +69,9 @@ class CompiledSequence:
 
 
 _NOTHING = CompiledSequence(())
+_FIRST: Expression = ConstantValue(1)
+POSITION, LAST = "position()", "last()"
+"""The names that these functions have in a scope; no variable is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,25 @@ class ValueScope(PathScope):
         holds = inside.truth(condition)
         if isinstance(holds, Truth) and holds.operand.kind not in TEXTUAL:
             raise NotColumnar("a number as a predicate")
+        return self._held(spot, frame, holds)
+
+    def position(self, spot: Spot, condition: ast.Expression, counted: int) -> Expression:
+        """The same of one that may be a position: of what is there at most once, it is 1."""
+        frame = self._frame_of(spot)
+        inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
+        place, last = _FIRST, _FIRST
+        if spot.part == frame and counted != frame:
+            place, last = (RowPlace(frame, is_last, spot.condition, counted) for is_last in (False, True))
+        elif not spot.is_single and counted == self.frame:
+            raise NotColumnar("a position among parts of repeated parts")
+        holds = inside.bind(POSITION, place).bind(LAST, last).truth(condition)
+        if isinstance(holds, Truth) and holds.operand.kind not in TEXTUAL:
+            _check_comparable(place, holds.operand)
+            holds = ColumnComparison("=", place, holds.operand)
+        return self._held(spot, frame, holds)
+
+    def _held(self, spot: Spot, frame: int, holds: Expression) -> Expression:
+        """A condition on what is there, asked behind those before it."""
         if spot.part != frame:
             holds = Junction(True, (Presence(spot.presence, spot.side), holds))
         return then(spot.condition, holds)
@@ -177,7 +201,7 @@ class ValueScope(PathScope):
             case ast.If(condition, then, otherwise):
                 holds = self.truth(condition)
                 sides = (self.sequence(each, counted=counted, ordered=ordered) for each in (then, otherwise))
-                one, other = map(self._where, (holds, _not(holds)), sides)
+                one, other = map(self._where, (holds, negated(holds)), sides)
                 return one + other
             case ast.Flwor((ast.For(_, source, None), *_), _, (), _) if self.is_path(source):
                 return self._loop_sequence(expression, counted=counted, ordered=ordered)
@@ -240,7 +264,7 @@ class ValueScope(PathScope):
     def _where(self, condition: Expression, sequence: CompiledSequence) -> CompiledSequence:
         """A sequence that is there under one condition more, which is asked first."""
         sources = tuple(replace(each, condition=then(condition, each.condition)) for each in sequence.sources)
-        clears = (Junction(False, (_not(condition), each)) for each in sequence.clears)
+        clears = (Junction(False, (negated(condition), each)) for each in sequence.clears)
         return CompiledSequence(sources, (Clear(condition), *clears))
 
     def _loop_sequence(self, loop: ast.Flwor, *, counted: bool, ordered: bool) -> CompiledSequence:
@@ -282,13 +306,13 @@ class ValueScope(PathScope):
             if each.value is not None and not isinstance(each.value, PartText | ConstantValue):
                 clear: Expression = Clear(each.value)
                 if each.condition is not None:
-                    clear = Junction(False, (_not(each.condition), clear))
+                    clear = Junction(False, (negated(each.condition), clear))
                 found.append(self._everywhere(each.frame, clear, each.side))
         return found
 
     def _some_row(self, source: RowSource, test: Expression | None) -> Expression:
         """Whether there is a value of a sequence for which a test holds."""
-        asked = _all_of([each for each in (source.condition, test) if each is not None]) or TRUE
+        asked = all_of([each for each in (source.condition, test) if each is not None]) or TRUE
         if source.frame == self.frame:
             return asked
         return RowQuantifier(source.frame, True, asked, self.frame, source.side)
@@ -297,12 +321,14 @@ class ValueScope(PathScope):
         match name, arguments:
             case (("true" | "false"), ()):
                 return ConstantValue(name == "true")
+            case (("position" | "last"), ()):
+                return self.value(ast.Variable(POSITION if name == "position" else LAST))
             case (("not" | "boolean"), (operand,)):
                 found = self.truth(operand)
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "not" else found
             case (("exists" | "empty"), (operand,)):
                 found = self._exists(operand)
-                return _not(found) if name == "empty" else found
+                return negated(found) if name == "empty" else found
             case "data", (operand,):
                 return self.value(operand)
             case (("name" | "local-name"), _):
@@ -342,7 +368,7 @@ class ValueScope(PathScope):
     def _exists(self, operand: ast.Expression) -> Expression:
         found = self.sequence(operand, counted=True)
         clears = (*found.clears, *self._value_clears(found))
-        return behind(clears, _either([self._some_row(each, None) for each in found.sources]))
+        return behind(clears, either([self._some_row(each, None) for each in found.sources]))
 
     @blaming
     def truth(self, expression: ast.Expression) -> Expression:
@@ -371,9 +397,9 @@ class ValueScope(PathScope):
             inside = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
             holds = inside.truth(condition)
             if nodes.condition is not None:  # else each row is one
-                holds = Junction(is_some, (nodes.condition if is_some else _not(nodes.condition), holds))
+                holds = Junction(is_some, (nodes.condition if is_some else negated(nodes.condition), holds))
             found.append(holds if spot.is_single else RowQuantifier(nodes.frame, is_some, holds, self.frame, spot.side))
-        return behind(self.asked(spots), _either(found) if is_some else _all_of(found) or TRUE)
+        return behind(self.asked(spots), either(found) if is_some else all_of(found) or TRUE)
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """Some value of one side against some of the other."""
@@ -393,13 +419,13 @@ class ValueScope(PathScope):
         if is_pair and not any(each.sources[0].condition for each in sides):
             return found[0]
         clears = [clear for each in sides for clear in (*each.clears, *self._value_clears(each))]
-        return behind(clears, _either(found))
+        return behind(clears, either(found))
 
     def let(self, name: str, value: ast.Expression) -> tuple[Self, Expression | None]:
         """The scope behind a `let`, and what must be clear for it."""
         if self.is_path(value):
             spots = self.filtered_spots(value)
-            return self.bind(name, tuple(spots)), _all_of(self.asked(spots))
+            return self.bind(name, tuple(spots)), all_of(self.asked(spots))
         found = self.value(value)
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
@@ -437,40 +463,6 @@ def _there(source: RowSource) -> RowSource:
     assert source.value is not None
     there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
     return replace(source, condition=then(source.condition, there), value=None)
-
-
-def then(first: Expression | None, second: Expression | None) -> Expression:
-    """Two conditions, of which the second is only asked where the first is clear and holds."""
-    if first is None or second is None:
-        found = first or second
-        assert found is not None
-        return found
-    both = Junction(True, (first, second))
-    if isinstance(first, Presence):
-        return both
-    return FunctionCall("behind", (Clear(first), both), Kind.BOOLEAN)
-
-
-def behind(clears: Sequence[Expression], found: Expression) -> Expression:
-    """A value that is unclear where one of some things is."""
-    clear = _all_of(list(dict.fromkeys(clears)))
-    return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
-
-
-def _not(truth: Expression) -> Expression:
-    return FunctionCall("not", (truth,), Kind.BOOLEAN)
-
-
-def _all_of(found: Sequence[Expression]) -> Expression | None:
-    if not found:
-        return None
-    return found[0] if len(found) == 1 else Junction(True, tuple(found))
-
-
-def _either(found: Sequence[Expression]) -> Expression:
-    if not found:
-        return ConstantValue(False)
-    return found[0] if len(found) == 1 else Junction(False, tuple(found))
 
 
 def _check_comparable(left: Expression, right: Expression) -> None:

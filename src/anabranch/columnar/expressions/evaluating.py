@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.exactness import is_exact, simple
-from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered
+from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered, row_places
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
@@ -45,6 +44,7 @@ from anabranch.columnar.expressions.tree import (
     RowExtreme,
     RowFold,
     RowLoop,
+    RowPlace,
     RowQuantifier,
     RowSource,
     Taken,
@@ -59,10 +59,13 @@ from anabranch.columnar.expressions.values import (
     UNCLEAR,
     ColumnValue,
     States,
+    is_exact,
     only_unclear,
+    simple,
     spans_of_owners,
     spelled,
     state_of,
+    texts_compared,
     with_front,
     worst,
 )
@@ -70,7 +73,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -166,8 +169,11 @@ class FrameEvaluation:
             case RowFold(name, sources, arguments):
                 rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
                 return folded(name, rows, self.count, [self.value(each) for each in arguments])
-            case FirstOfValue():
-                return ColumnValue.truth(self._first_of_value(expression))
+            case FirstOfValue(_, text, condition, at):
+                mine, count = self._rows_in(at, condition)
+                return ColumnValue.truth(first_of_values(replace(mine, value=self.value(text)), count))
+            case RowPlace(_, is_last, condition, at):
+                return row_places(*self._rows_in(at, condition), last=is_last)
             case RowExtreme(frame, is_greatest, operand):
                 return self._extreme(self.inside(frame), is_greatest, operand)
             case RowLoop(frame):
@@ -205,7 +211,7 @@ class FrameEvaluation:
                 return self._stands_around(column)
             case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder():
                 return expression.at != self._frame
-            case FirstOfValue(frame):
+            case FirstOfValue(frame) | RowPlace(frame):
                 return frame != self._frame
             case _:
                 return False
@@ -284,7 +290,7 @@ class FrameEvaluation:
             verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
             return ColumnValue.truth(verdicts)
         if kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
-            holds, state = self._texts_compared(operator, one, other), worst(one.state, other.state)
+            holds, state = texts_compared(operator, one, other), worst(one.state, other.state)
         else:
             (a, known), (b, also) = self._numbers(one), self._numbers(other)
             holds, state = OPERATORS[operator](a, b), worst(known, also)
@@ -297,15 +303,6 @@ class FrameEvaluation:
             verdicts[state == ABSENT] = NO
             verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
         return ColumnValue.truth(verdicts)
-
-    def _texts_compared(self, operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:
-        assert left.texts is not None
-        assert right.texts is not None
-        if operator in ("=", "!="):
-            same = texts.equal(left.texts, right.texts)
-            return same if operator == "=" else ~same
-        holds: Flags = OPERATORS[operator](texts.order_of(left.texts, right.texts), 0)
-        return holds
 
     def _exact(self, value: ColumnValue) -> tuple[Numbers, States | None]:
         """Numbers of so few digits that doubles compare as they do (LAWS 2.3); others are unclear."""
@@ -378,13 +375,14 @@ class FrameEvaluation:
         numbers = rows._numbers(value) if value is not None and "doubles" in reads else None
         return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
 
-    def _first_of_value(self, asked: FirstOfValue) -> NDArray[np.uint8]:
+    def _rows_in(self, frame: int, condition: Expression | None) -> tuple[SourceRows, int]:
+        """These rows as those of a frame further out, where a condition holds, and how many that one has."""
         outer = self._around
-        while outer is not None and outer._frame != asked.at:
+        while outer is not None and outer._frame != frame:
             outer = outer._around
-        assert outer is not None, "a first row lies in something"
-        verdicts = None if asked.condition is None else self.truth(asked.condition)
-        return first_of_values(SourceRows(outer._owners_of(self), verdicts, self.value(asked.text), None), outer.count)
+        assert outer is not None, "these rows lie in something"
+        verdicts = None if condition is None else self.truth(condition)
+        return SourceRows(outer._owners_of(self), verdicts, None, None), outer.count
 
     def _by_owner(self, inside: FrameEvaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
         """The greatest of the outcomes of the rows inside of each row, or the least."""

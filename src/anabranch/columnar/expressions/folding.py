@@ -163,6 +163,19 @@ def first_of_values(rows: SourceRows, count: int) -> NDArray[np.uint8]:
     return found
 
 
+def row_places(rows: SourceRows, count: int, *, last: bool) -> ColumnValue:
+    """The places of rows among those of their owner that are taken, or the last of these places."""
+    taken, doubtful = rows.taken(count)
+    owners = rows.owners[taken]
+    sizes = np.bincount(owners, minlength=count)
+    if last:
+        numbers = sizes[rows.owners].astype(np.float64)
+    else:
+        numbers = np.zeros(len(rows.owners))
+        numbers[taken] = 1 + np.arange(len(taken)) - (np.cumsum(sizes) - sizes)[owners]
+    return ColumnValue(Kind.INTEGER, state_of(doubtful[rows.owners], UNCLEAR), numbers)
+
+
 def _row_values(values: Numbers, rows: Indices) -> Numbers:
     return values.take(rows) if len(values) > 1 else np.repeat(values, len(rows))
 

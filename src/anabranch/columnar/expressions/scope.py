@@ -106,6 +106,12 @@ class Spot:
         return self.look.frames[self.part] == self.bound
 
     @property
+    def parent_frame(self) -> int:
+        """The frame in whose rows there is at most one of what it is a child of, -1 for items."""
+        parent = self.look.parts[self.part].parent
+        return self.look.frames[parent] if parent >= 0 else -1
+
+    @property
     def is_attribute(self) -> bool:
         """Whether it is one, and no element."""
         return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
@@ -218,27 +224,36 @@ class PathScope:
             case ast.ContextItem() if None in self.names:
                 return self._bound(None)
             case ast.Filter(base, tail):
-                return [self._judged(each, tail) for each in self.filtered_spots(base)]
+                found = self.filtered_spots(base)
+                return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
             case ast.Path(start, steps):
                 found = self.filtered_spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
                     if len({each.part for each in reached}) < len(reached):
                         raise NotColumnar("a path that leads to the same parts by different predicates")
-                    found = [self._judged(each, step.tail) for each in reached]
+                    alone = len(reached) == 1 and not step.deep and step.axis != "descendant"
+                    found = [self._judged(each, step.tail, each.parent_frame if alone else None) for each in reached]
                     self.work.spend(1 + len(found))
                 return found
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
-    def _judged(self, spot: Spot, tail: Sequence[ast.Tail]) -> Spot:
-        """A spot under the conditions of predicates; they are asked of what is there only."""
+    def _judged(self, spot: Spot, tail: Sequence[ast.Tail], counted: int | None) -> Spot:
+        """A spot under the conditions of predicates; they are asked of what is there only.
+
+        Positions are counted in each row of the frame `counted`; None where they are those of other parts, too.
+        """
         for each in tail:
-            if isinstance(each, ast.Positional):
-                raise NotColumnar("a position")
-            if not isinstance(each, ast.Predicate):
-                raise NotColumnar("a step into the past")
-            condition = self.predicate(spot, each.condition)
+            match each:
+                case ast.Predicate(asked):
+                    condition = self.predicate(spot, asked)
+                case ast.Positional(asked) if counted is not None:
+                    condition = self.position(spot, asked, counted)
+                case ast.Positional():
+                    raise NotColumnar("a position among parts of several names, or at any depth")
+                case _:
+                    raise NotColumnar("a step into the past")
             frame = spot.bound if spot.is_single else spot.look.frames[spot.part]
             spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)))
         return spot
@@ -246,6 +261,10 @@ class PathScope:
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
         """What a predicate asks of a spot, and whatever was asked before it."""
         raise NotColumnar("a predicate inside an item")
+
+    def position(self, spot: Spot, condition: ast.Expression, counted: int) -> Expression:
+        """The same of one that may be a position, which is counted in each row of a frame."""
+        raise NotColumnar("a position inside an item")
 
     def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
         """The elements that a path leads to; attributes have no text nodes."""

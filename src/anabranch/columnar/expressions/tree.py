@@ -209,6 +209,18 @@ class FirstOfValue:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a row stands among those for which a condition holds, counted from 1; or else the last place."""
+
+    frame: int
+    is_last: bool
+    condition: Expression | None
+    at: int = -1
+    """The frame in each of whose rows places are counted, -1 for items."""
+    kind = Kind.INTEGER
+
+
+@dataclass(frozen=True, slots=True)
 class RowExtreme:
     """The greatest number among the rows of a repeated part, or else the least."""
 
@@ -306,6 +318,7 @@ Expression: TypeAlias = (
     | RowQuantifier
     | RowFold
     | FirstOfValue
+    | RowPlace
     | RowExtreme
     | RowLoop
     | PartsInOrder
@@ -341,6 +354,8 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (*(() if condition is None else (condition,)), *keys, content)
         case FirstOfValue(_, text, condition):
             return (text,) if condition is None else (condition, text)
+        case RowPlace(_, _, condition):
+            return () if condition is None else (condition,)
         case ContentOf(parts) | Wrapped(parts):
             return parts
         case _:
@@ -406,6 +421,8 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
             return replace(expression, operand=with_constants(operand, values))
         case RowQuantifier(_, _, condition):
             return replace(expression, condition=with_constants(condition, values))
+        case RowPlace(_, _, condition):
+            return replace(expression, condition=changed(condition))
         case RowFold(_, sources, arguments):
             fresh = tuple(
                 replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources

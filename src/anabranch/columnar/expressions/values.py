@@ -1,4 +1,7 @@
-"""The values of an expression in many rows: numbers, texts or outcomes, and where there are none."""
+"""The values of an expression in many rows: numbers, texts or outcomes, and where there are none; how they compare.
+
+Numbers compare by exact value where neither was computed as a double, and doubles stand for these (LAWS 2.3).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Kind, Taken
-from anabranch.columnar.match.condition import NO, YES
+from anabranch.columnar.expressions.tree import Choice, ConstantValue, Expression, FunctionCall, Kind, Taken
+from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
 from anabranch.values.atomic import spell, to_double
+from anabranch.values.operators import ComparisonOperator
 
 States: TypeAlias = NDArray[np.uint8]
 CLEAR, ABSENT, UNCLEAR = 0, 1, 2
@@ -180,3 +185,53 @@ def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
     there = (found.ends > found.starts).astype(np.int32)
     rest = TextColumn(found.data, found.starts + there * np.int32(taken.replaced), found.ends)
     return [TextColumn.of(b"", taken.front).take(there), rest]
+
+
+# --- comparisons ------------------------------------------------------------------------------------------
+
+
+def is_exact(left: Expression, right: Expression) -> bool:
+    """Whether two numbers are compared by exact value, and not as doubles: unless one was computed as such (LAWS 2.3).
+
+    Doubles compare as the exact values do unless they are equal.
+    """
+    return not any(each.kind is Kind.DOUBLE and not _is_written(each) for each in (left, right))
+
+
+def _is_written(number: Expression) -> bool:
+    """Whether a double may be one that the query wrote, which keeps its exact value."""
+    match number:
+        case ConstantValue():
+            return True
+        case Choice(_, then, otherwise):
+            return _is_written(then) or _is_written(otherwise)
+        case FunctionCall("behind" | "number", (*_, operand), _):
+            return _is_written(operand)
+        case _:
+            return False
+
+
+def simple(number: Expression, value: ColumnValue) -> Flags:
+    """Which numbers are equal to others such exactly where their doubles are: those of few digits."""
+    match number.kind:
+        case Kind.UNTYPED:
+            return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
+        case Kind.INTEGER:
+            assert value.numbers is not None
+            return np.abs(value.numbers) < TOO_LARGE_INTEGER
+        case _:
+            assert value.numbers is not None
+            few = isinstance(number, ConstantValue)  # the compiler has looked at it
+            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
+            return found
+
+
+def texts_compared(operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:
+    """Texts by row against others."""
+    assert left.texts is not None
+    assert right.texts is not None
+    if operator in ("=", "!="):
+        same = texts.equal(left.texts, right.texts)
+        return same if operator == "=" else ~same
+    holds: Flags = OPERATORS[operator](texts.order_of(left.texts, right.texts), 0)
+    return holds

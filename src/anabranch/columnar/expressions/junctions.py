@@ -1,0 +1,44 @@
+"""Conditions put together: what is asked first, what else, and what must be clear before anything is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anabranch.columnar.expressions.tree import Clear, ConstantValue, Expression, FunctionCall, Junction, Kind, Presence
+
+
+def then(first: Expression | None, second: Expression | None) -> Expression:
+    """Two conditions, of which the second is only asked where the first is clear and holds."""
+    if first is None or second is None:
+        found = first or second
+        assert found is not None
+        return found
+    both = Junction(True, (first, second))
+    if isinstance(first, Presence):
+        return both
+    return FunctionCall("behind", (Clear(first), both), Kind.BOOLEAN)
+
+
+def behind(clears: Sequence[Expression], found: Expression) -> Expression:
+    """A value that is unclear where one of some things is."""
+    clear = all_of(list(dict.fromkeys(clears)))
+    return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
+
+
+def negated(truth: Expression) -> Expression:
+    """The opposite of a condition."""
+    return FunctionCall("not", (truth,), Kind.BOOLEAN)
+
+
+def all_of(found: Sequence[Expression]) -> Expression | None:
+    """Conditions that must all hold; None where there is none."""
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else Junction(True, tuple(found))
+
+
+def either(found: Sequence[Expression]) -> Expression:
+    """Conditions of which one must hold."""
+    if not found:
+        return ConstantValue(False)
+    return found[0] if len(found) == 1 else Junction(False, tuple(found))
