@@ -54,6 +54,7 @@ class PaneGroup:
             places, orders, arrived, bases = np.zeros((4, max(counted.members) + 1), np.int64)
             places -= 1
             keys: list[Indices] = []
+            behind = 0
             widths = np.ones(len(places), np.int64)
             for member in counted.members:
                 numbers = served[member].numbers
@@ -61,8 +62,8 @@ class PaneGroup:
                     continue
                 windows = self.of(numbers[turn])
                 renamed = windows.numbered(counted.keys.get(member, ()))
-                bases[member] = sum(map(len, keys))
                 keys.append(renamed)
+                bases[member], behind = behind, behind + len(renamed)
                 finer = 1 if windows.width is None else int(windows.width / served[member].width)
                 named = [((int(renamed[key]), number), pane) for (key, number), pane in odd.get(member, ())]
                 at = windows.take(partition, counted.of(member), named, finer)
