@@ -145,6 +145,13 @@ def test_a_whole_stream_with_errors_before_and_behind_the_groups() -> None:
     assert (caught.value.code, caught.value.dead[-1].raw) == ("FORG0001", "<i><v>x</v></i>")
 
 
+def test_a_stream_that_a_let_names() -> None:
+    """Its items are set aside one by one as well."""
+    inputs = {"s": stream("<k>2</k><k>3</k>", "<k>1</k>")}
+    answer = ask("let $s := stream('s')/r/i for $o in $s group by $k := $o/k return <g>{ $k }</g>", inputs)
+    assert (answer.text, [letter.code for letter in answer.dead]) == ("<g>1</g>", ["XPTY0004"])
+
+
 def test_what_is_sorted_keeps_its_item() -> None:
     """Behind `order by` and `count`, an error is still one of its item, and does not change the others' numbers."""
     inputs = {"s": leaves("v", 3, "x", 1)}

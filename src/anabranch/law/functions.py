@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -24,8 +24,9 @@ Body: TypeAlias = Callable[..., Values]
 _Identity: TypeAlias = tuple[str, object]
 """Equal for equal values."""
 
-_MOST_DIGITS = 1_000
-"""How many digits rounding looks at, behind the point or before it; no double has more."""
+_MOST_DIGITS = 5_000
+"""How many digits rounding looks at, behind the point or before it; no number of a query has more."""
+_EXACT = Context(prec=_MOST_DIGITS)
 _SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
 
 
@@ -145,12 +146,14 @@ def _to_digits(half_up: bool) -> Body:
                 return [float(number)]
             scaled = _scaled(Fraction(number), precision, half_up)
             return [math.copysign(nearest_double(scaled / Fraction(10) ** precision), number)]
-        if isinstance(number, int) and precision >= 0:
+        exponent = 0 if isinstance(number, int) else number.as_tuple().exponent
+        assert isinstance(exponent, int), "a decimal is a number"
+        if precision >= -exponent:  # it has no more digits
             return [number]
         scaled = _scaled(Fraction(number), precision, half_up)
         if isinstance(number, int):
-            return [int(scaled * 10**-precision)]
-        return [Decimal(f"{scaled}e{-precision}")]
+            return [scaled * 10**-precision]
+        return [Decimal(scaled).scaleb(-precision, _EXACT)]
 
     return body
 

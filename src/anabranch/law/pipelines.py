@@ -183,8 +183,11 @@ class _Run:
         """The place of the `for` over a stream, of which there is at most one."""
         env = self._tuples[0].env if self._tuples else Env()
         for place, each in enumerate(clauses):
-            if isinstance(each, ast.For) and self._evaluator.reads(each.source, env):
-                return place
+            match each:
+                case ast.For(_, source) if self._evaluator.reads(source, env):
+                    return place
+                case ast.Let(name, value):
+                    env = env.bind(name, [], self._evaluator.reads(value, env))
         return None
 
     def _all(
@@ -192,27 +195,30 @@ class _Run:
     ) -> list[tuple[_Tuple, T]]:
         found: list[tuple[_Tuple, T]] = []
         failed: set[StreamUnit] = set()
-        for each in tuples:
-            unit = each.unit
+        for unit, those in groupby(tuples, key=lambda each: each.unit):
+            run = partial(self._each, list(those), clauses, finish)
             if unit is None:
-                found += self._one(each, clauses, finish)
+                found += run()
             elif unit not in failed:
                 try:
-                    found += self._evaluator.guarded_unit(unit, lambda each=each: self._one(each, clauses, finish))  # type: ignore[misc]
+                    found += self._evaluator.guarded_unit(unit, run)
                 except DynamicError as error:
                     failed.add(unit)
                     unit.bury(error)
         return [each for each in found if each[0].unit not in failed]
 
-    def _one(self, each: _Tuple, clauses: Sequence[ast.Clause], finish: Callable[[Env], T]) -> list[tuple[_Tuple, T]]:
+    def _each(
+        self, tuples: Sequence[_Tuple], clauses: Sequence[ast.Clause], finish: Callable[[Env], T]
+    ) -> list[tuple[_Tuple, T]]:
         found: list[tuple[_Tuple, T]] = []
-        for env in self._evaluator.bindings(clauses, each.env):
-            try:
-                found.append((_Tuple(env, each.unit), finish(env)))
-            except DynamicError as error:
-                for name in reversed(self._loops):
-                    error.given(env.variables[name])
-                raise
+        for each in tuples:
+            for env in self._evaluator.bindings(clauses, each.env):
+                try:
+                    found.append((_Tuple(env, each.unit), finish(env)))
+                except DynamicError as error:
+                    for name in reversed(self._loops):
+                        error.given(env.variables[name])
+                    raise
         return found
 
     # --- clauses that need all tuples ---------------------------------------------------------------------
