@@ -12,7 +12,8 @@ from random import Random
 import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
+from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
@@ -132,7 +133,7 @@ class Stream:
             before: dict[int, PaneState] = {} if state is None else unpack(state, "q")
             group = PaneGroup()
             for number, plan in enumerate(plans):
-                group.add(number, PaneWindows(plan, "q", self.stream, before.get(number), found[number]))
+                group.add(number, windows_of(plan)(plan, "q", self.stream, before.get(number), found[number]))
             for start, data in epoch:
                 self._take_range(plans, group, start, data, random, found)
             for number in range(len(plans)):

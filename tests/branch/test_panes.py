@@ -238,6 +238,14 @@ def test_a_window_without_values() -> None:
     assert answered(query, Stream(["<i><t>3</t></i>"])) == "<o><s>0 0</s></o>"
 
 
+def test_a_computed_value_that_is_no_number_counts() -> None:
+    """LAWS 2.2: NaN is a value, also where it was computed."""
+    query = """for $w in stream("s")/r/i |t diff 10|
+        return <o>{ count(for $i in $w return $i/n * 2), max(for $i in $w return $i/n * 2) }</o>"""
+    stream = Stream(items((1, -3), (2, "NaN"), (3, 5), (11, 4)))
+    assert answered(query, stream) == stream.by_law(query).text == "<o>3 NaN</o><o>1 8</o>"
+
+
 def test_an_item_that_is_not_selected_closes_windows() -> None:
     """LAWS case 13: without an end of input, the window is answered when 100 arrives; its own stays open."""
     query = 'for $w in stream("s")/r/i[n = 1] |t diff 10| return <o>{ count($w) }</o>'

@@ -109,6 +109,14 @@ def test_windows_that_need_their_items_do_not_travel(function: str) -> None:
     assert not can_travel(query, tree)
 
 
+def test_windows_that_are_grouped_do_not_travel() -> None:
+    """Their items are sent: what is told of windows on the way has no keys."""
+    query = 'for $w in stream("s")/r/i |t diff 20| for $o in $w group by $k := $o/k return <g>{ $k, sum($o/en) }</g>'
+    assert tree_of(query).window is None
+    assert not can_travel(query, tree_of(query))
+    assert not can_travel(query, tree_of(LARGE))
+
+
 def some(*texts: str) -> Partial:
     """What is known of some values, as they follow each other."""
     found = Partial()

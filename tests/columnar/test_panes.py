@@ -123,7 +123,7 @@ def test_adding_up_in_columns_is_merging_partials(
 
 
 def test_rows_give_back_what_was_written() -> None:
-    """Tables hold plain numbers of many members, and failures, infinities, totals and panes of any size."""
+    """Tables hold plain numbers of many members and groups, and failures, infinities, totals and panes of any size."""
     odd = (
         merged(Partial.of(text, 2**40) for text in ("1e1000", "1e-1000", "INF", "NaN", "-0")),
         Partial.failed(DynamicError("no", code="X"), 2**41, ItemAt("f", 9, "<i/>")),
@@ -131,17 +131,21 @@ def test_rows_give_back_what_was_written() -> None:
     )
     plain = (merged(Partial.of(text, 0) for text in ("-1.5", "1099511627776", "0")), Partial(), Partial.of("-0", 9))
     panes = [
-        (0, 5, Pane(2**50, None, plain)),
-        (0, -(10**30), Pane(2**40, ItemAt("f", 7, "<i>é</i>"), odd)),
-        (2, 2**59, Pane(9, ItemAt("g", 0, ""), plain)),
+        (0, 0, 5, Pane(2**50, None, plain)),
+        (0, 0, -(10**30), Pane(2**40, ItemAt("f", 7, "<i>é</i>"), odd)),
+        (2, 0, 2**59, Pane(9, ItemAt("g", 0, ""), plain)),
+        (3, 7, 5, Pane(2**40 + 3, None, plain)),
+        (3, 8, 5, Pane(2, None, plain)),
+        (3, 8, 6, Pane(4, None, odd)),
     ]
     many = ManyPanes.read(ManyPanes.of(panes).tables(), 2**50)
-    assert [(member, number) for member, number, _ in many.odd] == [(0, -(10**30))]
-    for member, number, pane in panes:
+    assert [(member, number) for member, _, number, _ in many.odd] == [(0, -(10**30)), (3, 6)]
+    for member, key, number, pane in panes:
         rows, others = many.member(member, 3)
-        assert dict([*zip(rows.panes.tolist(), rows.read(), strict=True), *others])[number] == pane
+        places = zip(rows.keys.tolist(), rows.panes.tolist(), strict=True)
+        assert dict([*zip(places, rows.read(), strict=True), *others])[key, number] == pane
     assert not len(many.member(1, 3)[0])
-    (rows, _), (_, moved, _) = many.member(2, 3), panes[1][2].moved(10).partials
+    (rows, _), (_, moved, _) = many.member(2, 3), panes[1][3].moved(10).partials
     ahead, none = np.array([10]), np.zeros(1, np.int64)
     assert [each.partials[2] for each in rows.placed(none, ahead, none + 1, none).read()] == [Partial.of("-0", 19)]
     at = 2**41 + 10

@@ -354,7 +354,7 @@ def test_partials_of_fractions() -> None:
     found = set()
     for order in permutations(range(len(values))):
         known = merged(Partial.of(values[each], each) for each in order)
-        (_, _, pane), *_ = ManyPanes.read(ManyPanes.of([(0, 3, Pane(0, None, (known,)))]).tables(), 10).odd
+        (*_, pane), *_ = ManyPanes.read(ManyPanes.of([(0, 0, 3, Pane(0, None, (known,)))]).tables(), 10).odd
         assert pane.partials == (known,)
         found.add(known)
     (known,) = found

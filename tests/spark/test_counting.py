@@ -11,6 +11,8 @@ from anabranch.columnar.panes.query import relaxed, shared
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from branch.counting import FILE, Stream
+from branch.test_grouped import one_query as one_grouped_query
+from branch.test_grouped import one_stream as one_grouped_stream
 from branch.test_panes import one_query, one_stream
 from spark.bare import BareTrunk
 
@@ -54,6 +56,32 @@ def test_windows_are_counted_together_and_answered_apart(tmp_path: Path) -> None
             dead, late = dead + len(letters), late + len(law.late)
     assert dead, "there is something to set aside"
     assert late, "something is late"
+
+
+def test_grouped_windows_on_a_trunk(tmp_path: Path) -> None:
+    """Queries with groups and without on one trunk, with shards in turn over one checkpoint, are those of the law."""
+    letters = 0
+    for number in range(3):
+        random = Random(f"grouped {number}")
+        stream = one_grouped_stream(random)
+        stream.late = False
+        while len(stream.items) < 30:
+            stream.items = one_grouped_stream(random).items
+        found = [*(one_grouped_query(random) for _ in range(5)), SUM.format("t diff 2 step 1")]
+        queries = {f"q{each}": query for each, query in enumerate(dict.fromkeys(found)) if stream.plan(query)}
+        source = laid(stream, tmp_path / f"in-{number}")
+        trunk = BareTrunk(tmp_path / f"state-{number}", [source], random, finite=True, sharing=number != 1)
+        size = len(stream.data)
+        trunk.run(queries, (size // 9 + 1, size // 3 + 1), (1, 7, 2))
+        assert trunk.plan is not None
+        assert {each.kind for each in trunk.plan.subscriptions} == {"windows by panes"}
+        for name, query in queries.items():
+            law = stream.by_law(query)
+            assert trunk.answer(name) == law.text, (number, query, stream)
+            dead = [(each.place.offset, each.reason) for each in trunk.log.dead_letters() if each.subscription == name]
+            assert sorted(dead) == sorted((each.place.offset, each.reason) for each in law.dead if each.subscription)
+            letters += len(dead)
+    assert letters, "there is something to set aside"
 
 
 def test_windows_of_other_sizes_are_counted_once() -> None:

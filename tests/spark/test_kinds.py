@@ -23,6 +23,7 @@ TWO_PARTS = replace(S, source=replace(S.source, more=(Path("more"),)))
 KNOWN = QueryContext({"s": S, "t": T, "u": EDITED})
 ITEMS = 'stream("s")/r/i'
 WINDOW = 'for $w in stream("s")/r/i|t diff 5| return <w>{ count($w) }</w>'
+GROUPED = 'for $w in stream("s")/r/i|t diff 5| for $o in $w group by $k := $o/k return <w>{ $k, count($o) }</w>'
 HELD = 'for $w in stream("s")/r/i|t diff 5| return <w>{ $w/n }</w>'
 JOIN = 'for $x in stream("s")/r/i|t diff 5| for $y in stream("t")/r/i|t diff 5| return <p>{ $x/n, $y/n }</p>'
 INTERVAL = """for $x in stream("s")/r/i for $y in stream("t")/r/i
@@ -39,6 +40,8 @@ def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
         (ITEMS, "items"),
         ('for $x in stream("s")/r/i return $x/n + 1', "items in order"),
         (WINDOW, "windows by panes"),
+        (GROUPED, "windows by panes"),
+        (GROUPED.replace("$o/k", "$o/k + 1"), "windows"),
         (HELD, "windows"),
         (JOIN, "step join"),
         (INTERVAL, "interval join"),

@@ -10,6 +10,10 @@ Spark adds doubles up where our averages are exact, so they are compared to nine
 `w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/photons.py`) against the first of
 them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 
+`groups_vs_spark`: what each of 10,000 shops has sold in a minute, a sum and a count by key (LAWS 3.8), against the same
+in plain Spark: JSON read with a schema, a watermark, `window` and the shop in `groupBy`, appended to Parquet.
+Both are checked to give the same sums and counts for the windows that both have closed.
+
 `count_vs_time`: the same average over count windows against q2: as many windows of about as many photons.
 `partitions_vs_one`: q2 over a stream of four partitions, which are merged by their time, against the same photons in
 one partition.
@@ -20,7 +24,7 @@ Count windows and partitions are compared with the law over a few photons before
 An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and no query is
 brought anything, not even a time.
 
-`--only` takes parts: q2, many, count, partitions, small.
+`--only` takes parts: q2, many, groups, count, partitions, small.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from anabranch.bench.harness.live import LiveTrunk
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.photons import Q2, Rows, Spark, photons_streamed, source, window_queries, write_files
+from anabranch.bench.workloads.sales import BY_SHOP, SHOPS, sales, spark_by_shop, write_sales
 from anabranch.stream.reading.source import Source
 
 _SPARK_Q2 = """
@@ -47,6 +52,7 @@ _SPARK_Q2 = """
     where coord.cel.ra >= 120.0 and coord.cel.ra <= 138.0 and coord.cel.dec >= -49.0 and coord.cel.dec <= -40.0
     group by window(time, '20 seconds', '10 seconds')"""
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
+_GROUP = re.compile(r'<shop t="([^"]*)" name="([^"]*)" n="([^"]*)">([^<]*)</shop>')
 _COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
 """In ten seconds come forty photons, of which fourteen are from Vela."""
 _FILES = 3
@@ -111,6 +117,20 @@ class WindowsBench:
         """Compare many windows with one of them."""
         many, answered = compare_many(self.spark, self._photons(), self._fresh(), self.scale.rounds)
         self._note("w80_vs_w1", many, items_per_window=_FILES * self.scale.items * _MANY / answered)
+
+    def groups(self) -> None:
+        """Compare sums by key with plain Spark."""
+        folder = self._fresh()
+        write_sales(folder, _FILES, self.scale.items, min(SHOPS, self.scale.items // 20))
+        groups = check_groups(self.spark, folder, self._fresh())
+        trials, stream = Trials(self.spark, self._fresh()), [sales(folder)]
+        found = compare(
+            lambda: trials.ours(stream, {"groups": BY_SHOP}),
+            lambda: trials.theirs(spark_by_shop(self.spark, folder), _FILES),
+            self.scale.rounds,
+            "groups",
+        )
+        self._note("groups_vs_spark", found, groups=groups)
 
     def counted(self) -> None:
         """Compare count windows with time windows."""
@@ -197,6 +217,7 @@ class WindowsBench:
 _PARTS: Mapping[str, Callable[[WindowsBench], None]] = {
     "q2": WindowsBench.q2,
     "many": WindowsBench.many,
+    "groups": WindowsBench.groups,
     "count": WindowsBench.counted,
     "partitions": WindowsBench.partitions,
     "small": WindowsBench.small,
@@ -235,6 +256,27 @@ def check_same(spark: Spark, photons: Path, work: Path) -> int:
     rmtree(work)
     assert len(ours) - 3 <= len(theirs) <= len(ours), f"{len(ours)} windows here, {len(theirs)} there"
     assert all(map(partial(isclose, rel_tol=1e-9), ours, theirs)), "both must find the same averages"
+    return len(theirs)
+
+
+def check_groups(spark: Spark, folder: Path, work: Path) -> int:
+    """How many groups Spark closes; an error where the sum or count of one differs from ours.
+
+    Ours are told with a time in their window.
+    """
+    query = BY_SHOP.replace("<shop", '<shop t="{ min($s/t) }"')
+    _, outcome = of_trunk(spark, [sales(folder)], {"groups": query}, work / "ours")
+    of_spark(spark_by_shop(spark, folder), work / "theirs", _FILES)
+    groups = _GROUP.findall("".join(outcome.answers["groups"]))
+    ours = {(float(time) // 60, shop): (int(times), float(amount)) for time, shop, times, amount in groups}
+    rows = spark.read.parquet(str(work / "theirs" / "out")).selectExpr("*", "cast(start as long) as second").collect()
+    theirs = {(row["second"] / 60, row["shop"]): (row["n"], row["amount"]) for row in rows}
+    rmtree(work)
+    last = max(minute for minute, _ in ours)
+    assert theirs.keys() >= {each for each in ours if each[0] < last - 1}, "no window is missing there"
+    for group, (times, amount) in theirs.items():
+        assert ours[group][0] == times, "both must find the same counts"
+        assert isclose(ours[group][1], amount, rel_tol=1e-9), "both must find the same sums"
     return len(theirs)
 
 

@@ -28,8 +28,9 @@ A `let` that only names a path without predicates, which cannot fail, is as good
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from anabranch.aggregates import BY_PANES
@@ -103,23 +104,12 @@ def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[a
     `once` are the variables that are bound in one place only.
     """
     paths: dict[str, ast.Path | ast.Variable] = {}
-
-    def visit(node: Any) -> Any:
-        match node:
-            case ast.Variable(name) if name in paths:
-                return paths[name]
-            case ast.Path(ast.Variable(name), steps) if name in paths:
-                return _longer(paths[name], visit(steps))
-            case ast.Filter(ast.Variable(name), tail) if name in paths:
-                return _filtered(paths[name], visit(tail))
-            case _:
-                return rebuild(node, visit)
-
+    visit = partial(with_paths, paths=paths)
     clauses: list[ast.For | ast.Let] = []
     for each in flwor.clauses:
         each = each if each is clause else visit(each)
         match each:
-            case ast.Let(name, ast.Path() | ast.Variable() as value) if name in once and _is_bare(
+            case ast.Let(name, ast.Path() | ast.Variable() as value) if name in once and is_bare(
                 value, clause.variable
             ):
                 paths[name] = value
@@ -130,9 +120,23 @@ def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[a
     return replace(visit(replace(flwor, clauses=())), clauses=tuple(clauses)), frozenset(paths)
 
 
-def _is_bare(path: ast.Expression, window: str) -> bool:
+def with_paths(node: Any, paths: Mapping[str, ast.Path | ast.Variable]) -> Any:
+    """With paths in the place of the variables that name them."""
+    visit = partial(with_paths, paths=paths)
+    match node:
+        case ast.Variable(name) if name in paths:
+            return paths[name]
+        case ast.Path(ast.Variable(name), steps) if name in paths:
+            return _longer(paths[name], visit(steps))
+        case ast.Filter(ast.Variable(name), tail) if name in paths:
+            return _filtered(paths[name], visit(tail))
+        case _:
+            return rebuild(node, visit)
+
+
+def is_bare(path: ast.Expression, window: str) -> bool:
     """Whether it is a path from the window without predicates."""
-    return _is_ours(path, window) and not (isinstance(path, ast.Path) and any(step.tail for step in path.steps))
+    return is_ours(path, window) and not (isinstance(path, ast.Path) and any(step.tail for step in path.steps))
 
 
 def _longer(path: ast.Path | ast.Variable, steps: tuple[ast.Step, ...]) -> ast.Path:
@@ -154,17 +158,22 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
     match argument:
         case ast.Flwor((ast.For(variable, source, None),), where, (), result):
             reads = ast.Variable(variable) in parts(result)  # else it may be an integer, and so their sum
-            is_ours = _is_round(variable, where, result) and _is_bare(source, window)
-            is_ours = is_ours and (reads or not function.takes_numbers)
+            is_made = _is_round(variable, where, result) and is_bare(source, window)
+            is_made = is_made and (reads or not function.takes_numbers)
         case _:
-            is_ours = _is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
-    return function.name if is_ours else None
+            is_made = is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
+    return function.name if is_made else None
 
 
 def _is_round(variable: str, where: ast.Expression | None, result: ast.Expression) -> bool:
     """Whether a round of a loop looks at its own node only, and gives a number or nothing."""
-    looked_at = [part for part in parts((where, result)) if part != ast.Variable(variable)]
-    return not any(map(_looks_out, looked_at)) and not bindings_in((where, result)) and _is_number(result, variable)
+    return looks_at_own((where, result), variable) and _is_number(result, variable)
+
+
+def looks_at_own(part: Any, variable: str) -> bool:
+    """Whether a part of a query looks at the node of a variable only, and at nothing above it."""
+    looked_at = [each for each in parts(part) if each != ast.Variable(variable)]
+    return not any(map(_looks_out, looked_at)) and not bindings_in(part)
 
 
 def _is_number(result: ast.Expression, variable: str) -> bool:
@@ -177,7 +186,7 @@ def _is_number(result: ast.Expression, variable: str) -> bool:
         case ast.Arithmetic(first, rest):
             return all(_is_number(each, variable) for each in (first, *(operand for _, operand in rest)))
         case _:
-            return _is_bare(result, variable) and _is_valued(result)
+            return is_bare(result, variable) and _is_valued(result)
 
 
 def _is_plain(source: ast.Expression) -> bool:
@@ -189,7 +198,7 @@ def _is_plain(source: ast.Expression) -> bool:
             return False
 
 
-def _is_ours(path: ast.Expression, window: str) -> bool:
+def is_ours(path: ast.Expression, window: str) -> bool:
     """Whether a path starts from the window and stays inside its items."""
     match path:
         case ast.Variable(name):
@@ -199,7 +208,7 @@ def _is_ours(path: ast.Expression, window: str) -> bool:
         case ast.Path(ast.Variable() | ast.Filter() as start, steps):
             tails = [*(start.tail if isinstance(start, ast.Filter) else ()), *(t for step in steps for t in step.tail)]
             goes_down = all(step.axis != "parent" for step in steps)
-            return _is_ours(start, window) and goes_down and len(tails) <= 1 and all(map(_is_closed, tails))
+            return is_ours(start, window) and goes_down and len(tails) <= 1 and all(map(_is_closed, tails))
         case _:
             return False
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from anabranch.language import ast
 from anabranch.stream.tree import XML_NAMESPACE
@@ -30,6 +30,8 @@ class Env:
     """Where the context item stands among those that a predicate looks at, counted from 1."""
     last: int | None = None
     """How many these are."""
+    found: Mapping[str, Callable[[], Values]] = field(default_factory=dict)
+    """Variables whose values are found when they are asked for, which may raise `DynamicError`."""
 
     @staticmethod
     def of(query: ast.Query) -> Env:
@@ -39,8 +41,8 @@ class Env:
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
         """With a variable bound."""
         names = self.flowing | {name} if flowing else self.flowing - {name}
-        return Env({**self.variables, name: values}, self.context, self.namespaces, names, self.position, self.last)
+        return replace(self, variables={**self.variables, name: values}, flowing=names)
 
     def at(self, item: Value, position: int | None = None, last: int | None = None) -> Env:
         """With another context item, and its place where that may be asked for."""
-        return Env(self.variables, item, self.namespaces, self.flowing, position, last)
+        return replace(self, context=item, position=position, last=last)

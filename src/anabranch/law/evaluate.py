@@ -117,7 +117,8 @@ class Evaluator(Pipelines):
             case ast.Number(text):
                 return [literal(text)]
             case ast.Variable(name):
-                return self.known[name]() if name in self.known else env.variables[name]
+                found = self.known.get(name) or env.found.get(name)
+                return env.variables[name] if found is None else found()
             case ast.ContextItem():
                 return [self.context(env)]
             case ast.Sequence(items):

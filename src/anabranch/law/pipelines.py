@@ -60,7 +60,11 @@ class Pipelines(Walker):
 
     def pipeline(self, pipeline: ast.Pipeline, env: Env) -> Values:
         """The value of a pipeline."""
-        run = _Run(self, env)
+        return self.piped(pipeline, [env])
+
+    def piped(self, pipeline: ast.Pipeline, tuples: Sequence[Env]) -> Values:
+        """What a pipeline makes of tuples, in the place of the one that it begins with."""
+        run = _Run(self, tuples)
         start = 0
         for place, clause in enumerate(pipeline.clauses):
             if not isinstance(clause, ast.GroupBy | ast.OrderBy | ast.Count):
@@ -147,9 +151,9 @@ class Pipelines(Walker):
 class _Run:
     """One evaluation of a pipeline: the tuples behind the clauses that have been run."""
 
-    def __init__(self, evaluator: Pipelines, env: Env) -> None:
+    def __init__(self, evaluator: Pipelines, tuples: Sequence[Env]) -> None:
         self._evaluator = evaluator
-        self._tuples = [_Tuple(env, None)]
+        self._tuples = [_Tuple(env, None) for env in tuples]
         self._names: list[str] = []
         """The variables that were bound so far."""
         self._loops: list[str] = []

@@ -79,6 +79,14 @@ class Candidates:
     """Where a predicate failed: the item is set aside and nothing of it selected, but it shows how far a stream is."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A group of a window whose items are not held: its keys by variable, and its aggregates."""
+
+    keys: Mapping[str, Values]
+    aggregates: Known
+
+
 class Units:
     """Answers for one query, unit by unit; holds nothing of what it has seen."""
 
@@ -199,6 +207,17 @@ class Units:
     def _of_window(self, nodes: Sequence[Value]) -> Env:
         content = nodes if isinstance(nodes, WindowValues) else list(nodes)
         return self._outer.bind(self._fors[0].variable, content)
+
+    def groups(self, groups: Sequence[KnownGroup], forward: Forward | None = None) -> AnswerPiece:
+        """What the groups of a window add, of which the clauses behind its `group by` are the query's."""
+        behind = self._standing.flwor.result
+        assert isinstance(behind, ast.Pipeline)
+        env, tuples = self._outer, []
+        for each in groups:
+            tuples.append(replace(env, variables={**env.variables, **each.keys}, found=each.aggregates))
+        self._evaluator.outside, self._evaluator.known = (), {}
+        self._evaluator.begin(max(1, len(groups)))
+        return piece_of(self._evaluator.piped(behind, tuples), self._standing.scope, forward)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""

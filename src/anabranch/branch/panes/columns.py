@@ -8,9 +8,10 @@ found in fractions else (LAWS 2.2).
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -22,13 +23,19 @@ from anabranch.aggregates.partial import Partial, Ranked
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
+    CountedGroups,
+    GroupClause,
     Inserted,
+    KeptGroups,
+    KeyText,
     NumberLiteral,
     Operand,
     Part,
+    SortedGroups,
     Tagged,
     Test,
     WindowResult,
+    Written,
 )
 from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn, concat
@@ -43,6 +50,8 @@ from anabranch.values.atomic import Atomic, Rounded, compare, spell, to_double
 from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import atomize
 
+_LONGEST_NUMBER = 32
+"""So many bytes a double takes, or an integer of 64 bits."""
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
 
@@ -223,36 +232,131 @@ def _side(operand: Operand, windows: ClosedWindows) -> tuple[Numbers | Indices |
 # --- texts ------------------------------------------------------------------------------------------------
 
 
+class GroupKeys(Protocol):
+    """The keys of some groups."""
+
+    def texts(self, key: KeyText) -> TextColumn:
+        """A part of each key as it is written; empty where it is missing."""
+
+    def missing(self, part: int) -> Flags:
+        """Where a part is missing."""
+
+    def ranks(self, part: int) -> Indices:
+        """Where a part of each key sorts."""
+
+
+class GroupWindows(ClosedWindows, Protocol):
+    """Some groups, which can be given numbers."""
+
+    def number(self, variable: str, numbers: Indices) -> None:
+        """Let a variable stand for these numbers."""
+
+
+def arranged(
+    behind: Sequence[GroupClause], groups: Indices, places: Indices, windows: GroupWindows, keys: GroupKeys
+) -> Indices:
+    """What clauses behind a `group by` make of groups, window by window; `places` say of which window each group is."""
+    for clause in behind:
+        match clause:
+            case KeptGroups(test):
+                groups = groups[held(test, windows)[groups]]
+            case SortedGroups(by):
+                ranks = [(-1 if falls else 1) * _ranks(each, windows, keys)[groups] for each, falls in by]
+                groups = groups[np.lexsort((*reversed(ranks), places[groups]))]
+            case CountedGroups(variable):
+                numbers = np.zeros(len(windows), np.int64)
+                there = places[groups]
+                numbers[groups] = 1 + np.arange(len(groups)) - np.searchsorted(there, there)
+                windows.number(variable, numbers)
+    return groups
+
+
+def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices:
+    """Where values sort: what is missing first, then NaN, then numbers (LAWS 2.3)."""
+    match operand:
+        case KeyText(part):
+            return keys.ranks(part)
+        case NumberLiteral():
+            return np.zeros(len(windows), np.int64)
+        case AggregateValue():
+            column = windows.column(operand)
+            _, found = np.unique(column.values, return_inverse=True)
+            ranks = np.where(np.isnan(column.values), 1, found.ravel() + 2)
+            return ranks if column.present is None else np.where(column.present, ranks, 0)
+
+
 def texts(result: WindowResult, windows: ClosedWindows) -> TextColumn:
     """The texts of all windows that add one, in order, one behind the other."""
-    chosen = np.flatnonzero(held(result.test, windows))
+    return written(result, windows, np.flatnonzero(held(result.test, windows)))
+
+
+def written(result: WindowResult, windows: ClosedWindows, chosen: Indices, keys: GroupKeys | None = None) -> TextColumn:
+    """The texts of some windows or groups, for all of which the test holds, one behind the other."""
     if not len(chosen):
         return TextColumn.room(0, 0)
-    aggregates = [each for each in _fragments(result.element) if isinstance(each, AggregateValue)]
-    columns = {each: windows.column(each) for each in aggregates}
-    absent = [(each, ~column.present[chosen]) for each, column in columns.items() if column.present is not None]
-    if not any(flags.any() for _, flags in absent):
-        return _written(_fragments(result.element), columns, chosen)
-    patterns, which = np.unique(np.stack([flags for _, flags in absent]), axis=1, return_inverse=True)
-    found: list[bytes] = [b""] * len(chosen)
+    columns: dict[AggregateValue | KeyText, Column | TextColumn] = {}
+    gaps: list[tuple[AggregateValue | KeyText, str | None, Flags]] = []
+    for each in dict.fromkeys(each for each in _fragments(result.element) if not isinstance(each, str)):
+        if isinstance(each, AggregateValue):
+            column = columns[each] = windows.column(each)
+            if column.present is not None:
+                gaps.append((each, None, ~column.present[chosen]))
+            continue
+        assert keys is not None, "only groups have keys"
+        found, missing = keys.texts(each), keys.missing(each.part)[chosen]
+        columns[each] = found
+        gaps += [(each, None, missing), (each, "", (found.starts == found.ends)[chosen] & ~missing)]
+    gaps = [each for each in gaps if each[2].any()]
+    if not gaps:
+        return _laid(_fragments(result.element), columns, chosen)
+    patterns, which = np.unique(np.stack([flags for _, _, flags in gaps]), axis=1, return_inverse=True)
+    made: list[TextColumn] = []
+    starts, ends = np.empty((2, len(chosen)), np.int32)
+    behind = 0
     for number, pattern in enumerate(patterns.T.tolist()):
-        lacking = frozenset(each for (each, _), is_absent in zip(absent, pattern, strict=True) if is_absent)
+        instead = {each: text for (each, text, _), is_there in zip(gaps, pattern, strict=True) if is_there}
         at = np.flatnonzero(which.ravel() == number)
-        made = _written(_fragments(result.element, lacking), columns, chosen[at])
-        for place, start, end in zip(at.tolist(), made.starts.tolist(), made.ends.tolist(), strict=True):
-            found[place] = made.data[start:end].tobytes()
-    return TextColumn.of(*found)
+        made.append(_laid(_fragments(result.element, instead), columns, chosen[at]))
+        starts[at], ends[at] = made[-1].starts + behind, made[-1].ends + behind
+        behind += len(made[-1].data)
+    whole = TextColumn(np.concatenate([each.data for each in made]), starts, ends)
+    return _one_behind_the_other(whole)
 
 
-def _written(
-    fragments: Sequence[str | AggregateValue], columns: Mapping[AggregateValue, Column], chosen: Indices
+def written_sizes(result: WindowResult, keys: GroupKeys, count: int) -> Indices:
+    """How many bytes are written for each of so many groups, at most."""
+    fixed, found = 0, np.zeros(count, np.int64)
+    for each in _fragments(result.element):
+        if isinstance(each, KeyText):
+            texts = keys.texts(each)
+            found = found + (texts.ends - texts.starts)
+        else:
+            fixed += len(each.encode()) if isinstance(each, str) else _LONGEST_NUMBER
+    return found + fixed
+
+
+def _one_behind_the_other(column: TextColumn) -> TextColumn:
+    """The same texts, in their order in the bytes, too."""
+    found, left_out = concat([TextColumn.of(b"").repeated(len(column.starts)), column])
+    assert not left_out.any(), "there is room for what is written at once"
+    return found
+
+
+def _laid(
+    fragments: Sequence[str | AggregateValue | KeyText],
+    columns: Mapping[AggregateValue | KeyText, Column | TextColumn],
+    chosen: Indices,
 ) -> TextColumn:
-    """The texts of some windows whose aggregates all have values."""
-    parts = (
-        TextColumn.of(each.encode()) if isinstance(each, str) else _spelled(columns[each].values[chosen])
-        for each in _joined(fragments)
-    )
-    made, _ = concat([TextColumn.of(b"").repeated(len(chosen)), *parts])
+    """The texts of some windows, all of which have what is written of them."""
+    parts = [TextColumn.of(b"").repeated(len(chosen))]
+    for each in _joined(fragments):
+        if isinstance(each, str):
+            parts.append(TextColumn.of(each.encode()))
+            continue
+        column = columns[each]
+        parts.append(column.take(chosen) if isinstance(column, TextColumn) else _spelled(column.values[chosen]))
+    made, left_out = concat(parts)
+    assert not left_out.any(), "there is room for what is written at once"
     return made
 
 
@@ -263,29 +367,33 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> TextColumn:
     return spelled_doubles(values.astype(np.float64))
 
 
-def _fragments(part: Part, absent: Container[AggregateValue] = ()) -> list[str | AggregateValue]:
-    """What a part is written as where all aggregates but some have values."""
+def _fragments(
+    part: Part, instead: Mapping[AggregateValue | KeyText, str | None] = MappingProxyType({})
+) -> list[str | AggregateValue | KeyText]:
+    """What a part is written as; some of its values are other texts, or not there at all."""
     match part:
         case str():
             return [part]
         case Inserted(operands):
-            spelled = [_operand(each) for each in operands if each not in absent]
-            return [each for number, one in enumerate(spelled) for each in ((" ", one) if number else (one,))]
+            spelled = map(_operand, operands)
+            given = [each if isinstance(each, str) else instead.get(each, each) for each in spelled]
+            there = [each for each in given if each is not None]
+            return [each for number, one in enumerate(there) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
-            start: list[str | AggregateValue] = [f"<{name}"]
+            start: list[str | AggregateValue | KeyText] = [f"<{name}"]
             for each, value in attributes:
-                start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece, absent)), '"']
-            inside = [inner for piece in content for inner in _fragments(piece, absent)]
+                start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece, instead)), '"']
+            inside = [inner for piece in content for inner in _fragments(piece, instead)]
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 
-def _operand(operand: Operand) -> str | AggregateValue:
-    return operand if isinstance(operand, AggregateValue) else " ".join(map(spell, atomize(operand.value)))
+def _operand(operand: Written) -> str | AggregateValue | KeyText:
+    return " ".join(map(spell, atomize(operand.value))) if isinstance(operand, NumberLiteral) else operand
 
 
-def _joined(fragments: Sequence[str | AggregateValue]) -> list[str | AggregateValue]:
+def _joined(fragments: Sequence[str | AggregateValue | KeyText]) -> list[str | AggregateValue | KeyText]:
     """With neighbours that are fixed made one."""
-    found: list[str | AggregateValue] = []
+    found: list[str | AggregateValue | KeyText] = []
     for each in fragments:
         if isinstance(each, str) and found and isinstance(found[-1], str):
             found[-1] += each

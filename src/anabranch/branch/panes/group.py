@@ -13,7 +13,8 @@ import numpy as np
 
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.columnar.panes.counted import CountedRange
-from anabranch.columnar.panes.rows import Pane, Rows, together
+from anabranch.columnar.panes.rows import GroupPane, Rows, together
+from anabranch.columnar.scan.kernels import Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,26 @@ class PaneGroup:
         Gives the branches for which the count is void; for those nothing is taken.
         """
         void: list[int] = []
-        odd: dict[int, list[tuple[int, Pane]]] = {}
-        for member, number, pane in counted.panes.odd:
-            odd.setdefault(member, []).append((number, pane))
+        odd: dict[int, list[GroupPane]] = {}
+        for member, key, number, pane in counted.panes.odd:
+            odd.setdefault(member, []).append(((key, number), pane))
         for turn in range(max((len(served[member].numbers) for member in counted.members), default=0)):
-            places, orders, arrived = np.zeros((3, max(counted.members) + 1), np.int64)
+            places, orders, arrived, bases = np.zeros((4, max(counted.members) + 1), np.int64)
             places -= 1
+            keys: list[Indices] = []
+            behind = 0
             widths = np.ones(len(places), np.int64)
             for member in counted.members:
                 numbers = served[member].numbers
                 if turn >= len(numbers):
                     continue
                 windows = self.of(numbers[turn])
+                renamed = windows.numbered(counted.keys.get(member, ()))
+                keys.append(renamed)
+                bases[member], behind = behind, behind + len(renamed)
                 finer = 1 if windows.width is None else int(windows.width / served[member].width)
-                at = windows.take(partition, counted.of(member), odd.get(member, ()), finer)
+                named = [((int(renamed[key]), number), pane) for (key, number), pane in odd.get(member, ())]
+                at = windows.take(partition, counted.of(member), named, finer)
                 if at is None:
                     void.append(numbers[turn])
                     continue
@@ -68,6 +75,7 @@ class PaneGroup:
             for paths, rows in counted.panes.rows.items():
                 taken = places[rows.members] >= 0
                 mine = rows if taken.all() else rows.at(taken)
+                mine = mine.renamed(bases, np.concatenate(keys)) if counted.keys else mine
                 self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
         return void
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from anabranch.aggregates import AGGREGATES
-from anabranch.aggregates.partial import Failure
+from anabranch.aggregates.partial import Failure, ItemAt
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import EARLIEST, Panes
 from anabranch.branch.members import AnswerWriter
@@ -48,7 +48,8 @@ from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels import find_windows, window_spans
-from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
+from anabranch.columnar.panes.keys import Key, key_table, keys_of
+from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numbered, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
@@ -59,6 +60,7 @@ from anabranch.runtime.units import Units
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
+from anabranch.values.sequences import Values
 
 _AT_ONCE = 1 << 16
 """So many windows are answered at a time."""
@@ -86,9 +88,10 @@ class PaneWindows:
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths)
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
-        self._odd: dict[int, Pane] = {}
-        self._early: dict[int, Pane] = {}
-        """Panes of times that windows hold which begin before those of plain numbers do (LAWS 3.1)."""
+        self._odd: dict[tuple[int, int], Pane] = {}
+        """Panes that are no rows, by the number of their group, 0 without groups, and their own."""
+        self._early: dict[tuple[int, int], Pane] = {}
+        """The same of times that windows hold which begin before those of plain numbers do (LAWS 3.1)."""
         self._next_early = EARLIEST  # the first of these windows that is not answered yet
         self._next = 0  # the first of the others
         self.order = 0
@@ -103,8 +106,8 @@ class PaneWindows:
             self._answers.restore(state.meta["answers"])
             self._next_early = state.meta["early"]
             self.rows = state.rows
-            self._early = {number: pane for number, pane in state.odd if pane.is_early}
-            self._odd = {number: pane for number, pane in state.odd if not pane.is_early}
+            self._early = {at: pane for at, pane in state.odd if pane.is_early}
+            self._odd = {at: pane for at, pane in state.odd if not pane.is_early}
 
     # --- ranges -------------------------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ class PaneWindows:
         return self._progress.largest(partition)
 
     def take(
-        self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]], finer: int = 1
+        self, partition: int, counted: Counted, odd: Sequence[GroupPane], finer: int = 1
     ) -> tuple[int, int] | None:
         """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
 
@@ -131,8 +134,8 @@ class PaneWindows:
             self._progress.passed(partition, reached.largest - self._slack)
         first = self._progress.first_window(self._plan.extent)
         self._next, self._next_early = max(self._next, first), max(self._next_early, first)
-        for number, pane in odd:
-            self._add(number // finer, pane.moved(self.order))
+        for (key, number), pane in odd:
+            self._add(key, number // finer, pane.moved(self.order))
         at = self.order, self._arrived
         self.order += counted.span
         self._arrived += counted.selected
@@ -142,8 +145,13 @@ class PaneWindows:
         """Take in panes that were made elsewhere, and take up so many places in the stream."""
         self.rows = together([self.rows, rows], self.paths)
         for number, pane in odd:
-            self._add(number, pane)
+            self._add(0, number, pane)
         self.order += span
+
+    def numbered(self, keys: Sequence[Key]) -> Indices:
+        """The numbers of groups by those that a range has, 0 for no group; without groups, there are no keys."""
+        assert not keys, "only windows that are grouped have keys"
+        return np.zeros(1, np.int64)
 
     def begin(self, first: int) -> None:
         """No window before the first is whole, and so answered."""
@@ -180,14 +188,14 @@ class PaneWindows:
     def _panes_of(self) -> Panes:
         return self._plan.query.panes
 
-    def _add(self, number: int, pane: Pane) -> None:
+    def _add(self, key: int, number: int, pane: Pane) -> None:
         if not self._is_timed:
             number = self._panes_of.at(Fraction(self._arrived + number))
         panes = self._panes_of
         if pane.is_early and panes.is_used_before(number):
-            _merge_into(self._early, number, pane)
+            _merge_into(self._early, (key, number), pane)
         if not pane.is_early or panes.is_used(number):
-            _merge_into(self._odd, number, replace(pane, is_early=False))
+            _merge_into(self._odd, (key, number), replace(pane, is_early=False))
 
     # --- evolution ----------------------------------------------------------------------------------------
 
@@ -219,10 +227,8 @@ class PaneWindows:
 
     def close(self) -> None:
         """Answer the windows whose ends the stream has reached, in their order: in columns, or else one by one."""
-        reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
-        if self._early and reached is not None:
-            self._close_early(reached)
-        ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
+        self._close_early()
+        ended = self._ended
         write = self._column_writer()
         rows = None if write is None else self._merged_rows()
         if write is None or rows is None:
@@ -233,19 +239,38 @@ class PaneWindows:
         open_from = int(np.searchsorted(rows.panes, min(self._next * self._panes_of.step, _FAR)))
         self.rows = rows.part(open_from, len(rows))
 
-    def _close_early(self, reached: Reach) -> None:
+    @property
+    def _reached(self) -> Reach | None:
+        """How far the stream has come, or how many nodes have arrived for windows that count them."""
+        return self._progress.reached if self._is_timed else Fraction(self._arrived)
+
+    @property
+    def _ended(self) -> int | None:
+        """The number of the first window that the stream has not reached the end of; None where it has, of all."""
+        reached = self._reached
+        return 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
+
+    def _close_early(self) -> None:
         """Answer windows that begin before those of plain numbers do; they end before all others."""
-        panes, numbers = self._panes_of, sorted(self._early)
+        reached = self._reached
+        if not self._early or reached is None:
+            return
+        panes, numbers = self._panes_of, sorted({number for _, number in self._early})
         ended = 0 if reached == math.inf else min(0, self._plan.extent.behind(Fraction(reached)))
         k, count = self._next_early, _AT_ONCE
         while count == _AT_ONCE:
             begins, ends, found = np.empty((3, _AT_ONCE), object)
             count, k = window_spans(numbers, k, ended, panes.size, panes.step, begins, ends, found)
             spans = zip(begins[:count].tolist(), ends[:count].tolist(), strict=True)
-            windows = [reduce(Pane.merge, (self._early[each] for each in numbers[slice(*span)])) for span in spans]
-            self._write_listed(windows, found[:count].tolist())
+            if count:
+                self._answer_early([numbers[slice(*span)] for span in spans], found[:count].tolist())
         self._next_early = max(self._next_early, ended)
-        self._early = {each: pane for each, pane in self._early.items() if each >= self._next_early * panes.step}
+        self._early = {at: pane for at, pane in self._early.items() if at[1] >= self._next_early * panes.step}
+
+    def _answer_early(self, spans: Sequence[Sequence[int]], numbers: Sequence[int]) -> None:
+        """Answer such windows, given by the panes that they hold, and with their numbers."""
+        windows = [reduce(Pane.merge, (self._early[0, each] for each in span)) for span in spans]
+        self._write_listed(windows, numbers)
 
     def _merged_rows(self) -> Rows | None:
         """The panes of windows that are not answered yet; None where that takes more than plain numbers."""
@@ -275,7 +300,7 @@ class PaneWindows:
 
     def _close_one_by_one(self, ended: int | None) -> None:
         """The same for panes that hold more than plain numbers, or results that the evaluator must see to."""
-        panes, held = self._panes_of, dict(self._odd)
+        panes, held = self._panes_of, {number: pane for (_, number), pane in self._odd.items()}
         for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
             held[number] = held[number].merge(pane) if number in held else pane
         numbers = sorted(each for each in held if panes.is_used(each) and each >= self._next * panes.step)
@@ -292,9 +317,13 @@ class PaneWindows:
                 assert whole is not None, "a window is answered because it holds a pane"
                 windows.append(whole)
             self._write_listed(windows, found.tolist())
-        left = ManyPanes.of((0, each, held[each]) for each in numbers if each >= self._next * panes.step)
+        self._keep((0, 0, each, held[each]) for each in numbers if each >= self._next * panes.step)
+
+    def _keep(self, panes: Iterable[Numbered]) -> None:
+        """Remember these panes and no others."""
+        left = ManyPanes.of(panes)
         self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
-        self._odd = {number: pane for _, number, pane in left.odd}
+        self._odd = {(key, number): pane for _, key, number, pane in left.odd}
 
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
@@ -319,18 +348,26 @@ class PaneWindows:
 
     def _answer(self, window: Pane, units: Units) -> None:
         """Let the evaluator answer a window."""
-        calls, outlet = self._plan.seen.calls, self._outlet
-        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
         try:
-            self._answers.write(units.window((), known, outlet.forward if outlet else None))
+            outlet = self._outlet
+            self._answers.write(units.window((), self._aggregates(window), outlet.forward if outlet else None))
         except DynamicError as error:
-            failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
-            items = [item for _, item in failed.items] if failed else []
-            if not items:
-                assert window.first is not None, "what can fail without any item tells where it begins"
-                items = [window.first]
-            named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
-            self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
+            self._bury(error, window.first)
+
+    def _aggregates(self, window: Pane) -> dict[str, Callable[[], Values]]:
+        """The aggregates of a window, or of one of its groups, as the evaluator asks for them."""
+        calls = self._plan.seen.calls
+        return {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
+
+    def _bury(self, error: DynamicError, first: ItemAt | None) -> None:
+        """Set a window aside that failed; `first` is its first item."""
+        failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
+        items = [item for _, item in failed.items] if failed else []
+        if not items:
+            assert first is not None, "what can fail without any item tells where it begins"
+            items = [first]
+        named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
+        self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -352,11 +389,13 @@ class PaneWindows:
         return PaneState(meta, self.rows, (*self._odd.items(), *self._early.items()))
 
 
-def _merge_into(held: dict[int, Pane], number: int, pane: Pane) -> None:
-    held[number] = held[number].merge(pane) if number in held else pane
+def _merge_into(held: dict[tuple[int, int], Pane], at: tuple[int, int], pane: Pane) -> None:
+    held[at] = held[at].merge(pane) if at in held else pane
 
 
 OPERATOR = "panes"
+_KEYS = "keys "
+"""What the tables of keys are called, with the place of their branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,8 +404,10 @@ class PaneState:
 
     meta: dict[str, Any]
     rows: Rows
-    odd: tuple[tuple[int, Pane], ...]
-    """Panes that are no rows, by number."""
+    odd: tuple[GroupPane, ...]
+    """Panes that are no rows."""
+    keys: Sequence[Key] = ()
+    """Those of the groups of its panes, that of number 1 first."""
 
 
 def pack(states: Mapping[int, PaneState]) -> BranchState:
@@ -375,10 +416,11 @@ def pack(states: Mapping[int, PaneState]) -> BranchState:
     odd: list[Numbered] = []
     for place, each in enumerate(states.values()):
         rows.setdefault(each.rows.paths, []).append(each.rows.of(place))
-        odd += ((place, number, pane) for number, pane in each.odd)
+        odd += ((place, key, number, pane) for (key, number), pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
     branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
-    return BranchState({"operator": OPERATOR, "branches": branches}, panes.tables())
+    keys = {f"{_KEYS}{place}": key_table(each.keys) for place, each in enumerate(states.values()) if each.keys}
+    return BranchState({"operator": OPERATOR, "branches": branches}, {**panes.tables(), **keys})
 
 
 def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
@@ -391,5 +433,6 @@ def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
     found: dict[int, PaneState] = {}
     for place, (number, paths, meta) in enumerate(state.meta["branches"]):
         rows, odd = panes.member(place, paths)
-        found[number] = PaneState(meta, rows, tuple(odd))
+        keys = state.tables.get(f"{_KEYS}{place}")
+        found[number] = PaneState(meta, rows, tuple(odd), () if keys is None else keys_of(keys))
     return found

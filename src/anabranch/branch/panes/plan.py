@@ -11,13 +11,15 @@ from functools import cached_property
 from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import WindowResult, window_result
+from anabranch.branch.panes.results import WindowResult, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
+from anabranch.columnar.panes.keys import Key, KeyPart
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
+from anabranch.language.grouping import KeyKind, groups_of
 from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -37,7 +39,7 @@ from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
-from anabranch.values.sequences import Value, atomize
+from anabranch.values.sequences import Value, at_most_one, atomize
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class PanePlan:
     """How the items of its stream write its names."""
     sending: Sending | None = None
     """What is sent of its windows, where they are not answered here."""
+    keys: tuple[str, ...] = ()
+    """The variables of the keys that windows are grouped by, if they are; then all else is said of groups."""
+    kinds: tuple[KeyKind, ...] = ()
 
     @property
     def tells_firsts(self) -> bool:
@@ -94,30 +99,39 @@ def pane_plan(
     if standing.kind != "windows":
         return None
     (clause,) = standing.fors
-    if clause.window is None or isinstance(clause.window, ast.SessionWindow):
+    window = clause.window
+    if window is None or isinstance(window, ast.SessionWindow):
         return None
-    seen = aggregated(standing.flwor, clause, functions or ())
+    grouping = groups_of(standing.flwor, clause)
+    flwor, clause = (standing.flwor, clause) if grouping is None else (grouping.flwor, grouping.clause)
+    seen = aggregated(flwor, clause, functions or ())
     if seen is None:
         return None
     asked = tuple(
         frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
     )
     names = Spelling(standing.env.namespaces, root or {})
-    scale = TimeScale.of(_reference(clause, names), time, slack, origin)
-    extent = extent_of(clause.window, scale)
+    scale = TimeScale.of(_reference(clause.source, window, names), time, slack, origin)
+    extent = extent_of(window, scale)
     is_plain = standing.plain_hole is not None
-    axis = _axis(clause.source, clause.window) if is_plain else None
+    axis = _axis(clause.source, window) if is_plain else None
     early = extent.size - extent.step
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), scale, early, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
-    return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
-
-
-def _reference(clause: ast.For, names: Spelling) -> Path | None:
-    """The path from an item to the reference of a window that has one."""
-    if not isinstance(clause.window, ast.TimeWindow):
+    if grouping is None:
+        return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
+    result = group_result(rest, grouping.names)
+    if result is None:  # what fails without any item at fault names the items of its group
         return None
-    return path_in_item(clause.source, clause.window.reference, names)
+    if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+        return None
+    query = replace(query, keys=grouping.keys, where=grouping.where)
+    return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
+
+
+def _reference(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow, names: Spelling) -> Path | None:
+    """The path from an item to the reference of a window that has one."""
+    return path_in_item(source, window.reference, names) if isinstance(window, ast.TimeWindow) else None
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
@@ -148,7 +162,9 @@ class PaneLaw:
     def punctuation(self, punctuation: Punctuation, evolution: Evolution | None = None) -> Reach | None:
         """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
         query = self._plan.query
-        path = _reference(query.clause, self._plan.names)
+        window = query.clause.window
+        assert isinstance(window, ast.TimeWindow), "only these have an axis"
+        path = _reference(query.clause.source, window, self._plan.names)
         value = passed(punctuation, path, self._time)
         if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
             value = _at_start(value, path, evolution)
@@ -162,10 +178,27 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.scale)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node) if each.selected else ())
+            Seen(each.selected, each.value, each.error, self._texts(each.node), *self._key(each.node))
+            if each.selected
+            else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
         )
         return Looked(tuple(nodes), found.error)
+
+    def _key(self, node: Value) -> tuple[Key | DynamicError | None, DynamicError | None]:
+        """The key of a node's group, where windows are grouped (LAWS 3.8), and why windows fail that hold it."""
+        query = self._plan.query
+        env = self._plan.standing.env.bind(query.clause.variable, [node])
+        try:
+            if query.where is not None and not self._evaluator.truth(query.where, env):
+                return None, None
+        except DynamicError as error:
+            return None, error
+        try:
+            found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
+        except DynamicError as error:
+            return error, None
+        return tuple(map(_key_part, found)), None
 
     def _texts(self, node: Value) -> tuple[Texts, ...]:
         env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
@@ -176,6 +209,12 @@ class PaneLaw:
             return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
         except DynamicError as error:
             return error
+
+
+def _key_part(value: Atomic | None) -> KeyPart:
+    """A part of a key; a condition is the text that spells it."""
+    assert value is None or isinstance(value, str | bool), "windows are grouped by texts and conditions"
+    return None if value is None else spell(value).encode()
 
 
 def _bare(path: ast.Expression) -> list[ast.Path]:

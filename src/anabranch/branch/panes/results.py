@@ -3,7 +3,7 @@
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
-constructors with them in braces.
+constructors with them in braces; where windows are grouped, also with the parts of a group's key.
 Such a result is written out for many windows at once (`columns.py`); where units have changed,
 an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
@@ -11,8 +11,8 @@ Any other query, and every window in which an aggregate fails, is the evaluator'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from anabranch.language import ast
@@ -41,7 +41,19 @@ class NumberLiteral:
     value: Values
 
 
+@dataclass(frozen=True, slots=True)
+class KeyText:
+    """A part of the key of a group, by its number."""
+
+    part: int
+    in_attribute: bool = False
+    """Whether it is written in an attribute, where more signs are escaped."""
+
+
 Operand: TypeAlias = AggregateValue | NumberLiteral
+"""What is compared."""
+Written: TypeAlias = AggregateValue | NumberLiteral | KeyText
+"""What is written into the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +68,9 @@ Test: TypeAlias = Tree[AggregateComparison]
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """Numbers in one pair of braces, which have a space between them and nothing that must be escaped."""
+    """Values in one pair of braces, which have a space between them."""
 
-    operands: tuple[Operand, ...]
+    operands: tuple[Written, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +86,100 @@ Part: TypeAlias = str | Inserted | Tagged
 
 
 @dataclass(frozen=True, slots=True)
+class KeptGroups:
+    """`where`: the groups for which a test holds."""
+
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class SortedGroups:
+    """`order by`: what groups are sorted by, and whether that falls."""
+
+    keys: tuple[tuple[Written, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedGroups:
+    """`count`: the variable that stands for the number of each group."""
+
+    variable: str
+
+
+GroupClause: TypeAlias = KeptGroups | SortedGroups | CountedGroups
+
+
+@dataclass(frozen=True, slots=True)
 class WindowResult:
-    """What each window adds to the answer."""
+    """What each window adds to the answer, or each group of one."""
 
     test: Test
     element: Tagged
+    behind: tuple[GroupClause, ...] = ()
+    """What is done with all groups of a window before that, one after the other."""
 
 
 def window_result(standing: Standing) -> WindowResult | None:
     """What a query makes of its windows; None for one that is not made for this."""
     if standing.plain_hole is None or standing.before:
         return None
-    names: dict[str, Operand] = {}
+    names: dict[str, Written] = {}
     try:
         for clause in standing.others:
             if isinstance(clause, ast.For):
                 return None
-            names[clause.variable] = _operand(clause.value, names)
+            names[clause.variable] = _written(clause.value, names)
         where = standing.flwor.where
         test: Test = EVERYTHING if where is None else _test(where, names)
-        if not isinstance(standing.flwor.result, ast.ElementConstructor):
-            return None
-        return WindowResult(test, _element(standing.flwor.result, names))
+        return WindowResult(test, _result(standing.flwor.result, names))
     except _Other:
         return None
+
+
+def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None:
+    """What a query makes of the groups of its windows, whose keys have these names; None as above."""
+    behind = standing.flwor.result
+    if standing.plain_hole is None or standing.before or not isinstance(behind, ast.Pipeline):
+        return None
+    names: dict[str, Written] = {name: KeyText(part) for part, name in enumerate(keys)}
+    clauses: list[GroupClause] = []
+    try:
+        for clause in behind.clauses:
+            match clause:
+                case ast.Let(name, value):
+                    names[name] = _written(value, names)
+                case ast.Where(condition):
+                    clauses.append(KeptGroups(_test(condition, names)))
+                case ast.OrderBy(by):
+                    clauses.append(SortedGroups(tuple((_written(each.key, names), each.descending) for each in by)))
+                case ast.Count(name):
+                    names[name] = AggregateValue(f"{name}#")
+                    clauses.append(CountedGroups(f"{name}#"))
+                case _:
+                    return None
+        return WindowResult(EVERYTHING, _result(behind.result, names), tuple(clauses))
+    except _Other:
+        return None
+
+
+def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:
+    if not isinstance(expression, ast.ElementConstructor):
+        raise _Other
+    return _element(expression, names)
 
 
 class _Other(Exception):
     """The query is the evaluator's."""
 
 
-def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operand:
+def _operand(expression: ast.Expression, names: Mapping[str, Written]) -> Operand:
+    found = _written(expression, names)
+    if isinstance(found, KeyText):
+        raise _Other
+    return found
+
+
+def _written(expression: ast.Expression, names: Mapping[str, Written]) -> Written:
     match expression:
         case ast.Variable(name) if name in names:
             return names[name]
@@ -118,7 +193,7 @@ def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operan
             raise _Other
 
 
-def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
+def _test(expression: ast.Expression, names: Mapping[str, Written]) -> Test:
     match expression:
         case ast.And(operands):
             return And(tuple(_test(each, names) for each in operands))
@@ -130,7 +205,7 @@ def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
             raise _Other
 
 
-def _element(constructor: ast.ElementConstructor, names: Mapping[str, Operand]) -> Tagged:
+def _element(constructor: ast.ElementConstructor, names: Mapping[str, Written]) -> Tagged:
     attributes = [each.name for each in constructor.attributes]
     plain = not constructor.namespaces and ":" not in "".join((constructor.name, *attributes))
     if not plain or len(set(attributes)) < len(attributes):
@@ -140,11 +215,14 @@ def _element(constructor: ast.ElementConstructor, names: Mapping[str, Operand]) 
     return Tagged(constructor.name, tuple(zip(attributes, values, strict=True)), content)
 
 
-def _attribute_part(part: ast.Characters | ast.Enclosed, names: Mapping[str, Operand]) -> str | Inserted:
-    return escape_attribute(part.value) if isinstance(part, ast.Characters) else _inserted(part.value, names)
+def _attribute_part(part: ast.Characters | ast.Enclosed, names: Mapping[str, Written]) -> str | Inserted:
+    if isinstance(part, ast.Characters):
+        return escape_attribute(part.value)
+    found = _inserted(part.value, names).operands
+    return Inserted(tuple(KeyText(each.part, True) if isinstance(each, KeyText) else each for each in found))
 
 
-def _content(part: ast.Content, names: Mapping[str, Operand]) -> Part:
+def _content(part: ast.Content, names: Mapping[str, Written]) -> Part:
     match part:
         case ast.Characters(value):
             return escape_text(value)
@@ -158,9 +236,9 @@ def _content(part: ast.Content, names: Mapping[str, Operand]) -> Part:
             return _inserted(expression, names)
 
 
-def _inserted(expression: ast.Expression, names: Mapping[str, Operand]) -> Inserted:
+def _inserted(expression: ast.Expression, names: Mapping[str, Written]) -> Inserted:
     items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
-    return Inserted(tuple(_operand(each, names) for each in items))
+    return Inserted(tuple(_written(each, names) for each in items))
 
 
 # --- other units ------------------------------------------------------------------------------------------
@@ -169,7 +247,7 @@ def _inserted(expression: ast.Expression, names: Mapping[str, Operand]) -> Inser
 def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
     """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
     try:
-        return WindowResult(result.test, _in_units(result.element, (), units))
+        return replace(result, element=_in_units(result.element, (), units))
     except _Other:
         return None
 

@@ -29,7 +29,6 @@ from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
-from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.standing import standing
 from anabranch.sharing.remote import named_aggregates, window_of
@@ -45,7 +44,11 @@ def sent_plan(
     """How the windows of a tree are counted and sent; UsageError where they cannot be."""
     text = render(tree)
     plan = pane_plan(standing(check(parse(text), text).query), slack, origin, time=time)
-    named = None if plan is None else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
+    named = (
+        None
+        if plan is None or plan.keys
+        else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
+    )
     if plan is None or named is None:
         raise UsageError("these windows cannot be counted on their way", hint="send the items")
     return replace(plan, sending=Sending.of(tree, plan.seen.calls, named))
@@ -117,8 +120,10 @@ class SentWindows(PaneWindows):
             self._mark(ReachedMark(self._next))
             self._told = self._next
 
-    def _close_early(self, reached: Reach) -> None:
+    def _close_early(self) -> None:
         """Windows are sent by numbers from 0 on; who reads them ends where there are others, by name."""
+        if not self._early or self._reached is None:
+            return
         self._early.clear()
         self.end("its stream has times before 1970, or its origin, and windows of these are not made on their way")
 

@@ -64,7 +64,8 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
                 return _verdicts(operator, order, 0, starts < 0, starts)
             case PresenceTest(column):
                 starts = shredded.starts[shredded.row(column)]
-                found: Verdicts = (starts >= 0).view(np.uint8) * np.uint8(YES)
+                there = (starts >= 0) | (starts == kernels.NOT_A_NUMBER)
+                found: Verdicts = there.view(np.uint8) * np.uint8(YES)
                 found[starts == kernels.UNCLEAR] = UNCLEAR
                 return found
             case PatternTest():

@@ -15,9 +15,11 @@ import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
-from anabranch.columnar.expressions.tree import Column, PartText
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.expressions.tree import Column, Expression, PartText
 from anabranch.columnar.expressions.values import ABSENT as NOTHING
 from anabranch.columnar.expressions.values import CLEAR, States
+from anabranch.columnar.expressions.values import UNCLEAR as NOT_CLEAR
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.match.judging import judge
@@ -53,6 +55,14 @@ class AggregatedPath:
     """Whether its numbers are doubles that are no decimals of few places, and have no ticks."""
 
 
+class KeyTexts(NamedTuple):
+    """A part of the keys of entries."""
+
+    texts: TextColumn
+    missing: Flags | None
+    """Where there is none; None for nowhere."""
+
+
 @dataclass(slots=True)
 class PaneBatch:
     """Some entries in order."""
@@ -70,6 +80,8 @@ class PaneBatch:
     """The pairs of a condition and an entry that it takes for certain, if it is clear on its axis and not late."""
     paths: Sequence[Sequence[AggregatedPath]] = ()
     """By condition; exact in the entries that it takes."""
+    keys: Sequence[Sequence[KeyTexts]] = ()
+    """By condition: the parts of the key, where windows are grouped; clear in the entries that it takes."""
     columns: Columns | None = None
 
     @property
@@ -148,13 +160,19 @@ class BatchJudge:
         columns = batch.columns = Columns(self._decimals)
         conditions, entries = matches.conditions, matches.pairs
         paths: list[list[AggregatedPath]] = []
+        keys: list[list[KeyTexts]] = []
         for condition, member in enumerate(compiled.matched):
             given, query, sight = compiled.members[member], self._queries[member], sights[member]
             assert given is not None, "what has a condition was compiled"
             unclear: Flags | None = None
             paths.append([])
+            keys.append([])
             if sight is None:
                 continue
+            for key in given.keys:
+                part, doubt = columns.key(key, sight)
+                keys[-1].append(part)
+                unclear = _either(unclear, doubt)
             for path in given.paths:
                 laid, doubt = columns.path(path, sight)
                 paths[-1].append(laid)
@@ -165,7 +183,7 @@ class BatchJudge:
                 doubtful = (conditions == condition) & unclear[entries]
                 batch.ask(member, entries[doubtful].tolist())
                 conditions, entries = conditions[~doubtful], entries[~doubtful]
-        batch.conditions, batch.entries, batch.paths = conditions, entries, paths
+        batch.conditions, batch.entries, batch.paths, batch.keys = conditions, entries, paths, keys
 
 
 def _fits(query: PaneQuery, axis: AxisBatch) -> bool:
@@ -357,13 +375,32 @@ class Columns:
             self._times.append(times)
         return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
 
+    def key(self, key: Expression | None, sight: Sight) -> tuple[KeyTexts, Flags | None]:
+        """A part of the keys of entries, and where it is unclear; None for nowhere."""
+        fits = sight.shredded.fits
+        unclear = ~fits
+        if key is None:
+            return KeyTexts(TextColumn.of(b""), np.ones(len(fits), np.bool_)), _some(unclear)
+        found = self._evaluation(sight).value(key)
+        assert found.texts is not None, "items are grouped by texts"
+        missing: Flags | None = None
+        if found.state is not None:
+            unclear |= found.state == NOT_CLEAR
+            missing = _some(found.state == NOTHING)
+        return KeyTexts(found.texts, missing), _some(unclear)
+
     def _rows(self, given: GivenRows, sight: Sight) -> FrameEvaluation | None:
         """The rows of a repeated part in the entries, of which those have none that do not fit."""
         if sight.shredded.frames is None:
             return None
+        return self._evaluation(sight).inside(given.frame)
+
+    def _evaluation(self, sight: Sight) -> FrameEvaluation:
+        """What is computed of the entries, each once."""
         if id(sight) not in self._evaluations:
+            self._sights[id(sight)] = sight
             self._evaluations[id(sight)] = FrameEvaluation(sight.shredded)
-        return self._evaluations[id(sight)].inside(given.frame)
+        return self._evaluations[id(sight)]
 
     def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
         """The decimal places of the numbers at a place: those of the batch before, or else what most have."""

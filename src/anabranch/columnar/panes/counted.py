@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.panes.keys import NO_KEYS, Key, key_table, keys_of
 from anabranch.columnar.panes.rows import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import Item, Punctuation
@@ -39,6 +40,12 @@ class Seen:
     """Why it has none."""
     texts: tuple[Texts, ...]
     """If it is selected: what each aggregated path leads to, or why it failed."""
+    key: Key | DynamicError | None = ()
+    """If it is selected, and windows are grouped: the key of its group, why it has none, or None if it is not asked
+    for one.
+    """
+    spoils: DynamicError | None = None
+    """Why windows fail that hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,10 @@ class ItemLaw(Protocol):
 
         The evolution is given where values are not in the units of the start.
         """
+
+
+_KEYS = "keys "
+"""What the tables of keys are called, with the number of the member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,8 @@ class CountedRange:
     members: dict[int, tuple[int, int]]
     """By member: which axis it has, -1 for none, and how many nodes it selected."""
     panes: ManyPanes
+    keys: Mapping[int, Sequence[Key]] = field(default_factory=lambda: NO_KEYS)
+    """By member whose windows are grouped: the keys of the groups, that of number 1 first."""
 
     def of(self, member: int) -> Counted:
         """What there is to say for one member."""
@@ -112,11 +125,13 @@ class CountedRange:
         wanted = np.zeros(max(self.members, default=-1) + 1, np.bool_)
         wanted[list(members)] = True
         found = {each: self.members[each] for each in members}
-        return CountedRange(self.file, self.span, self.axes, found, self.panes.part(wanted))
+        keys = {each: self.keys[each] for each in members if each in self.keys}
+        return CountedRange(self.file, self.span, self.axes, found, self.panes.part(wanted), keys)
 
     def to_bytes(self) -> bytes:
         """One blob."""
-        tables = {name: _table_bytes(table) for name, table in self.panes.tables().items()}
+        named = {f"{_KEYS}{member}": key_table(keys) for member, keys in self.keys.items()}
+        tables = {name: _table_bytes(table) for name, table in {**self.panes.tables(), **named}.items()}
         axes = [
             [*(None if value is None else str(value) for value in (each.largest, each.low, each.first)), each.late]
             for each in self.axes
@@ -136,7 +151,8 @@ class CountedRange:
                 tables[name] = reader.read_all()
             at += size
         found = {member: (axis, selected) for member, (axis, selected) in members}
-        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables, span))
+        keys = {int(name.removeprefix(_KEYS)): keys_of(each) for name, each in tables.items() if name.startswith(_KEYS)}
+        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables, span), keys)
 
 
 def _reached(fields: list[Any]) -> Reached:

@@ -178,6 +178,71 @@ def place(
 
 
 @compiled
+def place_groups(
+    conditions: Places,
+    entries: Places,
+    members: Indices,
+    key_rows: Indices,
+    keys: Indices,
+    row_keys: Indices,
+    seed: int,
+    slots: Indices,
+    axes: Indices,
+    states: Bytes,
+    ticks: Indices,
+    factors: Indices,
+    widths: Indices,
+    sizes: Indices,
+    steps: Indices,
+    rows: Indices,
+    row_conditions: Indices,
+    row_panes: Indices,
+    row_entries: Indices,
+) -> int:
+    """The same for windows that are grouped: gives a row to the hits of a member in one pane with one key.
+
+    `keys` are by entry, in the row that each condition has in `key_rows`.
+    `slots` are a table of -1, a power of two and at least twice as many as hits; `seed` is an odd number that nobody
+    who writes items knows.
+    """
+    panes, lows, highs = np.zeros((3, len(members)), np.int64)
+    mask = len(slots) - 1
+    count = 0
+    for hit in range(len(entries)):
+        condition, entry = conditions[hit], entries[hit]
+        rows[hit] = -1
+        if members[condition] < 0:
+            continue
+        axis, key = axes[condition], keys[key_rows[condition], entry]
+        if axis < 0:
+            pane = panes[condition]
+            panes[condition] += 1
+        else:
+            if states[axis, entry]:
+                continue
+            tick = ticks[axis, entry] * factors[condition]
+            if not lows[condition] <= tick < highs[condition]:
+                width = widths[condition]
+                panes[condition] = tick // width
+                lows[condition], highs[condition] = panes[condition] * width, (panes[condition] + 1) * width
+            pane = panes[condition]
+            if pane < 0 or pane % steps[condition] >= sizes[condition]:
+                continue
+        spread = ((key * seed + pane) * seed + condition) * seed
+        slot = (spread ^ (spread >> 31)) & mask
+        row = slots[slot]
+        while row >= 0 and not (row_keys[row] == key and row_panes[row] == pane and row_conditions[row] == condition):
+            slot = (slot + 1) & mask
+            row = slots[slot]
+        if row < 0:
+            row = slots[slot] = count
+            row_conditions[row], row_panes[row], row_entries[row], row_keys[row] = condition, pane, entry, key
+            count += 1
+        rows[hit] = row
+    return count
+
+
+@compiled
 def add_up(
     conditions: Places,
     entries: Places,
@@ -326,6 +391,55 @@ def window_spans(
 
 
 find_windows = compiled(window_spans)
+
+
+@compiled
+def find_groups(
+    keys: Indices,
+    panes: Indices,
+    following: int,
+    ended: int,
+    size: int,
+    step: int,
+    begins: Indices,
+    ends: Indices,
+    numbers: Indices,
+) -> int:
+    """The groups of windows: for rows by rising key, and pane, what `window_spans` finds for the rows of each key.
+
+    There is room for all of them; gives how many there are.
+    """
+    count, first = 0, 0
+    while first < len(keys):
+        last = first + 1
+        while last < len(keys) and keys[last] == keys[first]:
+            last += 1
+        found, _ = find_windows(
+            panes[first:last], following, ended, size, step, begins[count:], ends[count:], numbers[count:]
+        )
+        for group in range(count, count + found):
+            begins[group] += first
+            ends[group] += first
+        count += found
+        first = last
+    return count
+
+
+@compiled
+def first_of(begins: Indices, ends: Indices, orders: Indices, found: Indices) -> None:
+    """The least order in each of some spans, which move on; each is looked at twice however many spans hold it."""
+    queue = np.empty(len(orders), np.int64)
+    head, tail, stop = 0, 0, 0
+    for span in range(len(begins)):
+        while stop < ends[span]:
+            while tail > head and orders[queue[tail - 1]] >= orders[stop]:
+                tail -= 1
+            queue[tail] = stop
+            tail += 1
+            stop += 1
+        while queue[head] < begins[span]:
+            head += 1
+        found[span] = orders[queue[head]]
 
 
 @compiled

@@ -7,6 +7,8 @@ the law sees them (`SingleItems`), and take their turn in the order of the strea
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
 
+Windows that are grouped (LAWS 3.8) have rows by pane and key (`keys.py`).
+
 Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which nothing changes.
 Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
 start, so windows are placed and values aggregated exactly; the others take no notice.
@@ -35,7 +37,8 @@ from anabranch.columnar.panes.axis import ReferenceAxis
 from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
-from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place
+from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place, place_groups
+from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, error_key
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
@@ -94,16 +97,20 @@ class PaneCounter:
             for number, head in enumerate(heads)
             for early in [max(e.query.early for e, axis in zip(members, self._axis_of, strict=True) if axis == number)]
         ]
-        self._groups: dict[int, list[int]] = {}
+        self._alike: dict[tuple[int, bool], list[int]] = {}
+        """The members by how many paths they aggregate, and whether by group: those are counted together."""
         for number, each in enumerate(members):
-            self._groups.setdefault(len(each.query.paths), []).append(number)
+            self._alike.setdefault((len(each.query.paths), bool(each.query.keys)), []).append(number)
+        self._keys = {
+            number: GroupNumbers(len(each.query.keys)) for number, each in enumerate(members) if each.query.keys
+        }
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: PaneBatch | None = None
-        self._single = SingleItems(self._queries, [each.name for each in members], bury, file)
+        self._single = SingleItems(self._queries, [each.name for each in members], self._keys, bury, file)
         self._punctuations: dict[int, Punctuation] = {}
-        self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
-        self._room = np.empty((4, 0), np.int64)
+        self._rows: dict[int, list[Rows]] = {paths: [] for paths, _ in self._alike}
+        self._room = np.empty((5, 0), np.int64)
         self._entries = 0
 
     # --- a batch ------------------------------------------------------------------------------------------
@@ -162,7 +169,7 @@ class PaneCounter:
                 if (on := self._axis_of[member]) >= 0:
                     lates = late[on].get(entry, [bool(states[on][entry])] * len(each.nodes))
                     self._single.take(member, entry, lates)
-        for paths, members in self._groups.items():
+        for (paths, _), members in self._alike.items():
             rows = self._counted(batch, members, states, paths)
             self._rows[paths] += [rows] if len(rows) else []
         self._single.items.clear()
@@ -172,19 +179,25 @@ class PaneCounter:
     # --- rows ---------------------------------------------------------------------------------------------
 
     def _counted(self, batch: PaneBatch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
-        """Add up the hits of members who aggregate so many paths."""
+        """Add up the hits of members who aggregate so many paths, all of them by group or none."""
         count = len(batch.entries)
         if self._room.shape[1] < count:
-            self._room = np.empty((4, count), np.int64)
-        hit_rows, row_conditions, row_panes, row_entries = self._room[:, :count]
+            self._room = np.empty((5, count), np.int64)
+        hit_rows, row_conditions, row_panes, row_entries, row_keys = self._room[:, :count]
         whose, *placed = placing(batch, frozenset(members), states, self._queries, self._axis_of)
-        given = (*placed, hit_rows, row_conditions, row_panes, row_entries)
-        found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
+        given: tuple[Any, ...] = (*placed, hit_rows, row_conditions, row_panes, row_entries)
+        if members[0] in self._keys:
+            keys = (*self._numbered(batch, whose), row_keys, SEED, table_for(count))
+            rows = place_groups(batch.conditions, batch.entries, whose, *keys, *given)
+        else:
+            rows = place(batch.conditions, batch.entries, whose, *given)
+            row_keys[:rows] = 0
+        found = Rows.empty(paths, rows)
         order, at = _by_condition(row_conditions[: len(found)])
         conditions, heads = row_conditions[order], row_entries[order]
         at.take(hit_rows, out=hit_rows, mode="wrap")
         found.members[:] = np.array(batch.members, np.int64)[conditions]
-        found.panes[:] = row_panes[order]
+        found.keys[:], found.panes[:] = row_keys[order], row_panes[order]
         found.orders[:] = (self._entries + heads) << NODES
         for member in members:
             if self._axis_of[member] < 0:
@@ -200,6 +213,20 @@ class PaneCounter:
         found = self._told(found, batch.shredded, heads)
         return self._without_binary(found, batch, hit_rows, conditions)
 
+    def _numbered(self, batch: PaneBatch, whose: Indices) -> tuple[Indices, Indices]:
+        """By condition the row of its groups, if it is counted; and the groups, by row and entry that it takes."""
+        counted = np.flatnonzero(whose >= 0)
+        rows = np.zeros(len(whose), np.int64)
+        rows[counted] = np.arange(len(counted))
+        found = np.zeros((len(counted), len(batch.shredded.fits)), np.int64)
+        for row, condition in enumerate(counted.tolist()):
+            hit = np.zeros(found.shape[1], np.bool_)
+            hit[batch.entries[batch.conditions == condition]] = True
+            if hit.any():
+                texts, missing = zip(*batch.keys[condition], strict=True)
+                found[row] = self._keys[int(whose[condition])].of(texts, missing, hit)
+        return rows, found
+
     def _without_binary(self, rows: Rows, batch: PaneBatch, hit_rows: Indices, conditions: Indices) -> Rows:
         """The rows of plain numbers; those with sums of doubles that are no decimals of few places become panes."""
         sums: dict[int, tuple[Flags, list[Fraction]]] = {}
@@ -212,13 +239,13 @@ class PaneCounter:
             return rows
         held = reduce(np.logical_or, (there for there, _ in sums.values()))
         picked = rows.at(held)
-        places = zip(np.flatnonzero(held).tolist(), picked.members.tolist(), picked.panes.tolist(), strict=True)
-        for (row, member, number), pane in zip(places, picked.read(), strict=True):
+        numbers = (each.tolist() for each in (np.flatnonzero(held), picked.members, picked.keys, picked.panes))
+        for row, member, key, number, pane in zip(*numbers, picked.read(), strict=True):
             partials = list(pane.partials)
             for path, (there, found) in sums.items():
                 if there[row]:
                     partials[path] = exactly(partials[path], found[row])
-            self._single.put(member, number, replace(pane, partials=tuple(partials)))
+            self._single.put(member, key, number, replace(pane, partials=tuple(partials)))
         return rows.at(~held)
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
@@ -243,20 +270,21 @@ class PaneCounter:
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""
         single = ManyPanes.of(
-            (member, number, pane)
+            (member, key, number, pane)
             for member, panes in enumerate(self._single.panes)
-            for (number, _), pane in panes.items()
+            for (key, number, _), pane in panes.items()
         )
         rows: dict[int, Rows] = {}
         for paths, parts in self._rows.items():
             alone = [each for count, each in single.rows.items() if count == paths]
             rows[paths] = together([*alone, *parts], paths)
-            if self._members[0].query.scale.slack:  # without it, few rows are of one pane
+            if self._members[0].query.scale.slack or rows[paths].keys.any():  # else, few rows are of one pane
                 level = rows[paths].merged()
                 rows[paths] = rows[paths] if level is None else level
         members = {number: (axis, self._single.selected[number]) for number, axis in enumerate(self._axis_of)}
         reached = tuple(each.reached() for each in self._axes)
-        return CountedRange(self._file, self._entries << NODES, reached, members, ManyPanes(rows, single.odd))
+        keys = {member: found for member, each in self._keys.items() if (found := each.keys())}
+        return CountedRange(self._file, self._entries << NODES, reached, members, ManyPanes(rows, single.odd), keys)
 
 
 def _raw(shredded: Shredded, entry: int) -> str:
@@ -266,6 +294,11 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
+
+
+def table_for(count: int) -> Indices:
+    """An empty table for the rows of so many hits."""
+    return np.full(1 << (2 * count).bit_length(), -1, np.int64)
 
 
 def _by_condition(conditions: Indices) -> tuple[Indices, Indices]:
@@ -359,16 +392,22 @@ class SingleItems:
     """The single items of a range, by member."""
 
     def __init__(
-        self, queries: Sequence[PaneQuery], names: Sequence[str], bury: Callable[[int, DeadLetter], None], file: str
+        self,
+        queries: Sequence[PaneQuery],
+        names: Sequence[str],
+        keys: Mapping[int, GroupNumbers],
+        bury: Callable[[int, DeadLetter], None],
+        file: str,
     ) -> None:
         self.items: dict[int, tuple[Item, dict[int, Looked]]] = {}
         """Those of the batch, by entry, with what the law sees in them for some members."""
-        self.panes: list[dict[tuple[int, bool], Pane]] = [{} for _ in queries]
-        """By their numbers, those of early times apart."""
+        self.panes: list[dict[tuple[int, int, bool], Pane]] = [{} for _ in queries]
+        """By member: what is known of its panes, by key and number, those of early times apart."""
         self.selected = [0] * len(queries)
         """How many nodes count windows have taken, those of columns among them."""
         self._queries = queries
         self._names = names
+        self._keys = keys
         self._bury = bury
         self._file = file
         self._entries = 0
@@ -410,19 +449,29 @@ class SingleItems:
         self.selected[member] += len(hits) + count
         return numbers
 
-    def put(self, member: int, number: int, pane: Pane) -> None:
+    def put(self, member: int, key: int, number: int, pane: Pane) -> None:
         """Merge something into a pane."""
-        panes, key = self.panes[member], (number, pane.is_early)
-        panes[key] = panes[key].merge(pane) if key in panes else pane
+        panes, at = self.panes[member], (key, number, pane.is_early)
+        panes[at] = panes[at].merge(pane) if at in panes else pane
 
     def _add(
-        self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen, *, is_early: bool = False
+        self, member: int, pane: int, entry: int, place_in: int, item: Item, node: Seen, *, is_early: bool = False
     ) -> None:
-        order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
+        order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
         numeric = self._queries[member].numeric
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
-        partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        self.put(member, pane, Pane(order, at, partials, is_early))
+        error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
+        if error is not None:  # nothing is known of it but that
+            partials: tuple[Partial, ...] = (Partial(),) * len(numeric)
+            parts = len(self._queries[member].keys)
+            key: Key | None = error_key(error, at, parts, spoils=node.spoils is not None)
+        else:
+            partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
+            key = None if isinstance(node.key, DynamicError) else node.key
+        if key is None:
+            return
+        number = self._keys[member].number(key) if key else 0
+        self.put(member, number, pane, Pane(order, at, partials, is_early))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
         raw = serialize(item.tree)[:LONGEST_RAW]

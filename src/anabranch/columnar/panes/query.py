@@ -3,6 +3,7 @@
 Compiled are windows over items of the usual look, reached by plain child steps, with conditions as in
 `columnar/items/query.py`; the reference of a time window and the aggregated paths lead to leaves, each perhaps behind
 a condition of its own (`avg($w/en[. > 1])`, `count($w[en > 1])`).
+The keys of windows that are grouped lead to leaves, or are texts that are computed for each item.
 Windows of any other kind are looked at item by item.
 
 Windows over the same items with the same reference and the same aggregated paths can all be put together from panes as
@@ -29,7 +30,9 @@ from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
+    Choice,
     Column,
+    ConstantValue,
     Expression,
     Junction,
     Kind,
@@ -65,6 +68,10 @@ class PaneQuery:
     """Whether its names mean what they say: no namespace is declared around it."""
     axis: Hashable = None
     """Queries of equal axis, but for None, find the same reference values in every item."""
+    keys: tuple[ast.Expression, ...] = ()
+    """What items are grouped by in each window, if they are."""
+    where: ast.Expression | None = None
+    """What is asked of each item of a time window before it is in a group."""
 
     @cached_property
     def is_timed(self) -> bool:
@@ -135,6 +142,8 @@ class CompiledPanes:
     reference: PartColumn | None
     """The column that places an item in a time window."""
     paths: tuple[tuple[Aggregand, ...], ...]
+    keys: tuple[Expression | None, ...] = ()
+    """The parts of the key that items are grouped by; None for one that no item of the look has."""
 
     @property
     def _given(self) -> list[Aggregand]:
@@ -153,6 +162,11 @@ class CompiledPanes:
         return [each for each in found if each is not None and not isinstance(each, int)]
 
     @property
+    def looked_at(self) -> list[Expression]:
+        """The texts that items are grouped by."""
+        return [each for each in self.keys if each is not None]
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those on items, and on what is aggregated of them."""
         return (self.condition, *(each.condition for each in self._given))
@@ -162,12 +176,14 @@ class CompiledPanes:
         """The columns whose numbers it looks at."""
         read = (self.reference, *(each.column for each in self._given if isinstance(each, Given)))
         found: set[Column] = {column for column in read if column is not None}
-        return found.union(*map(numbers_of, self.conditions), *map(read_numbers, self.repeated))
+        computed = [each for each in self.looked_at if not isinstance(each, PartText)]
+        return found.union(*map(numbers_of, self.conditions), *map(read_numbers, (*self.repeated, *computed)))
 
     @property
     def columns(self) -> set[Column]:
         """All columns it looks at."""
-        return self.numbers.union(*map(columns_of, self.conditions), *map(read_columns, self.repeated))
+        read = map(read_columns, (*self.repeated, *self.looked_at))
+        return self.numbers.union(*map(columns_of, self.conditions), *read)
 
 
 def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | None:
@@ -187,7 +203,10 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
         reference = _reference(window, root, spot) if isinstance(window, ast.TimeWindow) else None
         scope = LookScope({query.clause.variable: spot, None: spot})
         paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=True))
-        return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths)
+        keys = tuple(_key_part(each, scope) for each in query.keys)
+        if query.where is not None:
+            conditions = [*conditions, scope.condition(query.where)]
+        return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths, keys)
     except NotColumnar:
         return None
 
@@ -198,6 +217,21 @@ def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
     if start is not None and not isinstance(start, ast.ContextItem | ast.Root):
         raise NotColumnar("a reference that is no path from an item")
     return reference_column(window, root, spot)
+
+
+def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
+    """What a part of a key is in each item: a text, of which there is one at most."""
+    if not scope.is_path(key):
+        found = scope.value(key)
+        if found.kind is Kind.BOOLEAN:
+            return Choice(found, ConstantValue("true"), ConstantValue("false"))
+        if found.kind not in (Kind.UNTYPED, Kind.STRING):
+            raise NotColumnar("groups by what is no text")
+        return found
+    spots = scope.spots(key)
+    if len(spots) > 1 or not all(each.is_single for each in spots):
+        raise NotColumnar("groups by a part that may be there several times")
+    return PartText(spots[0].text) if spots else None
 
 
 def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
@@ -379,7 +413,7 @@ def _key(query: PaneQuery) -> Hashable:
     """What queries have in common that are counted together; None for one that is counted alone."""
     window = query.clause.window
     reference = window.reference if isinstance(window, ast.TimeWindow) else None
-    looked_at = (query.clause.source, reference, query.paths)
+    looked_at = (query.clause.source, reference, query.paths, query.keys, query.where)
     if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
         return None
     return query.clause.variable, *looked_at, query.scale

@@ -1,6 +1,8 @@
 """Panes as rows, in which they travel from tasks to branches, and in which branches keep them between epochs.
 
 A row is a part of a pane of one member; several rows of one pane are merged, in any order.
+Where a window is grouped (LAWS 3.8), a row is one of a pane and a group: keys have numbers from 1 on, in a dictionary
+that goes with the rows (`keys.py`), and 0 is for windows without groups.
 Most panes hold plain numbers and are rows of columns (`Rows`): counts, sums in two halves of 32 bits, least and
 greatest with their places in the stream.
 A pane that holds anything else (a failure, INF, more digits than fit, a fraction) is a `Pane`, the same in Python's own
@@ -8,7 +10,8 @@ numbers.
 
 Written down, rows are Arrow tables: columns of the fewest bytes that hold them, and what few rows have is a table of
 its own.
-The place in the stream is only written of a row that tells which item comes first; the others count as the last ones.
+The place in the stream is only written of a row that tells which item comes first, and of a row of a group, for
+groups come in the order of their first items; the others count as the last ones.
 A `Pane` is a line of JSON.
 
 Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and counts that could take it
@@ -70,6 +73,8 @@ class Rows:
     """Panes that hold plain numbers; what is by aggregated path has one row per path and one column per pane."""
 
     members: Indices
+    keys: Indices
+    """The number of the row's group; 0 where there are no groups."""
     panes: Indices
     orders: Indices
     firsts: Indices
@@ -80,8 +85,8 @@ class Rows:
     @staticmethod
     def empty(paths: int, count: int = 0) -> Rows:
         """Rows to be filled in: without values."""
-        members, panes, orders, firsts = (np.full(count, each, np.int64) for each in (0, 0, 0, -1))
-        return Rows(members, panes, orders, firsts, (), Statistics.empty(paths, count))
+        members, keys, panes, orders, firsts = (np.full(count, each, np.int64) for each in (0, 0, 0, 0, -1))
+        return Rows(members, keys, panes, orders, firsts, (), Statistics.empty(paths, count))
 
     def __len__(self) -> int:
         return len(self.panes)
@@ -101,8 +106,9 @@ class Rows:
         return self._each(lambda each: each[..., first:last])
 
     def _each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Rows:
-        members, panes, orders, firsts = map(function, (self.members, self.panes, self.orders, self.firsts))
-        return Rows(members, panes, orders, firsts, self.told, self.known.each(function))
+        members, keys, panes = map(function, (self.members, self.keys, self.panes))
+        orders, firsts = map(function, (self.orders, self.firsts))
+        return Rows(members, keys, panes, orders, firsts, self.told, self.known.each(function))
 
     def of(self, member: int) -> Rows:
         """The same as the rows of one member, with nothing told that none of them tells."""
@@ -121,7 +127,11 @@ class Rows:
         panes = self.panes if (width == 1).all() and not before.any() else (before + self.panes) // width
         known = self.known
         known = known._replace(least_at=known.least_at + base, greatest_at=known.greatest_at + base)
-        return Rows(places[self.members], panes, self.orders + base, self.firsts, self.told, known)
+        return Rows(places[self.members], self.keys, panes, self.orders + base, self.firsts, self.told, known)
+
+    def renamed(self, bases: Indices, numbers: Indices) -> Rows:
+        """The same with other numbers for groups: those of a member lie in `numbers` from its base on."""
+        return replace(self, keys=numbers[bases[self.members] + self.keys])
 
     def without(self, path: int) -> Rows:
         """The same, with nothing known of one path."""
@@ -133,10 +143,12 @@ class Rows:
     @property
     def is_merged(self) -> bool:
         """Whether these rows of one member are what `merged` gives."""
-        return bool((self.panes[1:] > self.panes[:-1]).all() and _is_level(self.known))
+        keys, panes = self.keys, self.panes
+        rises = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (panes[1:] > panes[:-1]))
+        return bool(rises.all() and _is_level(self.known))
 
     def merged(self) -> Rows | None:
-        """By member and pane, rising, each once, with as many decimal places for all values of a path of a member.
+        """By member, group and pane, rising, each once, with as many decimal places for all values of a member's path.
 
         None where that takes more than plain numbers.
         """
@@ -144,9 +156,10 @@ class Rows:
         if rows is None:
             return None
         order = rows._order()
-        members, panes = rows.members[order], rows.panes[order]
-        fresh = np.ones(len(order), np.bool_)
-        fresh[1:] = (members[1:] != members[:-1]) | (panes[1:] != panes[:-1])
+        fresh = np.zeros(len(order), np.bool_)
+        fresh[:1] = True
+        for each in (rows.members[order], rows.keys[order], rows.panes[order]):
+            fresh[1:] |= each[1:] != each[:-1]
         if fresh.all():
             return rows.at(order)
         groups, firsts = (np.cumsum(fresh) - 1)[~fresh], order[fresh]
@@ -158,7 +171,9 @@ class Rows:
         return found
 
     def _order(self) -> Indices:
-        """The rows by member and pane; parts mostly come in that order, and one behind the other by pane."""
+        """The rows by member, group and pane; without groups, parts mostly come in that order."""
+        if self.keys.any():
+            return np.lexsort((self.panes, self.keys, self.members))
         order = rising(self.members)
         members, panes = self.members[order], self.panes[order]
         falls = (panes[1:] < panes[:-1]) & (members[1:] == members[:-1])
@@ -228,14 +243,14 @@ def together(parts: Sequence[Rows], paths: int) -> Rows:
         return Rows.empty(paths)
     if len(parts) == 1:
         return parts[0]
-    members, panes, orders = (
-        np.concatenate([getattr(each, name) for each in parts]) for name in ("members", "panes", "orders")
+    members, keys, panes, orders = (
+        np.concatenate([getattr(each, name) for each in parts]) for name in ("members", "keys", "panes", "orders")
     )
     bases = accumulate((len(each.told) for each in parts), initial=0)
     firsts = [np.where(each.firsts < 0, -1, each.firsts + base) for each, base in zip(parts, bases, strict=False)]
     told = tuple(each for part in parts for each in part.told)
     known = Statistics(*(np.concatenate(each, axis=-1) for each in zip(*(part.known for part in parts), strict=True)))
-    return Rows(members, panes, orders, np.concatenate(firsts), told, known)
+    return Rows(members, keys, panes, orders, np.concatenate(firsts), told, known)
 
 
 def is_plain(number: int, pane: Pane) -> bool:
@@ -256,14 +271,14 @@ def is_plain(number: int, pane: Pane) -> bool:
     )
 
 
-def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
-    """Panes by member and number, all of them plain, as rows."""
+def laid_out(panes: Iterable[Numbered], paths: int) -> Rows:
+    """Panes that are all plain as rows."""
     given = list(panes)
     rows = Rows.empty(paths, len(given))
     known = rows.known
     told: list[ItemAt] = []
-    for row, (member, number, pane) in enumerate(given):
-        rows.members[row], rows.panes[row], rows.orders[row] = member, number, pane.order
+    for row, (member, key, number, pane) in enumerate(given):
+        rows.members[row], rows.keys[row], rows.panes[row], rows.orders[row] = member, key, number, pane.order
         if pane.first is not None:
             rows.firsts[row] = len(told)
             told.append(pane.first)
@@ -277,8 +292,10 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
     return replace(rows, told=tuple(told))
 
 
-Numbered: TypeAlias = tuple[int, int, Pane]
-"""A pane by its member and number."""
+Numbered: TypeAlias = tuple[int, int, int, Pane]
+"""A pane by its member, its group and its number."""
+GroupPane: TypeAlias = tuple[tuple[int, int], Pane]
+"""A pane of one member, by its group and its number."""
 Tables: TypeAlias = Mapping[str, pa.Table]
 _SUMS = ("counts", "high", "low", "places")
 _EXTREMES = ("least", "greatest")
@@ -297,7 +314,8 @@ class ManyPanes:
         plain: dict[int, list[Numbered]] = {}
         odd: list[Numbered] = []
         for each in panes:
-            (plain.setdefault(len(each[2].partials), []) if is_plain(each[1], each[2]) else odd).append(each)
+            _, _, number, pane = each
+            (plain.setdefault(len(pane.partials), []) if is_plain(number, pane) else odd).append(each)
         return ManyPanes({paths: laid_out(given, paths) for paths, given in plain.items()}, tuple(odd))
 
     def part(self, members: NDArray[np.bool_]) -> ManyPanes:
@@ -305,11 +323,12 @@ class ManyPanes:
         rows = {paths: each.at(members[each.members]) for paths, each in self.rows.items()}
         return ManyPanes(rows, tuple(each for each in self.odd if members[each[0]]))
 
-    def member(self, member: int, paths: int) -> tuple[Rows, list[tuple[int, Pane]]]:
+    def member(self, member: int, paths: int) -> tuple[Rows, list[GroupPane]]:
         """The panes of one member, who is then the only one; the members of rows must be rising."""
         rows = self.rows[paths] if paths in self.rows else Rows.empty(paths)
         first, last = np.searchsorted(rows.members, (member, member + 1)).tolist()
-        return rows.part(first, last).of(0), [(number, pane) for each, number, pane in self.odd if each == member]
+        odd = [((key, number), pane) for each, key, number, pane in self.odd if each == member]
+        return rows.part(first, last).of(0), odd
 
     def tables(self) -> dict[str, pa.Table]:
         """The panes as tables, without those that would be empty."""
@@ -318,6 +337,9 @@ class ManyPanes:
             known = rows.firsts >= 0
             told = [rows.told[each] for each in rows.firsts[known].tolist()]
             columns = {"members": _narrow(rows.members), "panes": _narrow(rows.panes), "told": pa.array(known)}
+            if rows.keys.any():
+                grouped = np.where(rows.keys > 0, rows.orders, 0)
+                columns |= {"keys": _narrow(rows.keys), "orders": _narrow(grouped)}
             found[f"told {paths}"] = pa.table(
                 [
                     pa.array(rows.orders[known]),
@@ -370,6 +392,9 @@ def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
     orders, *told = tables[f"told {paths}"].columns
     rows.firsts[known] = np.arange(len(orders))
     rows.orders[:] = span
+    if "keys" in table.column_names:
+        rows.keys[:] = table.column("keys").to_numpy()
+        rows.orders[:] = np.where(rows.keys > 0, table.column("orders").to_numpy(), span)
     rows.orders[known] = orders.to_numpy()
     firsts = zip(*(column.to_pylist() for column in told), strict=True)
     return replace(rows, told=tuple(ItemAt(*each) for each in firsts))
@@ -384,12 +409,12 @@ def _narrow(values: NDArray[np.int64]) -> pa.Array:
 
 
 def _line(numbered: Numbered) -> str:
-    member, number, pane = numbered
+    member, key, number, pane = numbered
     partials = list(map(partial_to_json, pane.partials))
-    return json.dumps([member, format(number, "x"), pane.order, pane.first, partials, pane.is_early])
+    return json.dumps([member, format(number, "x"), pane.order, pane.first, partials, key, pane.is_early])
 
 
 def _pane(line: str) -> Numbered:
-    member, number, order, first, partials, is_early = json.loads(line)
+    member, number, order, first, partials, key, is_early = json.loads(line)
     found = tuple(map(partial_from_json, partials))
-    return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found, is_early)
+    return member, key, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found, is_early)

@@ -46,7 +46,7 @@ class Sight:
         if not self.mapped:
             return True
         tested = (column for each in compiled.conditions for column in columns_as_written(each))
-        others: list[Column] = [*tested, *compiled.repeated, *compiled.computed]
+        others: list[Column] = [*tested, *compiled.repeated, *compiled.computed, *compiled.looked_at]
         return self.mapped.isdisjoint(part for each in others for part in read_columns(each))
 
 

@@ -26,7 +26,8 @@ from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
-from anabranch.branch.panes.panes import PaneState, PaneWindows, unpack
+from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.timeline import Timed
@@ -259,7 +260,7 @@ class _Shard:
             if sight not in inputs:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert branch.panes is not None, "only such branches are counted"
-            made = PaneWindows if branch.panes.sending is None else SentWindows
+            made = windows_of(branch.panes) if branch.panes.sending is None else SentWindows
             windows = made(branch.panes, name, inputs[sight], state, output, *self._known(branch))
             (stream,) = branch.streams
             counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))

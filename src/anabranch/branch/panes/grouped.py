@@ -1,0 +1,347 @@
+"""Windows that are grouped (LAWS 3.8) and seen through aggregates of their groups only.
+
+    for $w in stream("s")/r/i |t diff 60| for $o in $w group by $k := $o/k return <g k="{$k}">{ sum($o/n) }</g>
+
+A branch remembers one row for each pane and key.
+When windows close, their groups are spans of these rows by key and pane, so all groups of many windows are found and
+answered in columns at once, in the order of windows and, in a window, of the groups' first items.
+Keys whose panes hold more than plain numbers are put together one by one beside them.
+A window in which a group has failed is the evaluator's, group by group, as is one that leaves in other units; it
+answers as a whole or not at all (LAWS 2.4).
+An item that is in no group because of its key has its dead letter behind each window that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from anabranch.aggregates.function import Column
+from anabranch.algebra.sliding import Sliding
+from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, arranged, written, written_sizes
+from anabranch.branch.panes.keys import KeyBook, NumberedKeys
+from anabranch.branch.panes.panes import PaneState, PaneWindows
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.results import AggregateValue
+from anabranch.branch.ports import InputStream, Output
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.panes.kernels import find_groups, first_of, window_spans
+from anabranch.columnar.panes.keys import Key, error_of
+from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Pane, Rows, together
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.errors import DynamicError
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.runtime.units import KnownGroup, Units
+
+GROUPS_AT_ONCE = 1 << 16
+"""So many groups are answered at a time, or those of one window."""
+MOST_BYTES = 1 << 26
+"""So many bytes are written at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WindowGroups:
+    """Groups of windows that are complete, and of which none has failed."""
+
+    windows: ClosedWindows
+    """Their aggregates."""
+    places: Indices
+    """Which of the windows each is of."""
+    orders: Indices
+    """Where its first item stands in the stream."""
+    keys: Indices
+
+
+@dataclass(frozen=True, slots=True)
+class _WindowGroup:
+    """One group of a window, and all that is known of it."""
+
+    place: int
+    key: int
+    pane: Pane
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupRows:
+    """Groups that lie in rows: of which windows they are, with which keys, and from which row to which."""
+
+    rows: Rows
+    begins: Indices
+    ends: Indices
+    keys: Indices
+    by_place: Indices
+    """The groups by window."""
+    places: Indices
+    """Those of them, rising."""
+
+    def of(self, place: int) -> Iterator[_WindowGroup]:
+        """The groups of one window."""
+        for group in self.by_place[slice(*np.searchsorted(self.places, (place, place + 1)))].tolist():
+            whole = self.rows.part(int(self.begins[group]), int(self.ends[group]))
+            yield _WindowGroup(place, int(self.keys[group]), reduce(Pane.merge, whole.read()))
+
+
+class _Together:
+    """The aggregates of groups one behind the other, in columns and put together one by one."""
+
+    def __init__(self, parts: Sequence[ClosedWindows]) -> None:
+        self._parts = [each for each in parts if len(each)]
+        self._numbers: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def column(self, aggregate: AggregateValue) -> Column:
+        """One aggregate, in its unit, or the numbers of groups."""
+        if aggregate.variable in self._numbers:
+            return self._numbers[aggregate.variable]
+        columns = [each.column(aggregate) for each in self._parts]
+        values = np.concatenate([each.values for each in columns]) if columns else np.empty(0)
+        if all(each.present is None for each in columns):
+            return Column(values)
+        there = [np.ones(len(each.values), np.bool_) if each.present is None else each.present for each in columns]
+        return Column(values, np.concatenate(there))
+
+    def number(self, variable: str, numbers: Indices) -> None:
+        """Let a variable stand for these numbers."""
+        self._numbers[variable] = Column(numbers)
+
+
+class GroupedWindows(PaneWindows):
+    """The branch of one subscription whose windows are grouped, for one epoch."""
+
+    def __init__(
+        self,
+        plan: PanePlan,
+        name: str,
+        stream: InputStream,
+        state: PaneState | None,
+        out: Output,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        super().__init__(plan, name, stream, state, out, functions, documents)
+        self._book = KeyBook(plan.kinds, () if state is None else state.keys)
+
+    def numbered(self, keys: Sequence[Key]) -> Indices:
+        """The numbers of groups by those that a range has, 0 for no group."""
+        return self._book.numbered(keys)
+
+    # --- windows ------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Answer the windows whose ends the stream has reached, in their order."""
+        self._close_early()
+        rows, others = self._parted()
+        panes, counts = self._panes_there(rows, others)
+        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        for begins, ends, numbers in self._complete(panes, self._ended):
+            sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
+            for first, last in _bounded(sizes, GROUPS_AT_ONCE):
+                self._answer_windows(rows, others, numbers[first:last].tolist(), int(sizes[first:last].sum()))
+        step = self._panes_of.step
+        left = ManyPanes.of(
+            (0, key, number, pane)
+            for key, mine in others.items()
+            for number, pane in mine.items()
+            if number >= self._next * step
+        )
+        still_open = rows.at(rows.panes >= min(self._next * step, MOST_PANES))
+        self.rows = together([still_open, *left.rows.values()], self.paths)
+        self._odd = {(key, number): pane for _, key, number, pane in left.odd}
+
+    def _answer_early(self, spans: Sequence[Sequence[int]], numbers: Sequence[int]) -> None:
+        others: dict[int, dict[int, Pane]] = {}
+        for (key, number), pane in self._early.items():
+            others.setdefault(key, {})[number] = pane
+        self._answer_windows(Rows.empty(self.paths), others, numbers, 0)
+
+    def _parted(self) -> tuple[Rows, dict[int, dict[int, Pane]]]:
+        """The panes of windows that are not answered yet: rows that are merged, and the panes of other keys by key."""
+        panes = self._panes_of
+        first = self._next * panes.step
+        odd, self._odd = self._odd, {}
+        rows = self._merged_rows()
+        others: dict[int, dict[int, Pane]] = {}
+        slow = self.rows
+        if rows is not None:
+            apart = np.isin(rows.keys, np.array(sorted({key for key, _ in odd}), np.int64))
+            slow, rows = rows.at(apart), rows.at(~apart)
+        given = [((key, number), pane) for (key, number), pane in odd.items()]
+        given += zip(zip(slow.keys.tolist(), slow.panes.tolist(), strict=True), slow.read(), strict=True)
+        for (key, number), pane in given:
+            if panes.is_used(number) and number >= first:
+                mine = others.setdefault(key, {})
+                mine[number] = mine[number].merge(pane) if number in mine else pane
+        return Rows.empty(self.paths) if rows is None else rows, others
+
+    def _panes_there(self, rows: Rows, others: Mapping[int, Mapping[int, Pane]]) -> tuple[Indices | list[int], Indices]:
+        """The panes that hold something, rising, and how many groups each has at most."""
+        numbers = sorted(number for mine in others.values() for number in mine)
+        if numbers and numbers[-1] >= MOST_PANES:
+            known = dict.fromkeys(sorted({*numbers, *rows.panes.tolist()}), 0)
+            for number in (*numbers, *rows.panes.tolist()):
+                known[number] += 1
+            return list(known), np.array([*known.values()], np.int64)
+        panes, counts = np.unique(np.concatenate([rows.panes, np.array(numbers, np.int64)]), return_counts=True)
+        return panes, counts
+
+    def _answer_windows(
+        self, rows: Rows, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int], room: int
+    ) -> None:
+        """Answer some windows, given by their numbers, most of them in columns; they have so many groups at most."""
+        plain, in_rows = self._in_columns(rows, numbers, room)
+        left_out, spoiling = self._book.marks
+        single: dict[int, list[_WindowGroup]] = {}
+        letters: dict[int, list[tuple[int, int]]] = {}
+        for each in self._one_by_one(others, numbers):
+            if left_out[each.key]:
+                letters.setdefault(each.place, []).append((each.pane.order, each.key))
+            else:
+                single.setdefault(each.place, []).append(each)
+        result = self._result
+        evaluated = {place for place, those in single.items() if any(map(_has_failed, those))}
+        evaluated |= set(range(len(numbers))) if result is None else set()
+        listed = self._listed([each for place, those in single.items() if place not in evaluated for each in those])
+        groups = _Together([plain.windows, listed.windows])
+        places, orders, keys = (
+            np.concatenate([getattr(each, name) for each in (plain, listed)]) for name in ("places", "orders", "keys")
+        )
+        out, named = left_out[keys], NumberedKeys(self._book, keys)
+        for place, order, key in zip(*(each[out].tolist() for each in (places, orders, keys)), strict=True):
+            letters.setdefault(place, []).append((order, key))
+        turn, sizes = np.lexsort((orders, places)), np.zeros(len(keys), np.int64)
+        turn = turn[~out[turn]]
+        if result is not None:
+            sizes = written_sizes(result, named, len(keys))
+            evaluated |= set(places[turn[sizes[turn] > MOST_BYTES]].tolist())
+            turn = arranged(result.behind, turn, places, groups, named)
+        marks = {*evaluated, *letters}
+        for first, last in pairwise([0, *sorted({*marks, *(each + 1 for each in marks)} - {0}), len(numbers)]):
+            told = [key for _, key in sorted(letters.get(first, ()))]
+            spoilt = [key for key in told if spoiling[key]]
+            if spoilt:
+                told = spoilt[:1]  # what comes first is told, and nothing else
+            elif first in evaluated:
+                those = [*single.get(first, ()), *(each for each in in_rows.of(first) if not left_out[each.key])]
+                told = told if self._evaluate(those) else []
+            elif result is not None:
+                mine = turn[slice(*np.searchsorted(places[turn], (first, last)))]
+                for begin, end in _bounded(sizes[mine], MOST_BYTES):
+                    part = mine[begin:end]
+                    self._give(written(result, groups, part, named), places[part])
+            for key in told:
+                self._bury(*error_of(self._book.of(key)))
+
+    def _in_columns(self, rows: Rows, numbers: Sequence[int], room: int) -> tuple[_WindowGroups, _GroupRows]:
+        """The groups of windows that rows of plain numbers hold, so many at most."""
+        size, step = self._panes_of.size, self._panes_of.step
+        first, last = numbers[0], numbers[-1]
+        part = rows.at(_between(rows.panes, first * step, last * step + size))
+        begins, ends, found = np.empty((3, room), np.int64)
+        count = find_groups(part.keys, part.panes, first, last + 1, size, step, begins, ends, found) if len(part) else 0
+        begins, ends = begins[:count], ends[:count]
+        orders = np.empty(count, np.int64)
+        first_of(begins, ends, part.orders, orders)
+        known = np.array(numbers if count else (), np.int64)  # numbers beyond those of columns have no rows
+        places, keys = np.searchsorted(known, found[:count]), part.keys[begins]
+        columns = PaneColumns(part, self._plan.seen.calls, begins, ends)
+        by_place = np.argsort(places, kind="stable")
+        in_rows = _GroupRows(part, begins, ends, keys, by_place, places[by_place])
+        return _WindowGroups(columns, places, orders, keys), in_rows
+
+    def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_WindowGroup]:
+        """The groups of windows that panes hold which are put together one by one."""
+        size, step = self._panes_of.size, self._panes_of.step
+        at = {number: place for place, number in enumerate(numbers)}
+        groups: list[_WindowGroup] = []
+        for key, mine in others.items():
+            there = sorted(each for each in mine if numbers[0] * step <= each < numbers[-1] * step + size)
+            begins, ends, found = np.empty((3, len(numbers)), object)
+            count, _ = window_spans(there, numbers[0], numbers[-1] + 1, size, step, begins, ends, found)
+            window: Sliding[Pane] = Sliding(Pane.merge)
+            pushed = 0
+            for group in range(count):
+                for place in range(max(pushed, begins[group]), ends[group]):
+                    window.push(place, mine[there[place]])
+                pushed = ends[group]
+                window.drop(begins[group])
+                whole = window.all()
+                assert whole is not None, "a group is there because it holds a pane"
+                groups.append(_WindowGroup(at[found[group]], key, whole))
+        return groups
+
+    def _listed(self, groups: Sequence[_WindowGroup]) -> _WindowGroups:
+        """Groups that were put together one by one, as columns."""
+        given = ((each.place, each.pane.order, each.key) for each in groups)
+        places, orders, keys = np.array([*given], np.int64).reshape(-1, 3).T
+        listed = ListedWindows([each.pane.partials for each in groups], self._plan.seen.calls)
+        return _WindowGroups(listed, places, orders, keys)
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _give(self, found: TextColumn, places: Indices) -> None:
+        """Give the texts of groups; those of a window are one piece."""
+        if len(found.ends):
+            last = int(np.searchsorted(places, places[0], "right"))
+            windows = 1 + int(np.count_nonzero(places[1:] != places[:-1]))
+            self._answers.extend(found.data[: found.ends[-1]].tobytes(), windows, int(found.ends[last - 1]))
+
+    def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
+        """Let the evaluator answer a window; whether it could."""
+        there = sorted(groups, key=lambda each: each.pane.order)
+        names, book = self._plan.keys, self._book
+        given = [
+            KnownGroup(dict(zip(names, book.values(each.key), strict=True)), self._aggregates(each.pane))
+            for each in there
+        ]
+        units, outlet = Units(self._plan.standing, *self._known), self._outlet
+        try:
+            self._answers.write(units.groups(given, outlet.forward if outlet else None))
+        except DynamicError as error:
+            self._bury(error, None)
+            return False
+        return True
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> PaneState:
+        """What to remember after the epoch: keys that no pane has are forgotten."""
+        odd = np.array([key for key, _ in (*self._odd, *self._early)], np.int64)
+        self._book, renamed = self._book.kept(np.concatenate([self.rows.keys, odd]))
+        self.rows = self.rows.renamed(np.zeros(1, np.int64), renamed)
+        self._odd = {(int(renamed[key]), number): pane for (key, number), pane in self._odd.items()}
+        self._early = {(int(renamed[key]), number): pane for (key, number), pane in self._early.items()}
+        found = super().save()
+        return PaneState(found.meta, found.rows, found.odd, self._book.keys)
+
+
+def windows_of(plan: PanePlan) -> type[PaneWindows]:
+    """What keeps the windows of a plan that are answered here."""
+    return GroupedWindows if plan.keys else PaneWindows
+
+
+def _has_failed(group: _WindowGroup) -> bool:
+    return any(known.failure for known in group.pane.partials)
+
+
+def _between(panes: Indices, first: int, last: int) -> Flags:
+    found: Flags = (panes >= min(first, MOST_PANES)) & (panes < min(last, MOST_PANES))
+    return found
+
+
+def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
+    """Runs of something whose sizes together are bounded, or that are a single one."""
+    first, total = 0, 0
+    for at, size in enumerate(sizes.tolist() if sizes.sum() > most else ()):
+        if at > first and total + size > most:
+            yield first, at
+            first, total = at, 0
+        total += size
+    if first < len(sizes):
+        yield first, len(sizes)
