@@ -207,6 +207,8 @@ def timed_case(random: Random, partitions: int = 1) -> TimedCase:
         "windows": f"{way} return {SHOW}",
         "counts": f"{way} return <n>{{ count($w), sum($w/n), max($w/n) }}</n>",
         "narrow": f"{narrow} return <n>{{ count($w), avg($w/n) }}</n>",
+        "groups": f"{way} for $i in $w group by $u := $i/u return <g u='{{ $u }}'>{{ count($i), sum($i/n) }}</g>",
+        "narrow groups": f"{narrow} for $i in $w where $i/n > 2 group by $u := $i/u return <g>{{ $u, max($i/n) }}</g>",
         "counted bounds": f"{way} return <n s='{{ window-start($w) }}' e='{{ window-end($w) }}'>{{ count($w) }}</n>",
         "late ones": f"{way} where count($w) > 1 return ($w/n, window-end($w))",
         "sessions": f"for $w in stream('s')/r/i|t gap {step}| return {SHOW}",
