@@ -103,6 +103,8 @@ class _Marking:
                 return "never" if all(self._numeric(each, nodes) == "never" for each in items) else "perhaps"
             case ast.Flwor(result=result) | ast.Pipeline(result=result):
                 return "never" if self._numeric(result, nodes) == "never" else "perhaps"
+            case ast.Cast("cast", _, name):
+                return "surely" if SIGNATURES[name].numeric else "never"
             case ast.Call(name, arguments):
                 return self._called(name.removeprefix("fn:"), arguments, nodes)
             case _:
