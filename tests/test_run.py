@@ -174,7 +174,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     (folder.top / "vela.xq").write_text(ALL)
     (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
     site = read_site(folder.file)
-    assert (list(site.streams), list(site.subscriptions)) == (["photons"], ["vela"])
+    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot"], ["vela"])
     assert site.settings.keep == Keep(bytes=20 * 10**9)
     assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 

@@ -158,7 +158,7 @@ WRONG = (
     ("answer", "NETWORK.toml vela", ("", ""), 2, "the network of 'NETWORK.toml' has not run yet"),
     ("plan", "NETWORK.toml", ("vela.xq", "none.xq"), 2, "line 27, [subscriptions.vela]: cannot read"),
     ("plan", "NETWORK.toml", ("rxj.xq", "bad.xq"), 1, "bad.xq:1:5: "),
-    ("run", "NETWORK.toml", ("rxj.xq", "sorted.xq"), 1, "sorted.xq:1:"),
+    ("run", "NETWORK.toml", ("rxj.xq", "nested.xq"), 1, "nested.xq:1:"),
     ("show", "NETWORK.toml --svg no/map.svg", ("", ""), 2, "cannot write 'no/map.svg'"),
     ("plan", "NETWORK.toml", ("streams.photons", "streams.protons"), 2, "hint: did you mean 'protons'?"),
 )
@@ -176,7 +176,7 @@ def test_what_is_wrong_is_told(
 ) -> None:
     """A message with the place and a hint, and nothing has begun."""
     Path("bad.xq").write_text("for in")
-    Path("sorted.xq").write_text('for $p in stream("photons")/photons/photon order by $p/en return $p')
+    Path("nested.xq").write_text("for $p in stream('photons')/photons/photon return count(stream('photons')//en)")
     file.write_text(NETWORK.replace(*change, 1))
     assert main(["network", command, *arguments.split()]) == status
     assert message in capsys.readouterr().err

@@ -175,7 +175,8 @@ class ProgressTaker:
         for others, path, scale in zip(self._others, self._paths, self._scales, strict=True):
             exact = list(numbers_at(element.tree, path, scale))
             others[entry] = list(map(float, exact))
-            self._odd = self._odd or others[entry] != exact  # what a double cannot tell apart
+            spelled = [Fraction(repr(each)) for each in others[entry]]  # what a double stands for, among decimals
+            self._odd = self._odd or spelled != exact
         self._shown[entry] = serialize(element.tree)
 
     def take(self) -> None:
