@@ -112,6 +112,21 @@ def test_streams_of_updates_and_of_items_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("accents", [True, False])
+def test_answers_at_once_groups_and_sessions(tmp_path: Path, accents: bool) -> None:
+    """Displays over items, grouped windows and sessions have the items that they need (LAWS 3.8, 3.9, 3.11)."""
+    source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
+    queries = {
+        "sorted": 'for $i in stream("s")/root/i order by $i/v descending return $i/v',
+        "whole": '<a>{ max(stream("s")/root/i/v), count(stream("s")/root/i) }</a>',
+        "groups": 'for $w in stream("s")/root/i|t diff 3| for $i in $w group by $k := $i/k '
+        'return <g k="{ $k }">{ sum($i/v), count($i) }</g>',
+        "sessions": 'for $w in stream("s")/root/i|t gap 2 by k| return <s>{ $w/v }</s>',
+        "first": '(for $i in stream("s")/root/i group by $k := $i/k order by $k return <k>{ $k }</k>)[1]',
+    }
+    both(tmp_path, source, [GrowingStream(tmp_path / "s", ITEMS)], queries, portion=3, accents=accents)
+
+
+@pytest.mark.parametrize("accents", [True, False])
 def test_the_past_of_items(tmp_path: Path, accents: bool) -> None:
     """A query that asks when items came is told (LAWS 5.5)."""
     source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
