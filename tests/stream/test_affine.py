@@ -52,6 +52,8 @@ def test_reduces_exactly(text: str, a: Fraction, b: Fraction) -> None:
         (". 5", "expected an operator at character 3"),
         (". +", "expected a number, '.' or '(' at character 4"),
         (". * 1e3", "expected a number, '.' or an operator at character 6"),
+        ("2 * number(.)", "'number()' would turn text into a number, but numbers are mapped at character 5"),
+        ("xs:dateTime (.)", "'xs:dateTime()' would turn text into a number"),
         (". / 2", "at character 3"),
         (". div2", "at character 3"),
         ("__import__('os')", "at character 1"),

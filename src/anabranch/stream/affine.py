@@ -54,6 +54,8 @@ class Affine:
         return f"{scaled} {'+' if self.b > 0 else '-'} {_written(abs(self.b))}"
 
 
+_CALL = re.compile(r"([A-Za-z][\w:.-]{0,60})\s*\(")
+
 IDENTITY = Affine(Fraction(1), Fraction(0))
 
 
@@ -98,6 +100,8 @@ class _AffineParser:
             rest = self.text[self.end :]
             self.start = self.end + len(rest) - len(rest.lstrip())
             self.token, self.is_number = "", False
+            if call := _CALL.match(self.text, self.start):
+                raise self.error(f"'{call[1]}()' would turn text into a number, but numbers are mapped", self.start)
             if self.start < len(self.text):
                 raise self.unexpected("a number, '.' or an operator")
 
