@@ -170,7 +170,9 @@ def _let_results(random: Random) -> str:
     used = random.choice(
         (
             "<out n='{ count($r) }'>{ $r[last()], $r }</out>",
+            "<out n='{ count($r) }'>{ head($r) }</out>",
             "($r[position() <= 2], count($r))",
+            "$r[last()]",
             "<out>{ for $y in $r return <in>{ $y }</in> }</out>",
             "for $y in $r order by $y descending return $y",
             "if (count($r) > 2) then $r[2] else 'few'",

@@ -83,18 +83,19 @@ class Splitter:
         """
         first, *rest = flwor.clauses
         assert isinstance(first, ast.Let)
-        if not isinstance(first.value, ast.Path | ast.Filter) or not flows(first.value) or _free(first.value):
+        if not self._is_inlined(first.value):
             return None
+        is_path = isinstance(first.value, ast.Path | ast.Filter)
         behind = (tuple(rest), flwor.where, flwor.order, flwor.result)
         if first.variable in bindings_in(behind) or (not rest and (flwor.where is not None or flwor.order)):
             return None
 
         def visit(node: Any) -> Any:
             match node:
-                case ast.Filter(ast.Variable(first.variable)):
+                case ast.Filter(ast.Variable(first.variable)) if is_path:
                     raise _Stays
                 case ast.Path(ast.Variable(first.variable), steps):
-                    if any(step.tail for step in steps):
+                    if is_path and any(step.tail for step in steps):
                         raise _Stays
                     return replace(node, start=first.value)
                 case ast.Variable(first.variable):
@@ -108,6 +109,10 @@ class Splitter:
             return None
         inner: ast.Expression = result
         return replace(flwor, clauses=clauses, where=where, order=order, result=result) if clauses else inner
+
+    def _is_inlined(self, value: ast.Expression) -> bool:
+        """Whether what a `let` names may stand in the place of the name."""
+        return isinstance(value, ast.Path | ast.Filter) and flows(value) and not _free(value)
 
     def _content(self, content: ast.Content) -> ast.Characters | ast.CommentConstructor | Part:
         match content:

@@ -101,6 +101,12 @@ class _GrowingSplitter(Splitter):
             case _:
                 return None
 
+    def _is_inlined(self, value: ast.Expression) -> bool:
+        """A window that fails is set aside wherever its results are used, so these may be used anywhere, too."""
+        if super()._is_inlined(value):
+            return True
+        return isinstance(value, ast.Flwor) and isinstance(self._entries(value, is_shown=False), WindowPart)
+
     def _windowed(self, expression: ast.Flwor, is_shown: bool) -> WindowPart | None:
         """A loop over windows, or over the tuples of several, which gives the same wherever it stands."""
         if not is_closed(expression):
