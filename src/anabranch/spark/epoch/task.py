@@ -1,7 +1,7 @@
-"""What a task does that reads ranges: each item is cut out or parsed once, and shown to whoever wants it.
+"""A task that reads ranges: each item is cut out or parsed once, for all subscriptions of its stream.
 
-Queries that need one item at a time are answered on the spot, into one segment.
-For branches, what they go on with is gathered and sent to their shards.
+Queries that need one item at a time are answered at once, into one segment.
+Panes and raw items for branches are collected and sent to their shards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def answer_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[int, ShardRow]]:
-    """The same where there are branches: what is theirs goes to their shards, and the report with it."""
+    """The same where there are branches, whose rows go to their shards, with the report."""
     for found in tasks:
         outbox = Outbox()
         report = work(job, found, outbox)
@@ -53,7 +53,7 @@ def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[in
 
 
 def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
-    """Read some ranges; what is for branches goes to the outbox."""
+    """Read some ranges; rows for branches go to the outbox."""
     begun = process_time()
     allow(job.plan.load().limits.steps)
     reading = _TaskReading(job, outbox)
@@ -101,8 +101,8 @@ class _TaskReading:
             self._mark(each, programme)
             return
         if each.stream not in programme.answers:
-            return  # it is wanted no more
-        sent = each.beat is not None  # by the run, and in no file
+            return  # the stream was removed
+        sent = each.beat is not None  # a heartbeat of the run, in no file
         if not sent:
             self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
@@ -145,12 +145,12 @@ class _TaskReading:
                 rows += [ShardRow(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, programme: Programme) -> None:
-        """Tell the branches that a partition has ended, or that time has passed."""
+        """Tell the branches that a partition has ended, or how far the time of arrival is."""
         for branch in programme.branches:
             if each.mark == "ended" and each.stream not in branch.streams:
                 continue
             if each.mark == "passed" and (branch.panes or branch.is_braid):
-                continue  # the times of arrival place nothing in windows
+                continue  # its windows go by declared times
             moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
             shard = branch.shard(programme.plan)
             self.outbox.rows.append(
@@ -160,22 +160,22 @@ class _TaskReading:
 
 @dataclass(frozen=True, slots=True)
 class Programme:
-    """A plan as a task follows it; everything is by stream."""
+    """A plan compiled for a task; everything is by stream."""
 
     plan: Plan
     roots: dict[str, Element]
     asked: dict[str, StreamQueries]
     answers: dict[str, StreamAnswers]
     counted: dict[str, PaneTaking]
-    """The branches that are counted by panes."""
+    """The branches whose windows are counted by panes."""
     fed: dict[str, list[int]]
     """The shards that need raw items."""
     branches: tuple[BranchPlan, ...]
-    """All of them."""
+    """All branches of the plan."""
 
 
 def programme_for(job: Job) -> Programme:
-    """The programme of a job."""
+    """The compiled plan of a job."""
     if not job.evolution:
         return programme_of(job.plan, job.functions)
     plan = job.plan.load()
@@ -188,7 +188,7 @@ def programme_for(job: Job) -> Programme:
 def programme_of(
     file: PlanFile, functions: Functions, evolved: tuple[tuple[str, tuple[int, ...]], ...] = ()
 ) -> Programme:
-    """The programme of a plan, made once per process; `evolved` are the epochs that part those who began in them."""
+    """Compile a plan, once per process; `evolved` gives by stream the epochs in which it evolved."""
     plan = file.load()
     streams = {stream.name: stream for stream in plan.streams}
     roots = {name: stream.root() for name, stream in streams.items()}

@@ -1,18 +1,19 @@
-"""Running the tasks of an epoch so that each knows the events before its range, of the same epoch too (LAWS 4.5).
+"""Running the tasks of an epoch so that each knows the events before its range, also those of the same epoch (LAWS
+4.5).
 
-The ranges of a partition are read side by side, and an accent in one holds in those behind it.
-A stream that has none must not pay for that, so the job is run as if there were none; what its tasks report shows
-whether a range did not know an event before it.
-Then nothing of that attempt counts, and the job is run again, told all events.
+The ranges of a partition are read in parallel, and an accent in one holds in those behind it.
+A stream without accents must not pay for that, so the job is run as if there were none; the reports of its tasks show
+whether a range missed an event before it.
+Then the attempt is dropped, and the job is run again with all events.
 
-A stream to which that has happened lately is searched for events first; then the job need not be run again.
+A stream to which that happened lately is searched for events first, so the job need not be run again.
 Control elements carry their name in plain bytes, and in a line of XML also the declaration of its namespace.
 So a file of lines is searched at the speed of memory, and only lines that hold such a word are read; of documents and
 packed files all items are cut out, and those with such a word read.
 
-A subscription that begins late is shown the accents in force for a part of the items (LAWS 3.6): they stand first in
-its answer, as far as they come out of it, and the driver writes them when the epoch has run.
-Branches that remember are shown the same by themselves, when they are first opened.
+A subscription that begins late is shown the accents in force for a part of the items (LAWS 3.6): those that come out
+stand first in its answer, and the driver writes them when the epoch has run.
+Branches emit them themselves, when they are first opened.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ from anabranch.stream.reading.markup import BOM
 from anabranch.stream.reading.reader import Format
 
 _LATELY = 20
-"""For so many epochs a stream is searched first."""
+"""For so many epochs a stream is searched before its job."""
 
 Run: TypeAlias = Callable[[Job], Sequence[Report]]
 """Runs the tasks of an epoch."""
 
 
 def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]]:
-    """Run the job of an epoch so that every range knows what stands before it; gives the job as it was run last."""
+    """Run the job of an epoch so that every range knows the events before it; gives the job as it was run last."""
     if lively(job):
         job = _told(job, _changes(search(job)))
     while True:
@@ -75,7 +76,7 @@ def lively(job: Job) -> frozenset[str]:
 
 
 def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Mapping[str, Logged]:
-    """Make the events of an epoch durable; gives the logs of all streams as its manifest names them."""
+    """Make the events of an epoch durable; gives the logs of all streams for its manifest."""
     found = dict(job.evolution)
     for stream, changes in _changes(reports).items():
         before = job.evolution.get(stream)
@@ -110,12 +111,12 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
 
 
 def _told(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
-    """The same job, whose tasks know these changes before they read."""
+    """The same job, with these events known to its tasks."""
     return replace(job, met=Met.save(job.checkpoint.evolution, changes)) if changes else job
 
 
 _SMALL = 1 << 20
-"""Bytes that are searched at a time: so few that they are still at hand when they have been read."""
+"""Bytes that are searched at a time: few enough to stay in the processor's cache."""
 _NEEDLES: dict[Format, Sequence[bytes]] = {"lines": (b"xmlns",), "json": (*WORDS, ESCAPE), "document": WORDS}
 
 
@@ -126,11 +127,11 @@ def search_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def search(job: Job, found: Iterable[Range]) -> Report:
-    """The events in some ranges of streams that have had such lately."""
+    """The events in some ranges of streams that had events lately."""
     plan, searched = job.plan.load(), lively(job)
     streams = {each.name: each for each in plan.streams if each.name in searched}
     changes: dict[str, list[LoggedEvent]] = {}
-    with suppress(AnabranchError):  # the job proper comes to the same, and says so
+    with suppress(AnabranchError):  # the job will meet the same error and report it
         for reach in found:
             if reach.mark is None and reach.stream in streams:
                 stream = streams[reach.stream]
@@ -143,7 +144,7 @@ def search(job: Job, found: Iterable[Range]) -> Report:
 
 
 def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iterator[Cut]:
-    """The pieces of a range that may be control elements; lines without one of the needles are not."""
+    """The pieces of a range that may be control elements; lines without one of the needles are none."""
     position = reader.start.position
     splitter: LineSplitter | None = None
     for part in reader.parts(_SMALL):
@@ -153,7 +154,7 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
             yield from _lines(part or b"", position, limits, needles)
             position += len(part or b"")
             continue
-        if reader.lines:  # a line longer than what is read at a time, or the last one, without its newline
+        if reader.lines:  # a line longer than a piece, or the last one, without its newline
             splitter = splitter or LineSplitter(limits, Carry(position))
             cuts = splitter.finish() if part is None else splitter.feed(part)
         else:
@@ -180,11 +181,11 @@ def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes])
 
 
 _FRONT = 1 << 41
-"""Names the segment of what is shown first, among those of tasks and shards."""
+"""The number of the segment with accents shown first, beside those of tasks and shards."""
 
 
 def shown_first(job: Job) -> Report | None:
-    """What those are shown who begin in an epoch; None if that is nothing."""
+    """The accents in force for subscriptions that begin in this epoch; None if there are none."""
     if not job.evolution:
         return None
     plan = job.plan.load()

@@ -1,6 +1,6 @@
 """Files as tasks and the driver read them: through pyarrow, in bounded pieces.
 
-What is opened is what the user named as a stream's path, never what the data said.
+Only paths that the user named are opened, never paths from the data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def open_file(path: str) -> NativeFile:
 
 
 def is_packed(path: str) -> bool:
-    """Whether a file is gzip, by its bytes, for names lie."""
+    """Whether a file is gzip, by its first bytes; its name does not count."""
     with open_file(path) as source:
         return bool(source.read(len(MAGIC)) == MAGIC)
 
@@ -44,7 +44,7 @@ def head_of(path: str, size: int) -> str:
 
 
 def has_head(path: str, head: str) -> bool:
-    """Whether a file still begins as it did."""
+    """Whether a file still has the same first bytes."""
     return head_of(path, int(head.partition(":")[0])) == head
 
 
@@ -79,9 +79,9 @@ def last_line_end(path: str, position: int, limit: int) -> int:
 
 
 def pieces(path: str, start: int, end: int, size: int = PIECE, *, lines: bool = False) -> Iterator[bytes]:
-    """The bytes of a range, piece by piece; of lines as a rule whole ones.
+    """The bytes of a range, piece by piece; with `lines`, pieces of whole lines where possible.
 
-    One without bytes is the end of a file that was read before, which need not be there any more.
+    An empty range is the end of a file that was read before, and the file need not exist any more.
     """
     if start >= end:
         return
