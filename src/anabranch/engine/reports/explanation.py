@@ -26,7 +26,7 @@ from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.spark.epoch.metrics import SHOWN
+from anabranch.spark.epoch.metrics import MOST_NAMED
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.kinds import KINDS, alone_as
 from anabranch.spark.plan.kinds.display import DisplayKind
@@ -99,7 +99,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         """What a notebook shows: what the trunk does, and the picture."""
         streams = [(each.stream, each.subscriptions, each.queries, each.shapes, each.branches) for each in self.streams]
-        branches = [(each.number, *_words(each), each.queries) for each in self.branches[:SHOWN]]
+        branches = [(each.number, *_words(each), each.queries) for each in self.branches[:MOST_NAMED]]
         return explanation_html(streams, branches, list(self._remarks()), self.svg)
 
     def _summary(self) -> Iterator[str]:
@@ -107,13 +107,13 @@ class Explanation:
             counts = _count(each.subscriptions, "subscription"), _count(each.queries, "different query")
             shapes = _count(each.shapes, "shape")
             yield f'stream "{each.stream}": {counts[0]}, {counts[1]} of {shapes}, {_count(each.branches, "branch")}'
-        for branch in self.branches[:SHOWN]:
+        for branch in self.branches[:MOST_NAMED]:
             kind, members = _words(branch)
             yield f"branch {branch.number}: {kind} for {members}"
         yield from self._remarks()
 
     def _remarks(self) -> Iterator[str]:
-        if (left := len(self.branches) - SHOWN) > 0:
+        if (left := len(self.branches) - MOST_NAMED) > 0:
             yield f"and {_count(left, 'more branch')}"
         if self.waiting:
             yield f"{_count(self.waiting, 'subscription')} not begun yet"
@@ -193,8 +193,8 @@ def explanation(
     supposed = {name: SupposedLook.of(source, source.schema) for name, source in sources.items() if name in read}
     looks = {name: look for name, look in supposed.items() if look is not None}
     shown = [_explained(asked[query], texts, schemas, looks, functions) for query in chosen]
-    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:SHOWN]]
-    for each in list(alone.values())[SHOWN:]:
+    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:MOST_NAMED]]
+    for each in list(alone.values())[MOST_NAMED:]:
         more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
     return Explanation(
         tuple(_stream_use(name, asked, alone.values(), branches.values()) for name in sources),

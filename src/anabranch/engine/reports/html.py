@@ -13,7 +13,7 @@ from decimal import Decimal
 from html import escape
 
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.epoch.metrics import SHOWN, Metrics, StreamNumbers
+from anabranch.spark.epoch.metrics import MOST_NAMED, Metrics, StreamNumbers
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.stream.reading.source import Source
@@ -73,7 +73,7 @@ def engine_html(
     parts = [f"<b>Engine</b>, {escape(state)}: {items:,} items in all"]
     places = [(name, ", ".join(map(str, each.partitions)), each.format) for name, each in streams.items()]
     parts.append(_table(("stream", "read from", "format"), places))
-    most = sorted(answers, key=lambda name: -answers[name][1])[:SHOWN]
+    most = sorted(answers, key=lambda name: -answers[name][1])[:MOST_NAMED]
     parts.append(_table(("subscription", "query", "answers"), [(name, *answers[name]) for name in most]))
     if len(answers) > len(most):
         parts.append(f"and {len(answers) - len(most):,} more subscriptions")

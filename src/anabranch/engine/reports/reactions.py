@@ -180,8 +180,8 @@ def _told(
             continue
         known = known_log(checkpoint.evolution, plan, log)
         view = known.view(first)
-        yield from ((each, True) for each in view.told[: view.shown])
-        since = view.told[view.shown :]
+        yield from ((each, True) for each in view.events[: view.initial])
+        since = view.events[view.initial :]
         later += zip(known.epochs[len(known.epochs) - len(since) :], since, strict=True)
     later.sort(key=lambda each: each[0])
     yield from ((each, False) for _, each in later)

@@ -7,7 +7,7 @@ Several subscriptions may share a chunk of equal answers.
 Dead letters are a chunk, too, one JSON line each, and so are late items.
 A chunk's checksum is in the index, so that a flipped bit on the disk never becomes an answer.
 
-A writer buffers at most `HELD` bytes, so a task's memory does not grow with its range.
+A writer buffers at most `BUFFER_BYTES` bytes, so a task's memory does not grow with its range.
 File names are new for every attempt of a task: nothing is ever overwritten, and nothing refers to the file of a failed
 attempt.
 The files of an epoch have a folder of their own, so that they can be dropped together; once a writer is closed, they
@@ -37,7 +37,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible_json
 
-HELD, LARGE = 16 << 20, 1 << 20
+BUFFER_BYTES, DIRECT_BYTES = 16 << 20, 1 << 20
 """The most bytes in the buffer, and the size from which data is written directly and not copied."""
 
 DEAD_LETTERS = -1
@@ -108,7 +108,7 @@ class SegmentWriter:
         The caller may reuse `data` afterwards.
         """
         self._gather()
-        is_large = len(data) >= LARGE
+        is_large = len(data) >= DIRECT_BYTES
         self._parts.append((data if is_large else bytes(data), rows))
         self._grow(len(data))
         if is_large and self._parts:
@@ -124,7 +124,7 @@ class SegmentWriter:
 
     def _grow(self, size: int) -> None:
         self._size += size
-        if self._size > HELD:
+        if self._size > BUFFER_BYTES:
             self._write()
 
     def _gather(self) -> None:
@@ -135,7 +135,7 @@ class SegmentWriter:
         data: list[bytes] = []
         begin = 0
         for numbers, given in self._single.items():
-            for held in _together(given) if numbers and numbers[0] >= 0 else (given,):
+            for held in _grouped(given) if numbers and numbers[0] >= 0 else (given,):
                 data += (each for each, _, _ in held)
                 size = sum(len(each) for each, _, _ in held)
                 entries = sum(count for _, count, _ in held)
@@ -182,7 +182,7 @@ class SegmentWriter:
             self.segments = (Segment(self._name, self._offset, len(rows), letters, late, zlib.crc32(index)),)
 
 
-def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, int, int]]]:
+def _grouped(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, int, int]]]:
     """Group answers into chunks.
 
     A text with a blank in it has a chunk of its own: among others it could not be told from several values.

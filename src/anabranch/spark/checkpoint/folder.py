@@ -36,7 +36,7 @@ from anabranch.spark.checkpoint import durable
 _KIND = "anabranch checkpoint"
 _VERSION = 4
 _FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
-_JVM_PATIENCE = 60.0
+_JVM_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class RunLock:
 
     def _await_end(self, jvm: int, started: str | None) -> None:
         """Wait for the end of the last run's JVM, unless it is ours or long gone."""
-        patience = monotonic() + _JVM_PATIENCE
+        patience = monotonic() + _JVM_SECONDS
         while jvm != self._jvm and started is not None and _started(jvm) == started:
             if monotonic() > patience:
                 hint = "it should have ended with the run before; end it"

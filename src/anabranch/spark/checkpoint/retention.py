@@ -14,7 +14,7 @@ from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.settings import Keep
 
-LEAST = 100
+MIN_EPOCHS = 100
 """So many epochs always stay."""
 
 
@@ -38,7 +38,7 @@ class Retention:
         """Add a new epoch, and drop the oldest ones if there are too many."""
         self._sizes[epoch] = size
         dropped = False
-        while len(self._sizes) > LEAST and self._too_much():
+        while len(self._sizes) > MIN_EPOCHS and self._too_much():
             oldest = next(iter(self._sizes))
             self._manifests.drop(oldest)
             shutil.rmtree(self._checkpoint.segments / f"{oldest:08}", ignore_errors=True)

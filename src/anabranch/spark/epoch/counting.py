@@ -124,7 +124,7 @@ class CountedStretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Recount:
     """A stretch that is counted a second time, from a known state."""
 
     stretch: CountedStretch
@@ -141,33 +141,33 @@ class RangeCount:
         reach: Range,
         passage: Passage,
         view: Callable[[int], StreamView],
-        again: Again | None = None,
+        recount: Recount | None = None,
     ) -> None:
         """`view` gives the stream's view from an epoch on; with `again`, only that stretch is counted."""
         self._taking = taking
         self._reach = reach
         self._passage = passage
         self._view = view
-        self._again = again
+        self._recounted = recount
         self._first = 0
         self._is_counted = True
         self._results: list[RangeResult] = []
         self._letters: list[list[DeadLetter]] = []
         self._counter: PaneCounter | None = None
-        self._largest: Callable[[int], Reach | None] = lambda _: again.largest if again else None
+        self._largest: Callable[[int], Reach | None] = lambda _: recount.largest if recount else None
         self._heard = 0
         self._events: list[Announced] = []
         """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}
         """By view, once the stream has evolved: in which units values are."""
-        passage.parted = again is not None  # other branches may have ended the stretch
-        if taking.reads((*view(-1).told, *passage.met)):
+        passage.parted = recount is not None  # other branches may have ended the stretch
+        if taking.reads((*view(-1).events, *passage.events_before)):
             self._evolve()
 
     # --- batches ----------------------------------------------------------------------------------------------
 
     def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
-        self._is_counted = self._again is None or self._again.stretch.holds(self._heard)
+        self._is_counted = self._recounted is None or self._recounted.stretch.holds(self._heard)
         if not self._is_counted:
             return np.zeros(len(known), np.bool_)
         return self._counting().judge(compiled, shredded, known, matches)
@@ -206,7 +206,7 @@ class RangeCount:
         self._events += fresh
         may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
         if may_let_out or self._taking.reads(fresh):
-            if self._again is None:
+            if self._recounted is None:
                 self._note(self._heard + len(fresh))
             self._evolve()
         for each in fresh:
@@ -237,7 +237,7 @@ class RangeCount:
             partition = int(self._reach.partition)
             for view in dict.fromkeys(each.view for each in self._taking.members):
                 evolution = self._evolutions[view] = self._view(view).evolutions[partition].copy()
-                for each in (*self._passage.met, *self._passage.valid[: self._heard]):
+                for each in (*self._passage.events_before, *self._passage.valid[: self._heard]):
                     if each.partition == partition:
                         judged(each.event, evolution)
 
@@ -252,7 +252,7 @@ class RangeCount:
 
     def results(self) -> list[RangeResult]:
         """The counts of the range, stretch by stretch, in order."""
-        if not self._results and self._again is None:
+        if not self._results and self._recounted is None:
             self._counting()
         if not self._evolutions:
             self._events = []  # no accent can come out of them, and later ranges know them

@@ -27,8 +27,8 @@ from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
-_SAMPLE = 400
-_SAMPLED = 20
+_SAMPLE_LENGTH = 400
+_MOST_SAMPLED = 20
 """With more subscriptions than this, an epoch shows no samples."""
 
 
@@ -142,9 +142,9 @@ class _Display:
             if number in known:
                 name = known[number].name
                 answers[name] += entries
-                if samples and len(latest) < _SAMPLED:
+                if samples and len(latest) < _MOST_SAMPLED:
                     chunk = index.of(number)[0]
-                    latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
+                    latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE_LENGTH))
         self.progress = RunProgress(
             before.epochs + 1,
             before.bytes_read + manifest.bytes_read,

@@ -24,7 +24,7 @@ from anabranch.spark.plan.kinds.standing import ItemKind
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
-_UNITS = 10_000
+_CACHED_QUERIES = 10_000
 """So many queries have their evaluators cached."""
 
 
@@ -109,7 +109,7 @@ def _alike(
     ]
 
 
-@lru_cache(maxsize=_UNITS)
+@lru_cache(maxsize=_CACHED_QUERIES)
 def _standing(text: str, functions: Functions) -> Standing:
     return standing(parse(text), dict(functions))
 
@@ -142,7 +142,7 @@ class _Law:
     root: Element
 
     def __call__(self, item: Element, forward: Callable[[Values], Values] | None = None) -> str:
-        return _ready(self.text, self.functions).over(self.documents).item(self.root, item, forward).text
+        return _cached_units(self.text, self.functions).over(self.documents).item(self.root, item, forward).text
 
 
 def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[DocumentFile, ...]:
@@ -150,7 +150,7 @@ def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[Documen
     return tuple(each for each in documents if each.document.name in shape.standing.documents)
 
 
-class _Ready:
+class _CurrentUnits:
     """The evaluator of one query for the present versions of its documents; earlier versions are dropped."""
 
     def __init__(self, text: str, functions: Functions) -> None:
@@ -165,6 +165,6 @@ class _Ready:
         return self._made[1]
 
 
-@lru_cache(maxsize=_UNITS)
-def _ready(text: str, functions: Functions) -> _Ready:
-    return _Ready(text, functions)
+@lru_cache(maxsize=_CACHED_QUERIES)
+def _cached_units(text: str, functions: Functions) -> _CurrentUnits:
+    return _CurrentUnits(text, functions)

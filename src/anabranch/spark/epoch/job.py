@@ -37,35 +37,35 @@ from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class EpochEvents:
     """The events of the epoch itself, in a file that its tasks read before their ranges."""
 
     path: Path
     digest: str
 
     @staticmethod
-    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> Met:
+    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> EpochEvents:
         data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
         with durable.writing(path):
             folder.mkdir(exist_ok=True)
         durable.replace(path, data)
-        return Met(path, digest)
+        return EpochEvents(path, digest)
 
     def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
         """The events by stream, in order."""
-        return _load_met(self)
+        return _load_events(self)
 
 
 @lru_cache(maxsize=2)
-def _load_met(met: Met) -> Mapping[str, Sequence[LoggedEvent]]:
+def _load_events(events: EpochEvents) -> Mapping[str, Sequence[LoggedEvent]]:
     try:
-        data = met.path.read_bytes()
+        data = events.path.read_bytes()
     except OSError as error:
-        raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
-    if durable.digest(data) != met.digest:
-        raise StateError(f"'{met.path}' is damaged")
+        raise StateError(f"cannot read '{events.path}': {error.strerror}") from None
+    if durable.digest(data) != events.digest:
+        raise StateError(f"'{events.path}' is damaged")
     return {stream: list(map(LoggedEvent.from_json, found)) for stream, found in json.loads(data).items()}
 
 
@@ -83,7 +83,7 @@ class Job:
     """The epoch whose manifest locates the states of branches."""
     evolution: Mapping[str, Logged] = field(default_factory=dict)
     """By stream: the log of the events of earlier epochs."""
-    met: Met | None = None
+    epoch_events: EpochEvents | None = None
     """The events of this epoch, if they are known."""
 
     def known_log(self, stream: KnownStream) -> KnownLog:

@@ -11,7 +11,7 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.job import Report
 from anabranch.spark.plan.epoch_plan import Plan
 
-SHOWN = 20
+MOST_NAMED = 20
 """With more subscriptions than this, only those with the most matches are named."""
 
 
@@ -103,7 +103,7 @@ class Metrics:
             manifest.late,
             len(plan.subscriptions),
             answers.total,
-            {plan.by_id[number].name: count for number, count in answers.most(SHOWN).items()},
+            {plan.by_id[number].name: count for number, count in answers.most(MOST_NAMED).items()},
             sum(each.held for each in manifest.states.values()),
             waiting,
             plan_ms,

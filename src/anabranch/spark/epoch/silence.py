@@ -16,9 +16,9 @@ from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible
 
-_MOST = 20
+_MOST_REPORTED = 20
 """At most so many subscriptions are reported; a site may have thousands that fail alike."""
-_PLACES = 10_000
+_MOST_PLACES = 10_000
 """A subscription with so many items set aside, but not all, is no longer watched."""
 
 
@@ -90,13 +90,13 @@ class SilentSubscriptions:
         failing.places.update((letter.place, *(place for place, _ in letter.others)))
         streams = {each.stream for each in failing.places}
         total = sum(self._items[each] - failing.before[each] for each in streams)
-        if len(failing.places) >= total > 0 and self._warnings < _MOST:
+        if len(failing.places) >= total > 0 and self._warnings < _MOST_REPORTED:
             self._warnings += 1
             self._warn(
                 f"the subscription '{letter.subscription}' answers nothing so far: "
                 f"all {total:,} items were set aside, as here: {_reason(letter)}"
             )
-        elif len(failing.places) < _PLACES:
+        elif len(failing.places) < _MOST_PLACES:
             return
         self._settle(number)
 

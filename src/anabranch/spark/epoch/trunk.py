@@ -58,7 +58,7 @@ from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
-_PATIENCE = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Trunk:
@@ -86,15 +86,15 @@ class Trunk:
         self._held = ExitStack()
         self.query: EpochQuery | None = None
         """The host's query, set once the trunk is started."""
-        self._turn = Lock()
+        self._epoch_lock = Lock()
         """Held by an epoch, and by callers that must not run during one."""
-        self._wishes = Lock()
+        self._workload_lock = Lock()
         """Held while the workload changes."""
         self._restarting = Lock()
         """Held while checking whether there is more to read."""
         self._once, self._streamed = False, 0
         """Whether the trunk ends with the present input, and the number of answer-stream documents at its start."""
-        self._moved = Condition()
+        self._progressed = Condition()
         self._stopping = False
         self._failure: Exception | None = None
 
@@ -123,7 +123,7 @@ class Trunk:
             self._orders = OrderLogs(checkpoint)
             self._stages = self.host.stages()
             self._lookout = Lookout(checkpoint)
-            self._behind = Background()
+            self._background = Background()
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -139,8 +139,8 @@ class Trunk:
 
     def want(self, wanted: Workload) -> None:
         """Set the workload from the next epoch on; waits for the epoch at work."""
-        with self._turn:
-            self._behind.finish()
+        with self._epoch_lock:
+            self._background.finish()
             check_sinks(
                 wanted.streams,
                 wanted.subscriptions,
@@ -165,7 +165,7 @@ class Trunk:
                 before.followed_by(streams) if before else (),
                 self._holds,
             ).save(self.checkpoint)
-            with self._wishes:
+            with self._workload_lock:
                 self._wanted = wanted
 
     def _check_answers(self, wanted: Workload) -> None:
@@ -177,14 +177,14 @@ class Trunk:
 
     def hold(self, holds: Mapping[str, int]) -> None:
         """Hold these streams, by name, for now (`IntakeSettings.held`), and read all others on."""
-        with self._turn:
+        with self._epoch_lock:
             self._holds = dict(holds)
             if self.checkpoint.intake.exists():
                 replace(IntakeSettings.load(self.checkpoint), held=self._holds).save(self.checkpoint)
 
     def want_more(self, subscriptions: Mapping[str, str]) -> None:
         """Add subscriptions, by name, from the next epoch on; returns at once."""
-        with self._wishes:
+        with self._workload_lock:
             self._wanted = replace(self._wanted, subscriptions={**self._wanted.subscriptions, **subscriptions})
 
     def start(self, *, once: bool) -> None:
@@ -212,7 +212,7 @@ class Trunk:
                 return True
             if not self._once or self.query.exception() is not None:
                 return False
-            self._behind.finish()
+            self._background.finish()
             if self._sinks.streamed == self._streamed or self._stopping or self._failure is not None:
                 return False
             self.start(once=True)
@@ -221,30 +221,30 @@ class Trunk:
     def wait(self, until: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end, or until `until` holds, and raise failures as our errors."""
         while self.active and not until():
-            sleep(_PATIENCE)  # rather than in a call of Spark, which a signal would break noisily
+            sleep(_POLL_SECONDS)  # rather than in a call of Spark, which a signal would break noisily
         if not self.active:
             self.finish()
             self.raise_failure()
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
         """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent."""
-        while not self._turn.acquire(timeout=_PATIENCE):
+        while not self._epoch_lock.acquire(timeout=_POLL_SECONDS):
             if hurry():
                 self._failure = self._failure or _Stopped()  # so that an interrupted epoch counts as no failure
                 self._stopping = True
                 break
         else:
             self._stopping = True
-            self._turn.release()
+            self._epoch_lock.release()
         if self.query is not None:
             try:
                 self.query.stop()
             except self.host.errors as error:
                 raise self.host.translated(error) from error
             finally:
-                self._behind.finish()
-        with self._moved:
-            self._moved.notify_all()
+                self._background.finish()
+        with self._progressed:
+            self._progressed.notify_all()
 
     def halt(self) -> None:
         """Stop after the epoch at work; the trunk may be started again, or driven by hand."""
@@ -266,7 +266,7 @@ class Trunk:
 
     def finish(self) -> None:
         """Wait until sinks and listener have got all committed epochs."""
-        self._behind.finish()
+        self._background.finish()
 
     def raise_failure(self) -> None:
         """Raise the error that ended the trunk, if there was one."""
@@ -282,9 +282,9 @@ class Trunk:
     def beyond(self, epoch: int, unless: Callable[[], bool] = lambda: False) -> bool:
         """Wait until an epoch after this one is committed; False if none will come, or once `unless` holds."""
         while self.last <= epoch and self.active and not unless():
-            with self._moved:
+            with self._progressed:
                 if self.last <= epoch:
-                    self._moved.wait(_PATIENCE)
+                    self._progressed.wait(_POLL_SECONDS)
         if not self.active:
             self.finish()
         return self.last > epoch
@@ -308,7 +308,7 @@ class Trunk:
     def epoch(self, number: int) -> None:
         """Run one epoch. All exceptions go on to Spark: if one were hidden, Spark would take the epoch for done."""
         try:
-            with self._turn:
+            with self._epoch_lock:
                 if self._stopping:
                     raise _Stopped
                 if self._failure is not None:  # a sink failed in the background
@@ -320,8 +320,8 @@ class Trunk:
             self._failure = self._failure or error
             raise
         finally:
-            with self._moved:
-                self._moved.notify_all()
+            with self._progressed:
+                self._progressed.notify_all()
 
     def _run_epoch(self, number: int) -> None:
         begun = monotonic()
@@ -354,7 +354,7 @@ class Trunk:
         self._tell_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
-            self._behind.begin(partial(self._follow, manifest, plan, reports, seconds))
+            self._background.begin(partial(self._follow, manifest, plan, reports, seconds))
         else:
             self._tell(manifest, plan, reports, seconds)
 
@@ -366,8 +366,8 @@ class Trunk:
             self._tell(manifest, plan, reports, seconds)
         except Exception as error:
             self._failure = self._failure or error
-        with self._moved:
-            self._moved.notify_all()
+        with self._progressed:
+            self._progressed.notify_all()
 
     def _tell(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]

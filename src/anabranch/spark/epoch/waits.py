@@ -30,11 +30,11 @@ from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 
-_GLANCE = 1 << 16
+_REST_BYTES = 1 << 16
 """How many of the unread bytes are looked at."""
-_UNPACKED = 64 << 20
+_MOST_UNPACKED = 64 << 20
 """Gzip files up to this size are unpacked to see whether they are complete."""
-_BRANCHES = 100
+_MOST_BRANCHES = 100
 """For so many branches the inputs they wait for are looked up; more would only repeat them."""
 
 
@@ -185,14 +185,14 @@ def _first_bad(front: bytes) -> str | None:
 
 def _of_packed(left: _LeftOver) -> Reason | None:
     """The reason for a gzip file of which all present bytes were unpacked."""
-    if left.size > _UNPACKED:
+    if left.size > _MOST_UNPACKED:
         return None
     skip, rest = left.carry.position, b""
     for piece in gunzip(storage.pieces(left.where, 0, left.size, PACKED_CHUNK)):
         if isinstance(piece, Damage):
             message = f"the gzip file '{left.where}' is not finished: {piece.reason}"
             return message, "write its end, or move it in whole"
-        rest += piece[skip:][: _GLANCE - len(rest)]
+        rest += piece[skip:][: _REST_BYTES - len(rest)]
         skip = max(0, skip - len(piece))
     return _of_rest(left.where, left.carry, left.document, rest)
 
@@ -216,7 +216,7 @@ def _of_rest(where: str, carry: Carry, document: bool, rest: bytes) -> Reason | 
 
 def _front_of(where: str, position: int, size: int) -> bytes:
     """The first bytes of the rest."""
-    return b"".join(storage.pieces(where, position, min(size, position + _GLANCE)))
+    return b"".join(storage.pieces(where, position, min(size, position + _REST_BYTES)))
 
 
 # --- inputs that hold others up ---------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
     asked = {each.branch: each for each in plan.subscriptions}
     partitions = {each.name: len(each.source.partitions) for each in plan.streams}
     behind = ((number, kept) for number, kept in last.states.items() if kept.waiting and number in asked)
-    for number, kept in islice(behind, _BRANCHES):
+    for number, kept in islice(behind, _MOST_BRANCHES):
         for stream in asked[number].streams:
             for partition in range(partitions.get(stream, 0)):
                 key = f"{stream}/{partition}"

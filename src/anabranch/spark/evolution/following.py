@@ -92,20 +92,20 @@ class RangeFollowing:
         alike: Sequence[ShapeGroup],
         members: Sequence[ItemQuery],
         view: Callable[[int], StreamView],
-        met: Iterable[Announced],
+        earlier: Iterable[Announced],
     ) -> None:
         """`view` gives the stream's view from an epoch on; `met` are the events before the range in its epoch."""
         self._stream = stream
         self._partition = partition
         self._members = members
         self._views = {each.first: view(each.first).copy() for each in alike}
-        for announced in met:
+        for announced in earlier:
             for every in self._views.values():
                 every.take(announced)
         self._followers: dict[Kind, Follower] = {}
         for each in alike:
             if each.kind not in self._followers:
-                self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].told)
+                self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].events)
         self._alike = [(each, self._followers[each.kind]) for each in alike]
         self._of = {number: each for each in self._alike for number in each[0].numbers}
         self._over = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
@@ -158,10 +158,10 @@ class RangeFollowing:
     def keep(self) -> None:
         """Cache the followers for the ranges behind this one."""
         for kind, follower in self._followers.items():
-            keep_follower(self._stream, kind, follower, self._views[kind[2]].told)
+            keep_follower(self._stream, kind, follower, self._views[kind[2]].events)
 
 
-_left = cache.ProcessCache()
+_cached = cache.ProcessCache()
 """The followers cached by this process."""
 
 
@@ -171,16 +171,16 @@ def fresh_follower(stream: KnownStream, kind: Kind) -> Follower:
     return Follower(lineage, policy, {stream.name: stream.source})
 
 
-def follower_of(stream: KnownStream, kind: Kind, told: Sequence[Announced]) -> Follower:
+def follower_of(stream: KnownStream, kind: Kind, events: Sequence[Announced]) -> Follower:
     """A follower that has received exactly these events, for the caller alone."""
-    follower, known = _left.take((stream, kind)) or (None, [])
-    if follower is None or known != told[: len(known)]:
+    follower, known = _cached.take((stream, kind)) or (None, [])
+    if follower is None or known != events[: len(known)]:
         follower, known = fresh_follower(stream, kind), []
-    for each in told[len(known) :]:
+    for each in events[len(known) :]:
         follower.hear(each)
     return follower
 
 
-def keep_follower(stream: KnownStream, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
+def keep_follower(stream: KnownStream, kind: Kind, follower: Follower, events: Sequence[Announced]) -> None:
     """Cache a follower for a later range in this process."""
-    _left.put((stream, kind), (follower, told))
+    _cached.put((stream, kind), (follower, events))

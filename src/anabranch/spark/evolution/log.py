@@ -33,7 +33,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
-_LEAST = 64
+_TOLERATED = 64
 """So many superfluous lines are tolerated."""
 
 
@@ -123,7 +123,7 @@ class EvolutionLogs:
             )
         for event in events:
             held.take(event)
-        if len(held.superfluous) > max(_LEAST, len(held.events) // 2):
+        if len(held.superfluous) > max(_TOLERATED, len(held.events) // 2):
             number = int(held.file.rpartition("-")[2].removesuffix(".jsonl")) + 1
             held = self._held[stream] = held.thinned(f"{name}-{number:04}.jsonl")
         with durable.writing(self._folder):

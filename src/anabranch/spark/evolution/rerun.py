@@ -30,8 +30,8 @@ from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.spark.answers.segments import SegmentWriter
-from anabranch.spark.epoch.job import Job, Met, Report, SentReport
-from anabranch.spark.epoch.task import programme_for
+from anabranch.spark.epoch.job import EpochEvents, Job, Report, SentReport
+from anabranch.spark.epoch.task import compiled_plan_for
 from anabranch.spark.evolution.following import fresh_follower
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, logged_events
 from anabranch.spark.intake.range_reader import RangeReader
@@ -42,7 +42,7 @@ from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.reading.markup import BOM
 from anabranch.stream.reading.reader import Format
 
-_LATELY = 20
+_SEARCHED_EPOCHS = 20
 """For so many epochs a stream is searched before its job."""
 
 Run: TypeAlias = Callable[[Job], Sequence[Report]]
@@ -51,12 +51,12 @@ Run: TypeAlias = Callable[[Job], Sequence[Report]]
 
 def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]]:
     """Run the job of an epoch so that every range knows the events before it; gives the job as it was run last."""
-    if lively(job):
-        job = _told(job, _changes(search(job)))
+    if searched_first(job):
+        job = _with_events(job, _changes(search(job)))
     while True:
         reports = run(job)
         found = _changes(reports)
-        met = job.met.load() if job.met else {}
+        met = job.epoch_events.load() if job.epoch_events else {}
         known = {stream: frozenset(changes) for stream, changes in met.items()}
         fresh = {
             stream: [each for each in changes if each not in known.get(stream, ())] for stream, changes in found.items()
@@ -67,12 +67,12 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         for report in reports:
             for segment in report.segments:
                 (job.segments / segment.name).unlink(missing_ok=True)
-        job = _told(job, found)
+        job = _with_events(job, found)
 
 
-def lively(job: Job) -> frozenset[str]:
+def searched_first(job: Job) -> frozenset[str]:
     """The streams that are searched first."""
-    return frozenset(name for name, each in job.evolution.items() if 0 <= each.crossed >= job.epoch - _LATELY)
+    return frozenset(name for name, each in job.evolution.items() if 0 <= each.crossed >= job.epoch - _SEARCHED_EPOCHS)
 
 
 def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Mapping[str, Logged]:
@@ -110,12 +110,12 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
     )
 
 
-def _told(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
+def _with_events(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
     """The same job, with these events known to its tasks."""
-    return replace(job, met=Met.save(job.checkpoint.evolution, changes)) if changes else job
+    return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes)) if changes else job
 
 
-_SMALL = 1 << 20
+_SEARCH_BYTES = 1 << 20
 """Bytes that are searched at a time: few enough to stay in the processor's cache."""
 _NEEDLES: dict[Format, Sequence[bytes]] = {"lines": (b"xmlns",), "json": (*WORDS, ESCAPE), "document": WORDS}
 
@@ -128,7 +128,7 @@ def search_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 def search(job: Job, found: Iterable[Range]) -> Report:
     """The events in some ranges of streams that had events lately."""
-    plan, searched = job.plan.load(), lively(job)
+    plan, searched = job.plan.load(), searched_first(job)
     streams = {each.name: each for each in plan.streams if each.name in searched}
     changes: dict[str, list[LoggedEvent]] = {}
     with suppress(AnabranchError):  # the job will meet the same error and report it
@@ -147,7 +147,7 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
     """The pieces of a range that may be control elements; lines without one of the needles are none."""
     position = reader.start.position
     splitter: LineSplitter | None = None
-    for part in reader.parts(_SMALL):
+    for part in reader.parts(_SEARCH_BYTES):
         if isinstance(part, DeadLetter):
             continue
         if reader.lines and splitter is None and (part is None or part.endswith(b"\n")):
@@ -180,7 +180,7 @@ def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes])
             yield cut
 
 
-_FRONT = 1 << 41
+_FIRST_SEQUENCE = 1 << 41
 """The number of the segment with accents shown first, beside those of tasks and shards."""
 
 
@@ -192,12 +192,12 @@ def shown_first(job: Job) -> Report | None:
     fresh = {each.id for each in plan.subscriptions if each.first == job.epoch and {*each.late} & job.evolution.keys()}
     if not fresh:
         return None
-    programme = programme_for(job)
+    compiled = compiled_plan_for(job)
     aborted: dict[int, str] = {}
-    segment = SegmentWriter(job.segments, job.epoch, _FRONT)
+    segment = SegmentWriter(job.segments, job.epoch, _FIRST_SEQUENCE)
     with segment:
         for stream in plan.streams:
-            asked = programme.asked[stream.name]
+            asked = compiled.asked[stream.name]
             for group in asked.alike:
                 numbers = [
                     number
@@ -206,10 +206,11 @@ def shown_first(job: Job) -> Report | None:
                     if number in fresh
                 ]
                 view = job.known_log(stream).view(group.first) if numbers else None
-                if view is None or not view.shown:
+                if view is None or not view.initial:
                     continue
                 follower = fresh_follower(stream, group.kind)
-                text = "".join(accent_text(each) for event in view.told[: view.shown] for each in follower.hear(event))
+                initial = view.events[: view.initial]
+                text = "".join(accent_text(each) for event in initial for each in follower.hear(event))
                 if text:
                     segment.add(tuple(numbers), text)
                 if follower.aborted is not None:

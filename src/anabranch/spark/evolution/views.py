@@ -31,9 +31,9 @@ class StreamView:
 
     evolutions: list[Evolution]
     """By partition: the units of values since then."""
-    told: list[Announced] = field(default_factory=list)
+    events: list[Announced] = field(default_factory=list)
     """All events for them, in order."""
-    shown: int = 0
+    initial: int = 0
     """How many of these were in force at their beginning."""
 
     @staticmethod
@@ -46,21 +46,21 @@ class StreamView:
             judged(each.event, fresh[each.partition])
         places = [Place(stream.name, str(number), 0) for number in range(len(fresh))]
         found = views(fresh, places)
-        told = [
+        events = [
             Announced(stream.name, number, _shown(each, places[number]))
             for number, view in enumerate(found)
             for each in view.accents
         ]
-        return StreamView([view.evolution for view in found], told, len(told))
+        return StreamView([view.evolution for view in found], events, len(events))
 
     def take(self, announced: Announced) -> None:
         """Apply an event."""
         judged(announced.event, self.evolutions[announced.partition])
-        self.told.append(announced)
+        self.events.append(announced)
 
     def copy(self) -> StreamView:
         """A copy that the caller may change."""
-        return StreamView([each.copy() for each in self.evolutions], list(self.told), self.shown)
+        return StreamView([each.copy() for each in self.evolutions], list(self.events), self.initial)
 
 
 def _shown(shown: Accent | Doubt, place: Place) -> Event:
@@ -113,7 +113,7 @@ class KnownLog:
         if begin not in self.views:
             self.views[begin] = self.begun[begin].copy()
         view = self.views[begin]
-        for announced in self.valid[begin + len(view.told) - view.shown :]:
+        for announced in self.valid[begin + len(view.events) - view.initial :]:
             view.take(announced)
         return view
 
@@ -121,7 +121,7 @@ class KnownLog:
         """The partitions as seen by subscriptions that begin with an epoch."""
         view = self.begun[self._begin(first)]
         shown: list[list[Accent | DeadLetter]] = [[] for _ in view.evolutions]
-        for each in view.told:
+        for each in view.events:
             if not isinstance(each.event, Punctuation):
                 shown[each.partition].append(each.event)
         return [Start(*each) for each in zip(view.evolutions, map(tuple, shown), strict=True)]

@@ -19,7 +19,7 @@ from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 
-_PATIENCE = 2.0
+_STOP_SECONDS = 2.0
 """Seconds to wait for the epoch at work."""
 
 
@@ -118,4 +118,4 @@ class LocalQuery:
         with self._moved:
             self._stopping = True
             self._moved.notify_all()
-        self._thread.join(_PATIENCE)  # but no longer for the epoch at work
+        self._thread.join(_STOP_SECONDS)  # but no longer for the epoch at work

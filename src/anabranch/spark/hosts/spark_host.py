@@ -23,17 +23,17 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report, SentReport
 from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.epoch.task import answer_ranges, send_ranges
-from anabranch.spark.evolution.rerun import lively, run_evolving, search, search_ranges
+from anabranch.spark.evolution.rerun import run_evolving, search, search_ranges, searched_first
 from anabranch.spark.intake import ranges
 from anabranch.spark.intake import source as intake
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.session import jvm_of
-from anabranch.spark.state.shard import BEHIND, answer_shards, pass_shards
+from anabranch.spark.state.shard import SHARD_SEQUENCE, answer_shards, pass_shards
 
-_AT_HAND = 64 << 20
+_LOCAL_SEARCH_BYTES = 64 << 20
 """Bytes that one process searches in some hundredths of a second."""
-_SHORT = 0.05
+_SHORT_SECONDS = 0.05
 """Seconds of branch work that take less time than another stage of Spark."""
 
 _Given = TypeVar("_Given")
@@ -108,8 +108,8 @@ class SparkStages:
 
     def _search(self, tasks: _Tasks, job: Job) -> list[Report]:
         """Search an epoch for events; a small one in the driver, sooner than Spark starts a job."""
-        found = [each for task in tasks for each in task if each.stream in lively(job)]
-        if sum(each.end - each.start for each in found) <= _AT_HAND:
+        found = [each for task in tasks for each in task if each.stream in searched_first(job)]
+        if sum(each.end - each.start for each in found) <= _LOCAL_SEARCH_BYTES:
             return [search(job, found)]
         return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
 
@@ -125,7 +125,7 @@ class SparkStages:
         if not branches:
             return [report for _, report in _collected(_mapped(self._spread(tasks), partial(answer_ranges, job)))]
         strands = any(each.is_braid for each in branches)
-        short = self._branch_seconds is not None and self._branch_seconds <= _SHORT
+        short = self._branch_seconds is not None and self._branch_seconds <= _SHORT_SECONDS
         if len(tasks) == 1 and (short or shards == 1):
             reports = _collected(_mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
         else:
@@ -133,7 +133,7 @@ class SparkStages:
             if strands:
                 sent = _mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
             reports = _collected(_mapped(sent, partial(answer_shards, job)))
-        self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= BEHIND)
+        self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= SHARD_SEQUENCE)
         return [report for _, report in reports]
 
     def _spread(self, tasks: _Tasks) -> RDD[Sequence[Range]]:

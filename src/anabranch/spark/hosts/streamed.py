@@ -18,11 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from anabranch.spark.epoch.trunk import Trunk
 
 _ATTEMPTS = 5
-_PATIENCE = 0.05
-_BEGINNING = "Initializing"
+_POLL_SECONDS = 0.05
+_INITIALIZING = "Initializing"
 _TOO_BUSY = "failed to connect back"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
-_ALL = (1 << 31) - 1
+_MAX_BATCHES = (1 << 31) - 1
 
 
 class StreamedTrunk:
@@ -36,8 +36,8 @@ class StreamedTrunk:
         """Start, and wait until the query runs; False if the machine is too busy."""
         for _ in range(_ATTEMPTS):
             query = self._begin()
-            while self._trunk.active and query.status["message"].startswith(_BEGINNING):
-                sleep(_PATIENCE)  # Spark has no event for the start of a query
+            while self._trunk.active and query.status["message"].startswith(_INITIALIZING):
+                sleep(_POLL_SECONDS)  # Spark has no event for the start of a query
             if self._trunk.active or _TOO_BUSY not in str(query.exception()):
                 self.check()
                 return True
@@ -47,7 +47,7 @@ class StreamedTrunk:
     def _begin(self) -> StreamingQuery:
         known = self._spark.conf.get(_RETAINED)
         assert known is not None, "Spark has a default for it"
-        self._spark.conf.set(_RETAINED, _ALL)
+        self._spark.conf.set(_RETAINED, _MAX_BATCHES)
         try:
             self._trunk.start(once=False)
         finally:

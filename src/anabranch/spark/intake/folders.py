@@ -21,7 +21,7 @@ from anabranch.stream.reading.source import Source, StreamForm, detect, is_reada
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 
-_FRONT = 1 << 16
+_FRONT_BYTES = 1 << 16
 """How many bytes of a stream are read to find its format."""
 
 
@@ -108,11 +108,11 @@ def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool
             holds = holds or known is not None or bool(head.strip())
             if not is_readable(head):
                 continue
-            certain = decide or len(paths) > 1 or len(head) >= _FRONT
+            certain = decide or len(paths) > 1 or len(head) >= _FRONT_BYTES
             told = told or _told(head, schema_root, certain)
             if told == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
                 return StreamForm(told, serialize(parse_root(*tag)))
-            decide = decide or len(head) >= _FRONT
+            decide = decide or len(head) >= _FRONT_BYTES
     if told is not None and told != "document":
         return StreamForm(told, implied)
     return StreamForm("document", implied) if decide and holds else None
@@ -136,13 +136,13 @@ def _first_root(pieces: Iterable[bytes]) -> tuple[bytes, str] | None:
 
 def front(path: str) -> bytes:
     """The first bytes of a file, unpacked."""
-    return next(_unpacked(path), b"")[:_FRONT]
+    return next(_unpacked(path), b"")[:_FRONT_BYTES]
 
 
 def _unpacked(path: str) -> Iterator[bytes]:
     """The bytes of a file, up to the first that cannot be unpacked."""
     limit = os.path.getsize(path)
     if not storage.is_packed(path):
-        return storage.pieces(path, 0, limit, _FRONT)
+        return storage.pieces(path, 0, limit, _FRONT_BYTES)
     unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))
     return (piece for piece in unpacked if not isinstance(piece, Damage))

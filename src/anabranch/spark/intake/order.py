@@ -25,7 +25,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.stream.reading.source import StreamForm
 
 Note = Literal["late", "grown"]
-_CHECK = 16
+_CHECKSUM_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,12 @@ class OrderLog:
 def _line(record: StreamForm | FileStretch | StretchEnd) -> bytes:
     """A record as JSON, after its checksum."""
     data = json.dumps(asdict(record)).encode()
-    return durable.digest(data)[:_CHECK].encode() + b" " + data + b"\n"
+    return durable.digest(data)[:_CHECKSUM_LENGTH].encode() + b" " + data + b"\n"
 
 
 def _record(line: bytes) -> StreamForm | FileStretch | StretchEnd:
     check, _, data = line.partition(b" ")
-    if durable.digest(data)[:_CHECK].encode() != check:
+    if durable.digest(data)[:_CHECKSUM_LENGTH].encode() != check:
         raise ValueError("another checksum")
     fields = json.loads(data)
     if "format" in fields:

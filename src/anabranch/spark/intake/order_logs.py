@@ -45,7 +45,7 @@ class OrderLogs:
             stream, _, partition = key.rpartition("/")
             if stream == source.name:
                 log.check(partition, **at)
-        if last is not None and self._was_passed_over(source.name, log, last):
+        if last is not None and self._was_skipped(source.name, log, last):
             raise UsageError(
                 f"the stream '{source.name}' was taken out while an epoch was under way, which went on without it",
                 hint="what stood there is answered to nobody: give the stream another name",
@@ -69,7 +69,7 @@ class OrderLogs:
                 hint="new ones may be added behind the others; for fewer, give the stream another name",
             )
 
-    def _was_passed_over(self, stream: str, log: OrderLog, last: Manifest) -> bool:
+    def _was_skipped(self, stream: str, log: OrderLog, last: Manifest) -> bool:
         """Whether Spark's offset of a stream is ahead of what was read, so that accents may be lost (LAWS 4.5)."""
         if log.form is None:
             return False

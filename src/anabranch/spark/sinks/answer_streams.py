@@ -28,10 +28,10 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Instruction, Name, descendants, namespaces_in_scope
 
-_KEPT = 4
+_RETAINED = 4
 """So many of the newest documents stay: the last name gives the position of the stream."""
 _HOLE = "anabranch-hole"
-_AROUND = "answer"
+_ROOT = "answer"
 
 
 class AnswerStream:
@@ -75,7 +75,7 @@ class AnswerStream:
 
     def forget(self, read: str) -> None:
         """Remove the documents before the one to be read next, except the newest of all."""
-        for name in _names(self._source.path)[:-_KEPT]:
+        for name in _names(self._source.path)[:-_RETAINED]:
             if name < read:
                 (self._source.path / name).unlink()
 
@@ -86,13 +86,13 @@ def _names(folder: Path) -> list[str]:
 
 def around(frame: AnswerFrame) -> Element:
     """The element directly around the results of an answer, without content; `answer` where there is none."""
-    text = f"<{_AROUND}>{frame.opening}<?{_HOLE}?>{frame.closing}</{_AROUND}>"
+    text = f"<{_ROOT}>{frame.opening}<?{_HOLE}?>{frame.closing}</{_ROOT}>"
     top = parse_item(text.encode(), DOCUMENT)
     hole = next(each for each in descendants(top) if isinstance(each, Instruction) and each.target == _HOLE)
     found = hole.parent
     assert isinstance(found, Element), "there is one around all"
     declared = {prefix: uri for prefix, uri in namespaces_in_scope(found).items() if prefix != "xml"}
-    root = Element(Name(_AROUND) if found is top else found.name, declared)
+    root = Element(Name(_ROOT) if found is top else found.name, declared)
     for each in found.attributes:
         root.set(each.name, each.value)
     return root

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.parsers import expat
 
-_AROUND = "answer"
+_ROOT = "answer"
 """The element put around a text before it is parsed, since a document has one element only."""
 
 
@@ -38,7 +38,7 @@ class ResultPiece:
 
 def take_apart(text: str) -> list[ResultPiece]:
     """The pieces of an answer, or of a part of it; white space between elements is no piece."""
-    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    data = f"<{_ROOT}>{text}</{_ROOT}>".encode()
     reading = _RowReading()
     parser = reading.parser
     parser.StartElementHandler = reading.start
@@ -46,7 +46,7 @@ def take_apart(text: str) -> list[ResultPiece]:
     parser.CharacterDataHandler = reading.characters
     parser.CommentHandler = parser.ProcessingInstructionHandler = reading.other
     parser.Parse(data, True)
-    bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_AROUND}>")])
+    bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_ROOT}>")])
     rows = (row for _, row in reading.found)
     found = (ResultPiece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
@@ -62,12 +62,12 @@ def results_in(text: str, *, values: bool = False) -> list[str]:
     White space alone belongs to the result after it, at the end to the one before.
     With `values`, text is a list of values separated by blanks, and each is a result.
     """
-    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    data = f"<{_ROOT}>{text}</{_ROOT}>".encode()
     starts = _Starts()
     starts.parser.Parse(data, True)
     found: list[str] = []
     blank = ""
-    for start, end in pairwise([*starts.found, len(data) - len(f"</{_AROUND}>")]):
+    for start, end in pairwise([*starts.found, len(data) - len(f"</{_ROOT}>")]):
         piece = blank + data[start:end].decode()
         if not piece.strip():
             blank = piece

@@ -26,7 +26,7 @@ from anabranch.branch.state import BranchState
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
 from anabranch.runtime.evolution.follower import Follower
-from anabranch.spark.epoch.counting import Again, CountedBranch, PaneTaking, RangeCount, RangeResult
+from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount, RangeResult, Recount
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
@@ -101,7 +101,7 @@ class PaneBranches:
         if number not in self._branches:
             branch = self._branches[number] = self._opened(number)
             self._group.add(number, branch.windows)
-            if self._is_lively(branch.stream):
+            if self._has_accents(branch.stream):
                 self._follow(number)
 
     # --- counts -----------------------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ class PaneBranches:
             largest = self._branches[number].windows.largest(int(result.reach.partition))
             void.setdefault(largest, []).append(number)
         for largest, numbers in void.items():
-            again = self._take(self._recount(numbers, result.reach, Again(result.stretch, largest)))
-            assert not again, "a count from what came before is never void"
+            void_again = self._take(self._recount(numbers, result.reach, Recount(result.stretch, largest)))
+            assert not void_again, "a count from what came before is never void"
         self._hear(result.reach, result.events)
 
     def _take(self, result: RangeResult) -> list[int]:
@@ -134,7 +134,7 @@ class PaneBranches:
                     self._branches[number].out.bury(letter)
         return void
 
-    def _recount(self, numbers: Sequence[int], reach: Range, again: Again) -> RangeResult:
+    def _recount(self, numbers: Sequence[int], reach: Range, recount: Recount) -> RangeResult:
         """Read a range again, and count a stretch of it for some branches from the largest value before it."""
         plan, stream = self._plan, self._plan.stream(reach.stream)
         source, root = stream.source, stream.root()
@@ -143,11 +143,11 @@ class PaneBranches:
         given = (stream, root, dict(self._job.functions), documents_of(self._job.plan, texts))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
-        count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)
+        count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, recount)
         answers = StreamAnswers(
             (), stream.form.format, root, plan.limits, source.checked_schema, (taking.compile,), item=source.item_name
         )
-        passage.show(answers, _Nobody(), (count,))
+        passage.show(answers, _NoAnswers(), (count,))
         (result,) = count.results()
         return result
 
@@ -162,7 +162,7 @@ class PaneBranches:
         stream = self._plan.stream(reach.stream)
         return Passage(self._job, stream, stream.root(), self._plan.limits, reach)
 
-    def _is_lively(self, name: str) -> bool:
+    def _has_accents(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
         if name not in self._lively:
             self._lively[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
@@ -173,9 +173,9 @@ class PaneBranches:
         name = reach.stream
         if events and name not in self._heard:
             self._heard[name] = []
-            events = (*self._passage(reach).met, *events)
+            events = (*self._passage(reach).events_before, *events)
         for each in events:
-            if not self._is_lively(name) and each.paths:
+            if not self._has_accents(name) and each.paths:
                 self._lively[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
@@ -207,15 +207,15 @@ class PaneBranches:
         view, heard = self._job.known_log(stream).view(first), self._heard.get(branch.stream, ())
         kind = branch.counting.plan.lineage, branch.policy, first
         if (branch.stream, kind) not in self._kin:
-            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.told, *heard])
+            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.events, *heard])
         kin = self._kin[branch.stream, kind]
         kin.numbers.append(number)
-        for each in (*(view.told if branch.is_new else ()), *heard):
+        for each in (*(view.events if branch.is_new else ()), *heard):
             self._doubt(number, each)
         branch.windows.follow(kin.follower.outlet)
-        if branch.is_new and view.shown:
+        if branch.is_new and view.initial:
             shown = fresh_follower(stream, kind)
-            branch.windows.tell(accent for each in view.told[: view.shown] for accent in shown.hear(each))
+            branch.windows.tell(accent for each in view.events[: view.initial] for accent in shown.hear(each))
         self._end_aborted(kin)
 
     def _doubt(self, number: int, announced: Announced) -> None:
@@ -254,7 +254,7 @@ class PaneBranches:
         return pack(self._group.save()), {number: self._branches[number].windows.held for number in going}
 
 
-class _Nobody:
+class _NoAnswers:
     """A writer that drops dead letters: bad items were set aside when the range was first read."""
 
     def lay(self, data: bytes | memoryview, rows: object) -> None:

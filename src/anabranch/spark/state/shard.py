@@ -54,21 +54,21 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import KnownStream
 
-BEHIND = 1 << 40
+SHARD_SEQUENCE = 1 << 40
 """Added to a shard's number, it orders shards behind all ranges."""
 
 
 def pass_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[tuple[int, ShardRow]]:
     """The function that Spark maps over the rows of shards with strands: their results go on to braids."""
     outbox = Outbox()
-    for sequence, report in _reports(job, (row for _, row in sent), BEHIND, outbox):
+    for sequence, report in _reports(job, (row for _, row in sent), SHARD_SEQUENCE, outbox):
         outbox.rows.append(ShardRow(DRIVER, sequence, "report", ALL, report.encode()))
     yield from ((row.shard, row) for row in outbox.rows)
 
 
 def answer_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[SentReport]:
     """The function that Spark maps last over the rows of some shards, usually of one, and over reports."""
-    yield from _reports(job, (row for _, row in sent), 2 * BEHIND, Outbox())
+    yield from _reports(job, (row for _, row in sent), 2 * SHARD_SEQUENCE, Outbox())
 
 
 def _reports(job: Job, sent: Iterable[ShardRow], behind: int, outbox: Outbox) -> Iterator[SentReport]:
@@ -92,7 +92,7 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
     fault: Fault | None = None
-    segment = SegmentWriter(job.segments, job.epoch, BEHIND + shard)
+    segment = SegmentWriter(job.segments, job.epoch, SHARD_SEQUENCE + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
             running = _Shard(job, plan, shard, before, noted, segment, files, aborted, outbox)
