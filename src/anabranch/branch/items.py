@@ -83,7 +83,7 @@ class ItemOperator:
         """There is no state."""
 
 
-_SLOW = 64
+_SINGLY = 64
 """So many items are answered singly before their answers are laid out with the others."""
 
 
@@ -106,9 +106,9 @@ def answer_in_columns(
     made, _ = computed_texts(shredded, [laid.made], nothing, arrivals[chosen].astype(np.int32))
     places = np.zeros(len(arrivals), np.int64)
     places[chosen] = np.arange(len(chosen))
-    for first in range(0, max(len(unclear), 1), _SLOW):
-        slow = unclear[first : first + _SLOW]
-        end = int(unclear[first + _SLOW]) if first + _SLOW < len(unclear) else len(arrivals)
+    for first in range(0, max(len(unclear), 1), _SINGLY):
+        slow = unclear[first : first + _SINGLY]
+        end = int(unclear[first + _SINGLY]) if first + _SINGLY < len(unclear) else len(arrivals)
         fast, chosen = np.split(chosen, [np.searchsorted(chosen, end)])
         pieces = [_by_law(asker, kept[entry]) for entry in arrivals[slow].tolist()]
         given = np.fromiter(map(bool, pieces), np.bool_, len(pieces))

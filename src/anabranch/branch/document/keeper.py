@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
-from anabranch.branch.document.state import Data, decode, encode, undisturbed
+from anabranch.branch.document.state import Data, decode, encode, without_gc
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
@@ -95,7 +95,7 @@ class Keeper(Merged):
 def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
     """The document in a keeper's state, for a late subscription."""
     kept = _WholeStream(stream, limits)
-    with undisturbed():
+    with without_gc():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
     return LateStart(kept.whole(), kept.admission, kept.now)
 

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from anabranch.algebra.display.display import Edit, Insert, Remove
 from anabranch.branch import cache
-from anabranch.branch.document.state import Data, undisturbed
+from anabranch.branch.document.state import Data, without_gc
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
@@ -40,9 +40,9 @@ _ENTRY = 2
 _EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
 _VERSION = 2
 """Version 1 kept all ids for good, with their regions."""
-_SAVES = 64
+_KNOWN_SAVES = 64
 """The number of saves by which an earlier state is recognised."""
-_SMALL = 100
+_SMALL_WEIGHT = 100
 """A smaller weight is always written in full."""
 _CHUNK = 1 << 16
 
@@ -137,7 +137,7 @@ def _of(rows: pa.Table, stream: str, kind: int) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Laid:
+class _LayerPlace:
     """The location of a layer, its weight, and the number of its last save."""
 
     ref: str
@@ -207,8 +207,8 @@ class Resumed(Generic[R]):
         self._saves: list[str] = [] if kept is None else list(kept["saves"])
         """Identify the latest saves, also of attempts that failed."""
         self._count = 0 if kept is None else kept["count"]
-        self._laid = [] if kept is None else [_Laid(*each) for each in kept["laid"]]
-        with undisturbed():
+        self._laid = [] if kept is None else [_LayerPlace(*each) for each in kept["laid"]]
+        with without_gc():
             self.machine = self._found(fresh)
 
     def _found(self, fresh: Callable[[], R]) -> R:
@@ -222,14 +222,14 @@ class Resumed(Generic[R]):
             machine.decode(*(self._read(each).data() for each in self._laid))
         return machine
 
-    def _since(self, save: str) -> list[_Laid] | None:
+    def _since(self, save: str) -> list[_LayerPlace] | None:
         """The layers with all changes since a save, and some earlier ones; None where that is no longer known."""
         if save not in self._saves:
             return None
         number = self._count - len(self._saves) + self._saves.index(save) + 1
         return None if self._laid[0].save > number else [each for each in self._laid if each.save > number]
 
-    def _read(self, laid: _Laid) -> StateLayer:
+    def _read(self, laid: _LayerPlace) -> StateLayer:
         return StateLayer.from_bytes(self._spill.read(laid.ref))
 
     def save(self, held: int, edits: Sequence[Edit] = (), text: Callable[[], str] = str) -> Data:
@@ -237,7 +237,7 @@ class Resumed(Generic[R]):
 
         `held` is its weight; `edits` are those of the epoch, and `text` gives the result of all edits.
         """
-        with undisturbed():
+        with without_gc():
             if whole := self._wants_all(self.machine.changes + len(edits)):
                 self._laid.clear()
                 edits = (Insert(0, text()),)
@@ -249,7 +249,7 @@ class Resumed(Generic[R]):
 
     def _wants_all(self, weight: int) -> bool:
         """Whether to write the base anew, because the layers above would weigh as much, or it is small."""
-        if not self._laid or self._laid[0].weight < _SMALL:
+        if not self._laid or self._laid[0].weight < _SMALL_WEIGHT:
             return True
         return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
 
@@ -259,8 +259,8 @@ class Resumed(Generic[R]):
             layer = layer.over(self._read(self._laid.pop()))
         ref = self._spill.write(layer.to_bytes())
         self._count += 1
-        self._laid.append(_Laid(ref, layer.weight, self._count))
-        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_SAVES:]
+        self._laid.append(_LayerPlace(ref, layer.weight, self._count))
+        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_KNOWN_SAVES:]
         self._born = self._born or self._saves[0]
 
     @property

@@ -56,7 +56,7 @@ class KeptDocument(DocumentEntries):
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, stream, needs, limits)
         self._opens = self.sight.chains == {CURRENT}
-        self._news = False  # whether a node was completed since the last moment
+        self._completed = False  # whether a node was completed since the last moment
 
     # --- elements -----------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class KeptDocument(DocumentEntries):
             yield from self._see(InsertionPoint(self.sight), [admitted.tree], admitted, element.place, between=True)
         for chain in self.admission.take(admitted, partition):
             self._free(chain)
-        self._news = False
+        self._completed = False
         yield self.now
 
     def _move(self, at: Fraction) -> None:
@@ -136,8 +136,8 @@ class KeptDocument(DocumentEntries):
         self, act: Act, point: InsertionPoint, written: Element, admitted: Admitted, place: Place
     ) -> Iterator[Fraction]:
         """Apply a region or an update: a version begins at its place, and is filled."""
-        if act.at > self._at and self._news:
-            self._news = False
+        if act.at > self._at and self._completed:
+            self._completed = False
             yield self.now
         self._move(act.at)
         chain = act.chain
@@ -147,7 +147,7 @@ class KeptDocument(DocumentEntries):
             case "before" | "after":
                 self._hold_beside(act)
         yield from self._see(self._begin(chain, act.at), written.children, admitted, place, chain.between)
-        self._news = True
+        self._completed = True
 
     def _hold(self, chain: Chain, point: InsertionPoint) -> None:
         """Add a new chain at the end of some content."""

@@ -131,7 +131,7 @@ def _is_end(row: Data) -> bool:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Pause the garbage collector while many long-lived objects are created."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -28,7 +28,7 @@ from anabranch.stream.path import Path
 
 _COMPARED = 64
 """The number of later punctuations that a punctuation is compared with."""
-_SHORT = 64
+_SHORT_LOG = 64
 """A shorter log is not compacted."""
 
 
@@ -56,14 +56,14 @@ class Changelog:
     entries: list[Entry] = field(default_factory=list)
     lasting: list[bool] = field(default_factory=list)
     """By entry: whether it is never left out."""
-    full: int = _SHORT
+    full: int = _SHORT_LOG
     """The length at which the log is compacted."""
 
-    def add(self, entry: Entry, *, came: bool) -> bool:
-        """Append an entry; `came` says that an accent came out of it.  Whether to compact the log now."""
+    def add(self, entry: Entry, *, let_out: bool) -> bool:
+        """Append an entry; `let_out` says that an accent came out of it.  Whether to compact the log now."""
         closes = isinstance(entry, WindowsReached) or isinstance(entry.event, Punctuation)
         self.entries.append(entry)
-        self.lasting.append(came or not closes)
+        self.lasting.append(let_out or not closes)
         return len(self.entries) >= self.full
 
     def thin(self) -> None:
@@ -80,7 +80,7 @@ class Changelog:
             kept.append((entry, lasting))
         self.entries = [entry for entry, _ in reversed(kept)]
         self.lasting = [lasting for _, lasting in reversed(kept)]
-        self.full = max(_SHORT, 2 * len(kept))
+        self.full = max(_SHORT_LOG, 2 * len(kept))
 
     def to_json(self) -> dict[str, Any]:
         """The log as written."""

@@ -39,7 +39,7 @@ from anabranch.stream.path import Path
 
 
 @dataclass(slots=True)
-class Silence:
+class IgnoredAccents:
     """Takes the accents of a query that lets none out."""
 
     over: bool = False
@@ -67,7 +67,7 @@ class Absorbing:
     policy: Policy
     registered: tuple[str, ...]
     sends: Literal[False] = False
-    answers: Silence = field(default_factory=Silence)
+    answers: IgnoredAccents = field(default_factory=IgnoredAccents)
     follower: Follower | None = None
 
     @staticmethod
@@ -112,12 +112,12 @@ class Following:
         for key, start in starts.items():
             self._merge.sources[key].vantage = Vantage(start.evolution.copy())
             for path in start.evolution.altered():
-                self._look(key[0], path)
+                self._note_path(key[0], path)
         return shown_at(starts)
 
     def take(self, changed: Changed) -> None:
         """Apply an accent, or the doubts of a bad one."""
-        self._hear(Announced(changed.stream.name, changed.partition, changed.change, self._taken()))
+        self._apply(Announced(changed.stream.name, changed.partition, changed.change, self._taken()))
 
     def signal(self, signal: StreamSignal) -> None:
         """Apply a punctuation; the end of a partition changes nothing."""
@@ -130,13 +130,13 @@ class Following:
         The number of items before it matters only where an accent may come out.
         """
         if given.where is not None:
-            self._hear(Announced(stream, partition, given, self._taken() if self._followers else 0))
+            self._apply(Announced(stream, partition, given, self._taken() if self._followers else 0))
 
-    def _hear(self, announced: Announced) -> None:
+    def _apply(self, announced: Announced) -> None:
         """Apply an event, and log it."""
         came = self._tell(announced)
         self._give(came)
-        if self._log.add(announced, came=any(came.values())):
+        if self._log.add(announced, let_out=any(came.values())):
             self._log.thin()
 
     def _give(self, came: Mapping[int, tuple[Accent | Doubt, ...]]) -> None:
@@ -156,7 +156,7 @@ class Following:
             return {}
         self._open()
         for path in announced.paths:
-            self._look(announced.stream, path)
+            self._note_path(announced.stream, path)
         return {id(each): each.hear(announced) for each in self._followers.values()}
 
     def _open(self) -> None:
@@ -174,7 +174,7 @@ class Following:
             for each in self._followers.values():
                 each.hear(entry)
 
-    def _look(self, stream: str, path: Path) -> None:
+    def _note_path(self, stream: str, path: Path) -> None:
         """Note that an event is about a path; a time path concerns all queries, for it decides the order."""
         self._open()
         time, lineages = self._streams[stream].source.time, (each.lineage for each in self._followers.values())
@@ -189,7 +189,7 @@ class Following:
         if self._followers:
             vantages = {key: source.vantage for key, source in self._merge.sources.items()}
             followers = [asker.follower for asker in self._askers]
-            cache.here.put(self._ground(meta), (self._log, self.quiet, vantages, followers))
+            cache.here.put(self._cache_key(meta), (self._log, self.quiet, vantages, followers))
         return meta
 
     def restore(self, meta: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ class Following:
         self._ended = dict(meta["ended"])
         for asker in self._askers:
             asker.answers.over = asker.key in self._ended
-        if self._pick_up(meta):
+        if self._take_cached(meta):
             return
         for shown in self._start(starts_of(self._streams.values())):
             self._tell(shown)
@@ -209,9 +209,9 @@ class Following:
             self._log.entries.append(each)
         self._log = restored
 
-    def _pick_up(self, meta: dict[str, Any]) -> bool:
+    def _take_cached(self, meta: dict[str, Any]) -> bool:
         """Take the cached followers of exactly this state, if there are any."""
-        left = cache.here.take(self._ground(meta))
+        left = cache.here.take(self._cache_key(meta))
         if left is None:
             return False
         self._log, self.quiet, vantages, followers = left
@@ -222,7 +222,7 @@ class Following:
             self._followers[follower.lineage, asker.policy, asker.sends] = follower
         return True
 
-    def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
+    def _cache_key(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that followers and vantages follow from."""
         promises = {key: Evolution.of(source.stream.source).domains for key, source in self._merge.sources.items()}
         asked = [(each.key, each.standing.text, each.policy, each.registered) for each in self._askers]

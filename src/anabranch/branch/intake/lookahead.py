@@ -27,11 +27,11 @@ from anabranch.law.inputs import element_time
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path
 
-AHEAD, LEAST, TOGETHER = 4 << 20, 64 << 10, 32 << 20
+MAX_BYTES, MIN_BYTES, MAX_TOTAL_BYTES = 4 << 20, 64 << 10, 32 << 20
 """The bytes of an input that are read at a time: at most, at least, and at most of all inputs together."""
 SAMPLE = 5
 """The number of entries from which a template is learned."""
-_SOME = 256
+_ROWS_AT_A_TIME = 256
 
 
 class NextEntries:
@@ -74,8 +74,8 @@ class NextEntries:
         for (origin, table), first, low, high in zip(
             self._tables, self._firsts[:-1], places[:-1], places[1:], strict=True
         ):
-            for start in range(low, high, _SOME):
-                rows = table.take(pa.array(chosen[start : min(high, start + _SOME)] - first))
+            for start in range(low, high, _ROWS_AT_A_TIME):
+                rows = table.take(pa.array(chosen[start : min(high, start + _ROWS_AT_A_TIME)] - first))
                 yield from (RawEntry(origin, cut) for cut in cuts(rows))
 
     @property
@@ -111,8 +111,8 @@ class ReadAhead:
     """How many bytes of one input to read: fewer where many entries could not be taken, and must be read again."""
 
     def __init__(self, inputs: int = 1) -> None:
-        self._farthest = max(LEAST, min(AHEAD, TOGETHER // inputs))
-        self.most = max(LEAST, AHEAD // inputs)
+        self._farthest = max(MIN_BYTES, min(MAX_BYTES, MAX_TOTAL_BYTES // inputs))
+        self.most = max(MIN_BYTES, MAX_BYTES // inputs)
 
     def after(self, taken: int, seen: int) -> None:
         """Adapt to a batch of `seen` entries of which `taken` were taken: next time twice as many as taken are read.
@@ -120,7 +120,7 @@ class ReadAhead:
         So inputs of the same pace are read equally far; an input that waits for others is read less far.
         """
         if seen:
-            self.most = min(self._farthest, max(LEAST, self.most // 4, 2 * self.most * taken // seen))
+            self.most = min(self._farthest, max(MIN_BYTES, self.most // 4, 2 * self.most * taken // seen))
 
 
 class Pause:

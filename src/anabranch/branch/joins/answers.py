@@ -62,7 +62,7 @@ class Narrower:
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class LedPairing:
     """A pairing that moves on its own, and the pairings that it contains."""
 
     pairing: Pairing
@@ -83,16 +83,16 @@ class Leaders:
             grid = tuple((extent.step, extent.size % extent.step) for extent in extents)
             self._grids.setdefault(grid, []).append(pairing)
 
-    def apart(self) -> list[Led]:
+    def apart(self) -> list[LedPairing]:
         """All pairings, each on its own."""
-        return [Led(each, []) for each in self._pairings]
+        return [LedPairing(each, []) for each in self._pairings]
 
-    def led(self) -> list[Led]:
+    def led(self) -> list[LedPairing]:
         """All pairings, each behind a wide one that contains it, where there is one."""
         return [each for pairings in self._grids.values() for each in self._led(pairings)]
 
-    def _led(self, pairings: Sequence[Pairing]) -> list[Led]:
-        found: list[Led] = []
+    def _led(self, pairings: Sequence[Pairing]) -> list[LedPairing]:
+        found: list[LedPairing] = []
         for pairing in pairings:
             for wider in found[:_LOOKED_AT]:
                 shifts = self._shifts(pairing, wider.pairing)
@@ -100,7 +100,7 @@ class Leaders:
                     wider.narrower.append(Narrower(pairing, shifts))
                     break
             else:
-                found.append(Led(pairing, []))
+                found.append(LedPairing(pairing, []))
         return found
 
     def _shifts(self, narrow: Pairing, wide: Pairing) -> tuple[int, ...] | None:
@@ -190,7 +190,12 @@ class PairingAnswers:
     """Answers the tuples of a pairing, for its queries and those of narrower pairings."""
 
     def __init__(
-        self, led: Led, joins: CompiledJoins, columns: TupleColumns, items: Sequence[Items], lanes: Sequence[InWindow]
+        self,
+        led: LedPairing,
+        joins: CompiledJoins,
+        columns: TupleColumns,
+        items: Sequence[Items],
+        lanes: Sequence[InWindow],
     ) -> None:
         self._items = items
         self._lanes = lanes

@@ -28,7 +28,7 @@ from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
 from anabranch.branch.intake.merge import Merge
-from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
+from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, LedPairing, PairingAnswers
 from anabranch.branch.joins.step_join import JoinWindow, StepJoin
 from anabranch.branch.ports import InputStream
 from anabranch.branch.windows.selection import WindowSelection
@@ -87,7 +87,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     return common_unit([batch.values for _, batch in timed], exact)
 
 
-def shown(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int, unit: int) -> SidePositions:
+def positions_of(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int, unit: int) -> SidePositions:
     """The positions of items, and which arriving ones are late (LAWS 3.2)."""
     if not side.judge.timed:
         return _counted(side, batch, held, taken)
@@ -190,7 +190,7 @@ class JoinColumns:
             unit = unit_of(self._sides, batches)
             taken = [len(each) for each in order.places]
             found = [
-                shown(side, batch, mine, taken[side.input], unit)
+                positions_of(side, batch, mine, taken[side.input], unit)
                 for side, batch, mine in zip(self._sides, batches, held, strict=True)
             ]
         except OverflowError:
@@ -300,7 +300,9 @@ def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
     return list({each.key: each for window in windows for each in window.all()}.values())
 
 
-def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
+def _pair(
+    leader: LedPairing, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool
+) -> None:
     """Move the windows, answer the tuples, and write back what each side holds."""
     moving = StepJoinLanes([each.lane for each in lanes])
     guards = answers.guards([each.numbered(np.arange(len(each.lane.values))) for each in lanes])

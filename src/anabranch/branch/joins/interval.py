@@ -113,7 +113,7 @@ class IntervalJoin:
         slacks = (each.source.scale(each.source.time).slack for each in self._streams)
         self._progress = [WindowProgress(*each) for each in zip(self._streams, slacks, strict=True)]
         self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
-        self._crowded = 64  # the size at which to look for droppable items
+        self._forget_at = 64  # the size at which to look for droppable items
         times = {stream.name: stream.source.time for stream in self._streams}
         self._asked = [_Asked(asker, times) for asker in askers]
 
@@ -167,9 +167,9 @@ class IntervalJoin:
             self._sides[0] = self._sides[0][done:]
             for each in self._asked:
                 each.done -= done
-        if sum(map(len, self._sides)) > self._crowded:
+        if sum(map(len, self._sides)) > self._forget_at:
             self._forget()
-            self._crowded = 2 * sum(map(len, self._sides)) + 64
+            self._forget_at = 2 * sum(map(len, self._sides)) + 64
 
     def _forget(self) -> None:
         """Drop the items that no item of the first `for` can meet any more, in the widest interval."""

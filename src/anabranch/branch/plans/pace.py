@@ -45,7 +45,7 @@ class _Watch:
     origin: Fraction
     progress: WindowProgress
     windows: list[tuple[Way, Extent]] = field(default_factory=list)
-    told: Fraction = Fraction(0)
+    reported: Fraction = Fraction(0)
     """The last value that the plan was told."""
 
 
@@ -86,8 +86,8 @@ class Pace:
             reached = watch.progress.reached
             if isinstance(reached, Fraction):
                 last = max(_end(extent, reached) for _, extent in watch.windows)
-                if last > watch.told:
-                    watch.told = last
+                if last > watch.reported:
+                    watch.reported = last
                     yield WindowsReached(stream, watch.path, last + watch.origin)
 
     def first_windows(self) -> dict[Way, int]:
@@ -103,13 +103,13 @@ class Pace:
         return (watch for (name, _), watch in self._watches.items() if name == stream)
 
     def save(self) -> list[Any]:
-        return [[watch.progress.save(), str(watch.told)] for watch in self._watches.values()]
+        return [[watch.progress.save(), str(watch.reported)] for watch in self._watches.values()]
 
     def restore(self, saved: list[Any]) -> None:
         """Restore from `save`."""
-        for watch, (progress, told) in zip(self._watches.values(), saved, strict=True):
+        for watch, (progress, reported) in zip(self._watches.values(), saved, strict=True):
             watch.progress.restore(progress)
-            watch.told = Fraction(told)
+            watch.reported = Fraction(reported)
 
 
 def _end(extent: Extent, reached: Fraction) -> Fraction:

@@ -53,7 +53,7 @@ from anabranch.stream.tree import Element, copy
 _ROWS = pa.schema([("operator", pa.string()), ("row", pa.string())])
 
 
-class Planned(Merged):
+class PlanBranch(Merged):
     """A branch that runs a plan."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Planned(Merged):
                     self._item(each)
                 case Changed(stream, partition, change):
                     self._place = change.place
-                    self._hear(Announced(stream.name, partition, change))
+                    self._apply(Announced(stream.name, partition, change))
                 case StreamSignal():
                     self._signal(each)
 
@@ -132,7 +132,7 @@ class Planned(Merged):
         if given is not None:
             self._place = given.place
             if given.where is not None:
-                self._hear(Announced(stream, signal.partition, given))
+                self._apply(Announced(stream, signal.partition, given))
             elif given.at is not None:
                 self._give(self._query.take(source_of(stream, signal.partition), Heartbeat(given.at)), given)
         self._pace.signal(stream, signal.partition, signal.punctuation)
@@ -141,19 +141,19 @@ class Planned(Merged):
     def _reach(self, stream: str) -> None:
         """Pass the progress of a stream to the plan, if its windows need it."""
         for each in self._pace.reached(stream):
-            self._hear(each)
+            self._apply(each)
 
-    def _hear(self, told: Entry) -> None:
+    def _apply(self, told: Entry) -> None:
         """Apply an event, and log it."""
         before = self._query.changes
         self._give(self._consequences(told), told.event if isinstance(told, Announced) else None)
-        if self._ended is None and self._log.add(told, came=self._query.changes > before):
+        if self._ended is None and self._log.add(told, let_out=self._query.changes > before):
             self._log.thin()
             remembered = self._query.save()
-            self._retell()
+            self._replay()
             self._query.restore(remembered)
 
-    def _retell(self) -> None:
+    def _replay(self) -> None:
         """Restart behind all events, as if no item had come."""
         self._query = self._fresh()
         for each in (*shown_at(self._starts), *self._log.entries):
@@ -208,7 +208,7 @@ class Planned(Merged):
         self.held = sum(len(rows) - 1 for rows in saved.values())
         kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
         columns = [[way for way, _ in kept], [row for _, row in kept]]
-        self._leave(meta)
+        self._put_cached(meta)
         return BranchState(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
 
     def _restore(self, state: BranchState) -> None:
@@ -218,25 +218,25 @@ class Planned(Merged):
         self._pace.restore(state.meta["pace"])
         self._ended, self._place = state.meta["ended"], Place(*state.meta["place"])
         self._log = Changelog.from_json(state.meta["log"])
-        if not self._pick_up(state.meta):
+        if not self._take_cached(state.meta):
             for each in self._log.entries:
                 if isinstance(each, Announced):
                     self._merge.sources[each.stream, each.partition].vantage.take(each.event)
-            self._retell()
+            self._replay()
         rows: dict[str, list[Any]] = {}
         for row in state.tables["kept"].to_pylist():
             rows.setdefault(row["operator"], []).append(json.loads(row["row"]))
         self._query.restore(rows)
 
-    def _leave(self, meta: dict[str, Any]) -> None:
+    def _put_cached(self, meta: dict[str, Any]) -> None:
         """Cache the evolution of the plan for the next epoch in this process."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        cache.here.put(self._ground(meta), (self._query, self._mistrusted, vantages))
+        cache.here.put(self._cache_key(meta), (self._query, self._mistrusted, vantages))
 
-    def _pick_up(self, meta: dict[str, Any]) -> bool:
+    def _take_cached(self, meta: dict[str, Any]) -> bool:
         """Take the cached plan of exactly these events, if there is one."""
-        found = cache.here.take(self._ground(meta))
+        found = cache.here.take(self._cache_key(meta))
         if found is None:
             return False
         self._query, self._mistrusted, vantages = found
@@ -244,7 +244,7 @@ class Planned(Merged):
             self._merge.sources[key].vantage = vantage
         return True
 
-    def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
+    def _cache_key(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that the operators' knowledge of evolution follows from."""
         return self._member.query, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
 

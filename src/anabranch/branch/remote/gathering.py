@@ -28,7 +28,7 @@ from anabranch.branch.panes.panes import unpack as unpack_states
 from anabranch.branch.ports import InputStream
 from anabranch.branch.remote.lines import (
     DOUBT,
-    UNTOLD,
+    UNKNOWN_ORDER,
     EndedMark,
     FromMark,
     LineReader,
@@ -47,7 +47,7 @@ from anabranch.law.inputs import Input
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
 
 
-class Gathered:
+class SentWindowBranch:
     """A branch over windows, for one epoch."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Gathered:
         counted = replace(stream, source=replace(stream.source, slack=Fraction(0), origin=Fraction(0)), late=True)
         before = None if state is None else unpack_states(state, member.name)[0]
         if before is not None:
-            before.rows.orders[before.rows.firsts < 0] = UNTOLD
+            before.rows.orders[before.rows.firsts < 0] = UNKNOWN_ORDER
         self._windows = made(plan, member.name, counted, before, member.out, functions, documents)
 
     # --- what comes in ------------------------------------------------------------------------------------

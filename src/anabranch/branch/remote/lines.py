@@ -258,7 +258,7 @@ def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> 
     )
 
 
-UNTOLD = 1 << 62
+UNKNOWN_ORDER = 1 << 62
 """The stream position of a window whose first item is unknown: behind all others."""
 
 
@@ -298,7 +298,7 @@ class LineReader:
         found = [(at, match.groups()) for at, raw in enumerate(raws) if (match := self._plain.fullmatch(raw))]
         columns = list(zip(*(groups for _, groups in found), strict=True)) if found else [()] * self._width
         rows = Rows.empty(len(self._places), len(found))
-        rows.orders[:] = UNTOLD
+        rows.orders[:] = UNKNOWN_ORDER
         for path, place in enumerate(self._places):
             _fill(rows.known, path, {field: columns[at] for at, (each, field) in self._groups.items() if each == place})
         return PlainLines([at for at, _ in found], np.array(list(map(int, columns[0])), np.int64), rows)

@@ -132,7 +132,7 @@ class Recollection:
         self._memories = tuple(_Memory(each) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
         self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name)
-        self._crowded = 64  # when to look again for what can be forgotten
+        self._forget_at = 64  # when to look again for what can be forgotten
 
     @property
     def held(self) -> int:
@@ -147,9 +147,9 @@ class Recollection:
 
     def take(self, stream: str, element: Arrival | Signal | Evolved) -> None:
         """Take the next element."""
-        if len(self._recent.number) > self._crowded:
+        if len(self._recent.number) > self._forget_at:
             self._forget()
-            self._crowded = 2 * len(self._recent.number) + 64
+            self._forget_at = 2 * len(self._recent.number) + 64
         self._recent.move(element.time)
         if isinstance(element, Arrival):
             self._recent.put(element)
