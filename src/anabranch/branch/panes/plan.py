@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
+from anabranch.algebra.accents.evolution import MOST_DIVIDED, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import WindowResult, group_result, window_result
+from anabranch.branch.panes.results import WindowResult, can_fail, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.keys import Key, KeyPart
@@ -39,6 +39,7 @@ from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
+from anabranch.values.placing import Moment
 from anabranch.values.sequences import Value, at_most_one, atomize
 
 
@@ -54,7 +55,7 @@ class PanePlan:
     extent: Extent
     query: PaneQuery
     result: WindowResult | None
-    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+    """What it makes of its windows, where that is plain to see."""
     names: Spelling
     """How the items of its stream write its names."""
     sending: Sending | None = None
@@ -66,7 +67,7 @@ class PanePlan:
     @property
     def tells_firsts(self) -> bool:
         """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
-        return self.result is None and self.sending is None
+        return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -115,15 +116,19 @@ def pane_plan(
     extent = extent_of(window, scale)
     is_plain = standing.plain_hole is not None
     axis = _axis(clause.source, window) if is_plain else None
+    if seen.asks_bounds and not scale.is_time:
+        asked = (*asked, frozenset())  # it depends on its items whether a window has times
     early = extent.size - extent.step
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), scale, early, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
     if grouping is None:
         return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
     result = group_result(rest, grouping.names)
-    if result is None:  # what fails without any item at fault names the items of its group
+    if result is None or can_fail(result, seen.calls):  # without any item at fault, all those of a group are named
         return None
     if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+        return None
+    if grouping.where is not None and query.counts_times:  # items that it does not take may be times
         return None
     query = replace(query, keys=grouping.keys, where=grouping.where)
     return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
@@ -178,7 +183,7 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.scale)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node), *self._key(each.node))
+            Seen(each.selected, each.value, each.error, self._texts(each.node, each.value), *self._key(each.node))
             if each.selected
             else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
@@ -200,9 +205,11 @@ class PaneLaw:
             return error, None
         return tuple(map(_key_part, found)), None
 
-    def _texts(self, node: Value) -> tuple[Texts, ...]:
-        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
-        return tuple(self._along(path, env) for path in self._plan.query.paths)
+    def _texts(self, node: Value, value: Fraction | None) -> tuple[Texts, ...]:
+        query = self._plan.query
+        env = self._plan.standing.env.bind(query.clause.variable, [node])
+        found = tuple(self._along(path, env) for path in query.paths)
+        return (*found, ("",) if isinstance(value, Moment) else ()) if query.counts_times else found
 
     def _along(self, path: ast.Expression, env: Env) -> Texts:
         try:
@@ -248,6 +255,6 @@ def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | N
         return value
     states = [row.state for row in evolution.schema() if row.path == path]
     units = [each.unit for each in states if each.carried is not False]
-    if len(states) > MOST_SHOWN or not units or None in units:
+    if len(states) > MOST_DIVIDED or not units or None in units:
         return None
     return min(unit.inverse()(value) for unit in units if unit is not None)
