@@ -55,7 +55,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 
-MOST_SHOWN = 60
+MOST_DIVIDED = 60
 """The most layers of a path that are divided into disjoint rows; of more, each is a row, and they overlap."""
 
 
@@ -70,7 +70,7 @@ class Row:
 
 def rows(path: Path, start: State, layers: Sequence[Layer]) -> Iterator[Row]:
     """The states of a path that had one state at the start; layers are given oldest first."""
-    if len(layers) > MOST_SHOWN:
+    if len(layers) > MOST_DIVIDED:
         for layer in layers:
             yield Row(path, description_of(and_(*layer.box)), layer.over(start))
         return
