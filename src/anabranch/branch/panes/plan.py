@@ -39,6 +39,7 @@ from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
+from anabranch.values.placing import Moment
 from anabranch.values.sequences import Value, at_most_one, atomize
 
 
@@ -115,6 +116,8 @@ def pane_plan(
     extent = extent_of(window, scale)
     is_plain = standing.plain_hole is not None
     axis = _axis(clause.source, window) if is_plain else None
+    if seen.asks_bounds and not scale.is_time:
+        asked = (*asked, frozenset())  # it depends on its items whether a window has times
     early = extent.size - extent.step
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), scale, early, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
@@ -124,6 +127,8 @@ def pane_plan(
     if result is None:  # what fails without any item at fault names the items of its group
         return None
     if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+        return None
+    if grouping.where is not None and query.counts_times:  # items that it does not take may be times
         return None
     query = replace(query, keys=grouping.keys, where=grouping.where)
     return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
@@ -178,7 +183,7 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.scale)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node), *self._key(each.node))
+            Seen(each.selected, each.value, each.error, self._texts(each.node, each.value), *self._key(each.node))
             if each.selected
             else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
@@ -200,9 +205,11 @@ class PaneLaw:
             return error, None
         return tuple(map(_key_part, found)), None
 
-    def _texts(self, node: Value) -> tuple[Texts, ...]:
-        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
-        return tuple(self._along(path, env) for path in self._plan.query.paths)
+    def _texts(self, node: Value, value: Fraction | None) -> tuple[Texts, ...]:
+        query = self._plan.query
+        env = self._plan.standing.env.bind(query.clause.variable, [node])
+        found = tuple(self._along(path, env) for path in query.paths)
+        return (*found, ("",) if isinstance(value, Moment) else ()) if query.counts_times else found
 
     def _along(self, path: ast.Expression, env: Env) -> Texts:
         try:

@@ -3,7 +3,8 @@
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
-constructors with them in braces; where windows are grouped, also with the parts of a group's key.
+constructors with them in braces, and with the bounds of the window; where windows are grouped, also with the parts of
+a group's key.
 Such a result is written out for many windows at once (`columns.py`); where units have changed,
 an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.aggregates import BOUND_VARIABLES
 from anabranch.logic import EVERYTHING, And, Or, Tree
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
@@ -50,9 +52,16 @@ class KeyText:
     """Whether it is written in an attribute, where more signs are escaped."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoundText:
+    """A bound of the window, by the variable that stands for it."""
+
+    variable: str
+
+
 Operand: TypeAlias = AggregateValue | NumberLiteral
 """What is compared."""
-Written: TypeAlias = AggregateValue | NumberLiteral | KeyText
+Written: TypeAlias = AggregateValue | NumberLiteral | KeyText | BoundText
 """What is written into the answer."""
 
 
@@ -174,7 +183,7 @@ class _Other(Exception):
 
 def _operand(expression: ast.Expression, names: Mapping[str, Written]) -> Operand:
     found = _written(expression, names)
-    if isinstance(found, KeyText):
+    if isinstance(found, KeyText | BoundText):
         raise _Other
     return found
 
@@ -183,6 +192,8 @@ def _written(expression: ast.Expression, names: Mapping[str, Written]) -> Writte
     match expression:
         case ast.Variable(name) if name in names:
             return names[name]
+        case ast.Variable(name) if name in BOUND_VARIABLES:
+            return BoundText(name)
         case ast.Variable(name) if "#" in name:
             return AggregateValue(name)
         case ast.Number(text):

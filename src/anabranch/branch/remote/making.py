@@ -46,7 +46,7 @@ def sent_plan(
     plan = pane_plan(standing(check(parse(text), text).query), slack, origin, time=time)
     named = (
         None
-        if plan is None or plan.keys
+        if plan is None or plan.keys or plan.seen.asks_bounds
         else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
     )
     if plan is None or named is None:

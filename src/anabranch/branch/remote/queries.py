@@ -81,7 +81,7 @@ def can_travel(text: str, tree: PropertyTree) -> bool:
 
 def _reading_plan(text: str) -> PanePlan:
     plan = pane_plan(standing(check(parse(text), text).query, None, text), Fraction(0), Fraction(0))
-    if plan is None or plan.keys:
+    if plan is None or plan.keys or plan.seen.asks_bounds:
         raise UsageError("this query needs the items of its windows", hint="send the items")
     return plan
 

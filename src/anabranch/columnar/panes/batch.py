@@ -177,6 +177,8 @@ class BatchJudge:
                 laid, doubt = columns.path(path, sight)
                 paths[-1].append(laid)
                 unclear = _either(unclear, doubt)
+            if query.counts_times:
+                paths[-1].append(columns.times_on(batch.axes[self._axis_of[member]]))
             if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
                 unclear = np.ones(len(batch.shredded.fits), np.bool_)
             if unclear is not None:
@@ -261,6 +263,8 @@ class Columns:
         self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
         """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
         self._evaluations: dict[int, FrameEvaluation] = {}
+        self._on_axes: dict[int, int] = {}
+        """By the identity of an axis: the row that says where it has times."""
 
     @property
     def times(self) -> Indices:
@@ -374,6 +378,15 @@ class Columns:
             self._taken[key] = len(self._times), doubt
             self._times.append(times)
         return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
+
+    def times_on(self, axis: AxisBatch) -> AggregatedPath:
+        """The path whose values are those of an axis that are times."""
+        if axis.are_times is None:
+            return AggregatedPath()
+        if id(axis) not in self._on_axes:
+            self._on_axes[id(axis)] = len(self._times)
+            self._times.append(axis.are_times.astype(np.int64))
+        return AggregatedPath((AggregatedPlace(self._on_axes[id(axis)], -1),))
 
     def key(self, key: Expression | None, sight: Sight) -> tuple[KeyTexts, Flags | None]:
         """A part of the keys of entries, and where it is unclear; None for nowhere."""

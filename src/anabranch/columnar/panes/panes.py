@@ -100,7 +100,7 @@ class PaneCounter:
         self._alike: dict[tuple[int, bool], list[int]] = {}
         """The members by how many paths they aggregate, and whether by group: those are counted together."""
         for number, each in enumerate(members):
-            self._alike.setdefault((len(each.query.paths), bool(each.query.keys)), []).append(number)
+            self._alike.setdefault((len(each.query.asked), bool(each.query.keys)), []).append(number)
         self._keys = {
             number: GroupNumbers(len(each.query.keys)) for number, each in enumerate(members) if each.query.keys
         }
@@ -458,15 +458,15 @@ class SingleItems:
         self, member: int, pane: int, entry: int, place_in: int, item: Item, node: Seen, *, is_early: bool = False
     ) -> None:
         order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
-        numeric = self._queries[member].numeric
+        query = self._queries[member]
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
         error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
-        if error is not None:  # nothing is known of it but that
-            partials: tuple[Partial, ...] = (Partial(),) * len(numeric)
-            parts = len(self._queries[member].keys)
-            key: Key | None = error_key(error, at, parts, spoils=node.spoils is not None)
+        known = zip(node.texts, query.numeric, strict=True)
+        partials = tuple(_partial(each, order, at, asked) for each, asked in known)
+        if error is not None:  # nothing is known of it but that, and whether it is a time
+            partials = (*[Partial()] * len(query.paths), *partials[len(query.paths) :])
+            key: Key | None = error_key(error, at, len(query.keys), spoils=node.spoils is not None)
         else:
-            partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
             key = None if isinstance(node.key, DynamicError) else node.key
         if key is None:
             return

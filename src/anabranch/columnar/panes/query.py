@@ -58,7 +58,10 @@ class PaneQuery:
     paths: tuple[ast.Expression, ...]
     """What is aggregated."""
     asked: tuple[frozenset[FunctionName], ...]
-    """By path: the functions that are taken over it."""
+    """By path: the functions that are taken over it.
+
+    Where it is asked which windows hold times (LAWS 3.1), these are counted as the values of one path more are.
+    """
     panes: Panes
     scale: TimeScale = PLAIN
     """What the reference of a time window counts in."""
@@ -76,6 +79,10 @@ class PaneQuery:
     @cached_property
     def is_timed(self) -> bool:
         return isinstance(self.clause.window, ast.TimeWindow)
+
+    @property
+    def counts_times(self) -> bool:
+        return len(self.asked) > len(self.paths)
 
     @cached_property
     def numeric(self) -> list[bool]:
@@ -202,7 +209,7 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
         window = query.clause.window
         reference = _reference(window, root, spot) if isinstance(window, ast.TimeWindow) else None
         scope = LookScope({query.clause.variable: spot, None: spot})
-        paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=True))
+        paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=False))
         keys = tuple(_key_part(each, scope) for each in query.keys)
         if query.where is not None:
             conditions = [*conditions, scope.condition(query.where)]
@@ -416,7 +423,7 @@ def _key(query: PaneQuery) -> Hashable:
     looked_at = (query.clause.source, reference, query.paths, query.keys, query.where)
     if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
         return None
-    return query.clause.variable, *looked_at, query.scale
+    return query.clause.variable, *looked_at, query.scale, query.counts_times
 
 
 def _looks_out(part: object, window: str) -> bool:
