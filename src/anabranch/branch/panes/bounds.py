@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from anabranch.algebra.window import Extent
 from anabranch.columnar.expressions.texts import TextColumn
@@ -19,6 +20,13 @@ from anabranch.law.functions import BUILTINS
 from anabranch.stream.path import TimeScale
 from anabranch.values.atomic import spell
 from anabranch.values.sequences import Values, atomize
+
+
+class BoundTexts(Protocol):
+    """The bounds of some windows, groups or sessions."""
+
+    def texts(self, variable: str) -> TextColumn:
+        """A bound of each, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)

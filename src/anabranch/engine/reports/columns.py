@@ -138,8 +138,8 @@ def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[Not
     """What is not made for columns in the loops of a query with windows."""
     plan = pane_plan(query, Fraction(0), Fraction(0))
     for clause, name in zip(query.fors, query.streams, strict=False):
-        if isinstance(clause.window, ast.SessionWindow):
-            yield NotColumnar("sessions")
+        if isinstance(clause.window, ast.SessionWindow) and plan is None:
+            yield NotColumnar("sessions that are seen through more than aggregates, their bounds and their key")
             continue
         root, look = looks[name].root, looks[name].look
         reason = NotColumnar("a root with namespaces") if look.scope else _entering(clause, root, look)
@@ -156,7 +156,7 @@ def _entering(clause: ast.For, root: str, look: Look) -> NotColumnar | None:
     looked_at = clause.source
     try:
         _, spot = single_spot(clause.source, root, look)
-        if spot is not None and isinstance(clause.window, ast.TimeWindow):
+        if spot is not None and isinstance(clause.window, ast.TimeWindow | ast.SessionWindow):
             looked_at = clause.window.reference
             reference_column(clause.window, root, spot)
     except NotColumnar as reason:
