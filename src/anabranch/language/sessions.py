@@ -6,6 +6,7 @@ All items of a session have the same text at the path of its key, or none of the
 So `distinct-values($w/user)` is that text, wherever it stands, and so is `$w[1]/user` wherever only the value of a node
 counts: in an attribute, and in `data()`.
 `with_key` puts a variable in the place of these, so the items may be forgotten.
+A `let` that names such a node is as good as the node.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.language import ast
-from anabranch.language.rewrite import rebuild
+from anabranch.language.rewrite import bindings_in, rebuild
 
 KEY = "#key"
 """What stands for the key; no query can write it."""
@@ -69,5 +70,23 @@ def with_key(flwor: ast.Flwor, clause: ast.For) -> ast.Flwor:
             case _:
                 return rebuild(node, visit)
 
-    found: ast.Flwor = visit(flwor)
+    bound = bindings_in(flwor)
+    names = {
+        each.variable: each.value
+        for each in flwor.clauses
+        if isinstance(each, ast.Let) and bound[each.variable] == 1 and is_one(each.value)
+    }
+
+    def named(node: Any) -> Any:
+        """With such a node in the place of a name for it."""
+        match node:
+            case ast.Variable(name) if name in names:
+                return names[name]
+            case ast.For() if node is clause:
+                return node
+            case _:
+                return rebuild(node, named)
+
+    clauses = tuple(each for each in flwor.clauses if not isinstance(each, ast.Let) or each.variable not in names)
+    found: ast.Flwor = visit(named(replace(flwor, clauses=clauses)) if names else flwor)
     return found
