@@ -167,7 +167,7 @@ class Law:
     def _tell(self, accents: Sequence[Accent]) -> None:
         self.texts += map(accent_text, accents)
         for purge in self._outlet.purges:
-            self._held = [(value, _without(item, purge.path), *rest) for value, item, *rest in self._held]
+            self._held = [(value, _without(item, purge.path), number, key) for value, item, number, key in self._held]
 
     def _answer(self) -> None:
         """The windows that are complete and were not answered yet."""
