@@ -2,6 +2,8 @@
 
 They follow from the number of a window, and from whether it holds a time: then they are dateTimes, and decimals else.
 All groups of a window have those of the window.
+
+Bounds that are few digits of a usual year are spelled in columns, as the law spells them; the others one by one.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+
 from anabranch.algebra.window import Extent
+from anabranch.columnar.bound_texts import spelled_bounds
 from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.panes.sessions import decimal_places
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.language.aggregates import BOUND_VARIABLES
 from anabranch.law.bounds import WindowBounds, WindowValues
@@ -61,5 +67,21 @@ class ClosedBounds:
         return found if self.places is None else found.take(self.places)
 
     def _spelled(self, variable: str) -> TextColumn:
+        found = self._in_columns(variable)
+        if found is not None:
+            return found
         values = (atomize(self._value(variable, window)) for window in range(len(self.numbers)))
         return TextColumn.of(*(spell(value).encode() for (value,) in values))
+
+    def _in_columns(self, variable: str) -> TextColumn | None:
+        """The same where all bounds fit."""
+        first = self.scale.origin + (self.extent.end(0) if BOUND_VARIABLES[variable] == "window-end" else 0)
+        step, places = self.extent.step, decimal_places(first, self.extent.step)
+        most = max(map(abs, self.numbers), default=0)
+        if places is None or (abs(first) + step * most) * 10**places >= _MOST:
+            return None
+        ticks = int(first * 10**places) + int(step * 10**places) * np.array(self.numbers, np.int64)
+        return spelled_bounds(ticks, places, self.are_times, self.scale.per_second)
+
+
+_MOST = 1 << 62

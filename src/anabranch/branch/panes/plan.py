@@ -11,7 +11,7 @@ from functools import cached_property
 from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import KeyText, WindowResult, Written, group_result, window_result
+from anabranch.branch.panes.results import KeyText, WindowResult, Written, can_fail, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.keys import Key, KeyPart
@@ -57,7 +57,7 @@ class PanePlan:
     extent: Extent
     query: PaneQuery
     result: WindowResult | None
-    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+    """What it makes of its windows, where that is plain to see."""
     names: Spelling
     """How the items of its stream write its names."""
     sending: Sending | None = None
@@ -69,7 +69,7 @@ class PanePlan:
     @property
     def tells_firsts(self) -> bool:
         """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
-        return self.result is None and self.sending is None
+        return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -136,7 +136,7 @@ def pane_plan(
     if grouping is None:
         return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
     result = group_result(rest, grouping.names)
-    if result is None:  # what fails without any item at fault names the items of its group
+    if result is None or can_fail(result, seen.calls):  # without any item at fault, all those of a group are named
         return None
     if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
         return None

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.aggregates import BOUND_VARIABLES
-from anabranch.logic import EVERYTHING, And, Or, Tree
+from anabranch.language.aggregates import BOUND_VARIABLES, AggregateCall
+from anabranch.logic import EVERYTHING, And, Or, Tree, leaves
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
@@ -173,6 +173,14 @@ def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None
         return WindowResult(EVERYTHING, _result(behind.result, names), tuple(clauses))
     except _Other:
         return None
+
+
+def can_fail(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
+    """Whether a test may raise though no aggregate has failed: the `min` and `max` of dateTimes are no numbers."""
+    extremes = {each.variable for each in calls if each.function in ("min", "max")}
+    tests = (result.test, *(each.test for each in result.behind if isinstance(each, KeptGroups)))
+    compared = (operand for test in tests for each in leaves(test) for operand in (each.left, each.right))
+    return any(isinstance(each, AggregateValue) and each.variable in extremes for each in compared)
 
 
 def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
-from anabranch.branch.panes.plan import pane_plan
+from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.items.growing_look import SAMPLE
 from anabranch.columnar.items.query import compile_for, compile_query, reference_column, single_spot
@@ -113,14 +113,15 @@ def columns_verdict(
         return ColumnsVerdict(_DOES[query.kind], None, what)
     looks = {name: known.get(name) or assumed(query, name) for name in query.streams}
     why = " and ".join(dict.fromkeys(each.why for each in looks.values()))
-    does = _DOES[query.kind]
+    panes = pane_plan(query, Fraction(0), Fraction(0), functions)
+    does = _DOES[query.kind] if panes is None else "windows are counted by panes"
     match query.kind:
         case "items":
             (only,) = looks.values()
             found = compile_query(hole, only.root, only.look, namespaces=query.scope)
             reason = found if isinstance(found, NotColumnar) else None
         case _:
-            reason = next(_refused(query, looks), None)
+            reason = next(_refused(query, panes, looks), None)
     if reason is None:
         return ColumnsVerdict(does, why)
     return ColumnsVerdict(does, why, reason.construct, *_place(reason.expression, text), reason.hint)
@@ -134,9 +135,8 @@ _DOES = {
 }
 
 
-def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
-    """What is not made for columns in the loops of a query with windows."""
-    plan = pane_plan(query, Fraction(0), Fraction(0))
+def _refused(query: Standing, plan: PanePlan | None, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
+    """What is not made for columns in the loops of a query with windows, which are perhaps counted by panes."""
     for clause, name in zip(query.fors, query.streams, strict=False):
         if isinstance(clause.window, ast.SessionWindow) and plan is None:
             yield NotColumnar("sessions that are seen through more than aggregates, their bounds and their key")
