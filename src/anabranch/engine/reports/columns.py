@@ -114,7 +114,9 @@ def columns_verdict(
     looks = {name: known.get(name) or assumed(query, name) for name in query.streams}
     why = " and ".join(dict.fromkeys(each.why for each in looks.values()))
     panes = pane_plan(query, Fraction(0), Fraction(0), functions)
-    does = _DOES[query.kind] if panes is None else "windows are counted by panes"
+    does = _DOES[query.kind]
+    if panes is not None:
+        does = f"{'sessions' if panes.query.is_session else 'windows'} are counted by panes"
     match query.kind:
         case "items":
             (only,) = looks.values()
