@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream

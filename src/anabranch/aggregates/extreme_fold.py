@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,13 +13,13 @@ from anabranch.aggregates.folds import EntryOrder, EntryShare, Fold, Rising, Sha
 from anabranch.values.atomic import MOMENT, NOT_A_NUMBER, NUMBER, Atomic, OrderRank, Untyped, order_rank, to_double
 from anabranch.values.numbers import no_number
 from anabranch.values.sequences import Values, atomize
-from anabranch.values.times import TIMES, DateTime, TimeValue, read_time
+from anabranch.values.times import TIMES, DateTime, TimeValue
+from anabranch.values.written import read_atom, write_atom
 
 _ZERO = order_rank(0)
 _MOMENT = "moment"
 """Text that is a dateTime."""
-_TYPES: Mapping[str, type[TimeValue]] = {each.name: each for each in TIMES}
-_TIME_KINDS = frozenset((_MOMENT, *_TYPES))
+_TIME_KINDS = frozenset((_MOMENT, *(each.name for each in TIMES)))
 
 
 class ExtremeFold(Fold):
@@ -39,10 +39,10 @@ class ExtremeFold(Fold):
         self._negative = 0  # the number of these that are -0
 
     def share(self, values: Values) -> Share:
-        return [_encode(each) for each in atomize(values)]
+        return [write_atom(each) for each in atomize(values)]
 
     def put(self, entry: int, share: Share) -> None:
-        for atom in map(_decode, share):
+        for atom in map(read_atom, share):
             rank, kind = order_rank(atom), _kind(atom)
             self._ranks.put(rank)
             self._kinds[kind] += 1
@@ -57,7 +57,7 @@ class ExtremeFold(Fold):
                 self._negative += str(self._zeros[entry]) == "-0.0"
 
     def remove(self, entry: int, share: Share) -> None:
-        for atom in map(_decode, share):
+        for atom in map(read_atom, share):
             rank = order_rank(atom)
             self._ranks.remove(rank)
             self._kinds[_kind(atom)] -= 1
@@ -99,7 +99,7 @@ class ExtremeFold(Fold):
         end: tuple[OrderRank, int, Sequence[str]] | None = None
         for entry, share in shares:
             for written in share:
-                atom = _decode(written)
+                atom = read_atom(written)
                 rank = order_rank(atom)
                 first.setdefault(_kind(atom), (entry, written))
                 if rank == _ZERO:
@@ -119,40 +119,3 @@ def _kind(atom: Atomic) -> str:
     if isinstance(atom, str) and not isinstance(atom, Untyped):
         return "string"
     return {NOT_A_NUMBER: "nan", NUMBER: "number", MOMENT: _MOMENT}.get(order_rank(atom)[0], "text")
-
-
-def _encode(atom: Atomic) -> list[str]:
-    match atom:
-        case bool():
-            return ["boolean", str(int(atom))]
-        case Untyped():
-            return ["untyped", str(atom)]
-        case str():
-            return ["string", atom]
-        case int():
-            return ["integer", f"{atom:x}"]
-        case Decimal():
-            return ["decimal", str(atom)]
-        case float():
-            return ["double", repr(float(atom))]
-        case _:
-            return [atom.name, str(atom)]
-
-
-def _decode(data: Sequence[str]) -> Atomic:
-    kind, text = data
-    match kind:
-        case "boolean":
-            return text == "1"
-        case "untyped":
-            return Untyped(text)
-        case "string":
-            return text
-        case "integer":
-            return int(text, 16)
-        case "decimal":
-            return Decimal(text)
-        case "double":
-            return float(text)
-        case _:
-            return read_time(_TYPES[kind], text)

@@ -114,7 +114,9 @@ def columns_verdict(
     looks = {name: known.get(name) or assumed(query, name) for name in query.streams}
     why = " and ".join(dict.fromkeys(each.why for each in looks.values()))
     panes = pane_plan(query, Fraction(0), Fraction(0), functions)
-    does = _DOES[query.kind] if panes is None else "windows are counted by panes"
+    does = _DOES[query.kind]
+    if panes is not None:
+        does = f"{'sessions' if panes.query.is_session else 'windows'} are counted by panes"
     match query.kind:
         case "items":
             (only,) = looks.values()
@@ -138,8 +140,8 @@ _DOES = {
 def _refused(query: Standing, plan: PanePlan | None, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
     """The constructs that do not compile in the loops of a query with windows, which may be counted by panes."""
     for clause, name in zip(query.fors, query.streams, strict=False):
-        if isinstance(clause.window, ast.SessionWindow):
-            yield NotColumnar("sessions")
+        if isinstance(clause.window, ast.SessionWindow) and plan is None:
+            yield NotColumnar("sessions that are seen through more than aggregates, their bounds and their key")
             continue
         root, look = looks[name].root, looks[name].look
         reason = NotColumnar("a root with namespaces") if look.scope else _entering(clause, root, look)
@@ -156,7 +158,7 @@ def _entering(clause: ast.For, root: str, look: Look) -> NotColumnar | None:
     looked_at = clause.source
     try:
         _, spot = single_spot(clause.source, root, look)
-        if spot is not None and isinstance(clause.window, ast.TimeWindow):
+        if spot is not None and isinstance(clause.window, ast.TimeWindow | ast.SessionWindow):
             looked_at = clause.window.reference
             reference_column(clause.window, root, spot)
     except NotColumnar as reason:

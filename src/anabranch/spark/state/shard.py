@@ -26,7 +26,7 @@ from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
