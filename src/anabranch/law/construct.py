@@ -5,29 +5,35 @@ A text or attribute that one value makes up alone keeps the measure of that valu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.parsing.cursor import NCNAME
 from anabranch.law.steps import made_here
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import (
     LETTERS,
+    STREAM_NAMESPACE,
     XML_NAMESPACE,
     Attribute,
     Child,
     Comment,
     Document,
     Element,
+    Instruction,
     Measure,
     Name,
     Text,
     copy,
 )
 from anabranch.values.atomic import Atomic, measure_of, spell
+from anabranch.values.numbers import shown
 from anabranch.values.sequences import NODES, Value, Values, atomize
 
+_QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 Namespaces: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[[ast.Expression, Namespaces], Values]
 
@@ -66,6 +72,69 @@ def construct(
             case ast.Enclosed(expression):
                 append_values(fresh, evaluate(expression, scope), None if made_here(expression) else count)
     return fresh
+
+
+def computed(
+    kind: str, arguments: list[Values], namespaces: Namespaces, count: Callable[[int], None]
+) -> Document | Attribute | Child:
+    """The node that a computed constructor makes; the first of two arguments is its name."""
+    content = arguments[-1]
+    name = "" if len(arguments) == 1 else _given_name(arguments[0], kind)
+    match kind:
+        case "element":
+            named = _resolved(name, namespaces, is_attribute=False)
+            fresh = Element(named, {named.prefix: named.uri} if named.prefix or named.uri else None)
+            append_values(fresh, content, count)
+            return fresh
+        case "document":
+            inside = Element(Name("document"))
+            append_values(inside, content, count)
+            if inside.attributes:
+                raise DynamicError("a document has no attributes", code="XPTY0004")
+            document = Document()
+            for child in inside.children:
+                document.append(child)
+            return document
+    text, measure = _written(atomize(content))
+    count(len(text) >> LETTERS)
+    match kind:
+        case "attribute":
+            if name == "xmlns" or name.startswith("xmlns:"):
+                raise DynamicError("a namespace is no attribute", code="XQDY0044")
+            return Attribute(_resolved(name, namespaces, is_attribute=True), text, measure)
+        case "comment":
+            if "--" in text or text.endswith("-"):
+                raise DynamicError("'--' cannot stand in a comment", code="XQDY0072")
+            return Comment(text)
+        case "processing-instruction":
+            if "?>" in text or name.lower() == "xml" or ":" in name:
+                raise DynamicError("that is no processing instruction", code="XQDY0026" if "?>" in text else "XQDY0064")
+            return Instruction(name, text.lstrip(" \t\r\n"))
+        case _:
+            return Text(text, measure)
+
+
+def _given_name(values: Values, kind: str) -> str:
+    """The name that a computed constructor is given."""
+    match atomize(values):
+        case [str() as text] if _QNAME.fullmatch(text.strip(" \t\r\n")):
+            return text.strip(" \t\r\n")
+        case [str() as text]:
+            code = "XQDY0041" if kind == "processing-instruction" else "XQDY0074"
+            raise DynamicError(f"'{shown(text)}' is no name", code=code)
+        case _:
+            raise DynamicError(f"the name of an {kind} is one text", code="XPTY0004")
+
+
+def _resolved(name: str, namespaces: Namespaces, is_attribute: bool) -> Name:
+    """A computed name; a control element is none that a query may make (`checks/refusals.py`)."""
+    prefix = name.rpartition(":")[0]
+    if prefix and prefix != "xml" and prefix not in namespaces:
+        raise DynamicError(f"prefix '{prefix}' is not declared", code="XQDY0074")
+    found = _name(name, namespaces, is_attribute)
+    if found.uri == STREAM_NAMESPACE:
+        raise DynamicError("a control element cannot stand in an answer", code="XQDY0096")
+    return found
 
 
 def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
