@@ -174,14 +174,24 @@ def append_values(element: Element, values: Values, count: Callable[[int], None]
             case Attribute():
                 if element.children:
                     raise DynamicError(f"attribute '{value.name}' comes behind other content", code="XQTY0024")
-                _set(element, value.name, value.value, value.measure)
-                if value.name.prefix not in ("", "xml"):
-                    element.namespaces.setdefault(value.name.prefix, value.name.uri)
+                name = _with_free_prefix(value.name, element.namespaces)
+                _set(element, name, value.value, value.measure)
+                if name.prefix not in ("", "xml"):
+                    element.namespaces.setdefault(name.prefix, name.uri)
             case Document():
                 for child in value.children:
                     _append(element, copy(child, count))
             case _:
                 _append(element, copy(value, count))
+
+
+def _with_free_prefix(name: Name, namespaces: Namespaces) -> Name:
+    """The name of an attribute, with another prefix where its own means something else."""
+    prefix, number = name.prefix, 0
+    while prefix not in ("", "xml") and namespaces.get(prefix, name.uri) != name.uri:
+        number += 1
+        prefix = f"{name.prefix}_{number}"
+    return name if prefix == name.prefix else Name(name.local, name.uri, prefix)
 
 
 def _spaced(values: Values) -> list[Attribute | Document | Child]:

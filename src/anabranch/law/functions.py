@@ -16,7 +16,7 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
 from anabranch.law.bounds import window_end, window_start
-from anabranch.law.library.arguments import check_collation
+from anabranch.law.library.arguments import check_collation, needed_text
 from anabranch.law.library.operators import OPERATOR_FUNCTIONS
 from anabranch.law.library.sequences import SEQUENCE_FUNCTIONS, size_of
 from anabranch.law.library.texts import TEXT_FUNCTIONS
@@ -71,7 +71,8 @@ def _concat(*arguments: Values) -> Values:
 
 
 def _string_join(values: Values, separator: Values | None = None) -> Values:
-    return [_text(separator or [], "string-join()").join(spell(each) for each in atomize(values))]
+    between = "" if separator is None else needed_text(separator, "string-join()")
+    return [between.join(spell(each) for each in atomize(values))]
 
 
 def _substring(values: Values, start: Values, length: Values | None = None) -> Values:
@@ -93,7 +94,7 @@ def _around(before: bool) -> Body:
 
 
 def _translate(values: Values, old: Values, new: Values) -> Values:
-    characters, replacements = _text(old), _text(new)
+    characters, replacements = needed_text(old, "translate()"), needed_text(new, "translate()")
     table: dict[int, str | None] = {}
     for index, character in enumerate(characters):
         table.setdefault(ord(character), replacements[index] if index < len(replacements) else None)

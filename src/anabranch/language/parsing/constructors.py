@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.parsing.cursor import NCNAME, resolve, with_line_feeds
+from anabranch.stream.tree import XML_NAMESPACE
 
 if TYPE_CHECKING:
     from anabranch.language.parsing.paths import PathParser
 
 MAX_ATTRIBUTES = 256
+RESERVED = (XML_NAMESPACE, "http://www.w3.org/2000/xmlns/")
+"""The namespaces that have their prefix by themselves."""
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CONTENT_END = re.compile(r"[<{}]")
@@ -99,6 +102,8 @@ class ConstructorReader:
             if declared in ("xml", "xmlns"):
                 raise self.fail(f"prefix '{declared}' cannot be declared", start, "XQST0070")
             uri = "".join(part.value for part in value if isinstance(part, ast.Characters))
+            if uri in RESERVED:
+                raise self.fail(f"namespace '{uri}' cannot be declared", start, "XQST0070")
             if declared and not uri:
                 raise self.fail(f"prefix '{declared}' cannot be undeclared", start, "XQST0085")
             namespaces[declared] = uri

@@ -86,6 +86,8 @@ class OperatorParser(PathParser):
 
     def if_expr(self) -> ast.If:
         start = self.advance().start
+        if self.at_symbol("(") and self.peek().text == ")":
+            raise self.error("'if' needs a condition", self.peek().span)
         condition = self.expr_single()
         self.expect_name("then")
         then = self.expr_single()
@@ -198,9 +200,7 @@ class OperatorParser(PathParser):
             declared = self.declared_type()
             self.expect_name("in")
             source = self.expr_single()
-            bindings.append(
-                (variable, source if declared is None else self.typed(source, f"{declared.rstrip('?*+')}*"))
-            )
+            bindings.append((variable, source if declared is None else self.typed(source, _several(declared))))
         self.expect_name("satisfies")
         condition = self.expr_single()
         which: Literal["some", "every"] = "some" if kind.text == "some" else "every"
@@ -385,3 +385,8 @@ class OperatorParser(PathParser):
         if name in ("item()*", "item()**"):
             return value
         return ast.Call("op:typed", (value, ast.String(name, span=value.span)), span=value.span)
+
+
+def _several(name: str) -> str:
+    """The type of values of which each is of a type."""
+    return name if name == "empty-sequence()" else f"{name.rstrip('?*+')}*"

@@ -14,6 +14,7 @@ from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.clauses import expression_of
+from anabranch.language.parsing.constructors import RESERVED
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.operators import OperatorParser
 from anabranch.language.positions import with_positions
@@ -91,7 +92,10 @@ class Parser(OperatorParser):
             raise self.error(f"namespace prefix '{prefix}' is declared twice", at.span, "XQST0033")
         if prefix in ("xml", "xmlns"):
             raise self.error(f"prefix '{prefix}' cannot be declared", at.span, "XQST0070")
-        namespaces[prefix] = self.string("a namespace in quotes").text
+        uri = self.string("a namespace in quotes").text
+        if uri in RESERVED:
+            raise self.error(f"namespace '{uri}' cannot be declared", at.span, "XQST0070")
+        namespaces[prefix] = uri
 
     def variable_declaration(self, others: list[ast.Let]) -> ast.Let:
         start = self.token.start

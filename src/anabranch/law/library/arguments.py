@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 
 from anabranch.errors import DynamicError
-from anabranch.values.atomic import Atomic, Untyped, as_number, kind_of, to_double
+from anabranch.values.atomic import Atomic, Rounded, Untyped, as_number, kind_of, to_double
 from anabranch.values.casts import CASTS
 from anabranch.values.sequences import Values, at_most_one
 
@@ -48,8 +48,8 @@ def needed_whole(values: Values, what: str) -> int:
 
 def whole(value: Atomic, what: str) -> int:
     """A value as a whole number: an integer, or untyped text that spells one."""
-    if isinstance(value, Untyped):
-        value = CASTS["xs:integer"](value)
+    if isinstance(value, Untyped) or (isinstance(value, Rounded) and value == value // 1):
+        value = CASTS["xs:integer"](value)  # what min() and kin give is a double, whatever they are given (LAWS 2.1)
     if not isinstance(value, int) or isinstance(value, bool):
         raise DynamicError(f"{what} takes whole numbers, not a {kind_of(value)}", code="XPTY0004")
     return value

@@ -168,18 +168,18 @@ class _Translator:
             case "(":
                 atom = self.group()
             case "[":
-                atom = _spelled(self.character_class())
+                atom = self.bracket()
             case ".":
                 atom = r"(?s:.)" if self.dots_match_all else r"[^\n\r]"
             case "\\":
                 atom = self.escape()
             case "^" | "$":
-                atom = mark
+                atom = f"(?:{mark})"
             case "?" | "*" | "+" | "{" | "}" | "]":
                 raise self.fail(f"'{mark}' stands alone")
             case _:
                 atom = _spelled(((ord(mark), ord(mark)),))
-        return atom + self.quantifier(mark in "^$")
+        return atom + self.quantifier()
 
     def group(self) -> str:
         captures = True
@@ -197,12 +197,10 @@ class _Translator:
         self.open -= 1
         return f"({'' if captures else '?:'}{inside})"
 
-    def quantifier(self, is_anchor: bool) -> str:
+    def quantifier(self) -> str:
         mark = self.peek()
         if not mark or mark not in "?*+{":
             return ""
-        if is_anchor:
-            raise self.fail("an anchor is not repeated")
         if mark == "{":
             found = _QUANTIFIER.match(self.pattern, self.at)
             if found is None:
@@ -249,8 +247,18 @@ class _Translator:
             raise self.fail(f"'{name}' is no category of characters that is known")
         return _others(_category(name)) if negated else _category(name)
 
+    def bracket(self) -> str:
+        """A class of characters, in which white space counts; case is ignored before others are meant."""
+        before, self.ignores_space = self.ignores_space, False
+        at = self.at
+        found = self.character_class()
+        self.ignores_space = before
+        if self.pattern[at] != "^" or "-[" in self.pattern[at : self.at]:
+            return _spelled(found)
+        return _spelled(_others(found)).replace("[", "[^", 1) if _others(found) else r"(?s:.)"
+
     def character_class(self) -> Ranges:
-        """What stands behind `[`, up to its `]`; white space counts here, unless the flag takes it away."""
+        """What stands behind `[`, up to its `]`."""
         negated = self.peek() == "^"
         self.at += negated
         found: list[tuple[int, int]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -22,6 +23,7 @@ from anabranch.values.sequences import Values, atomize
 
 _SPACES = " \t\r\n"
 _UNRESERVED = "-_.~"
+_MODIFIER = re.compile(r"([co](\([^()]+\))?)?[at]?")
 _PRINTABLE = "".join(chr(code) for code in range(32, 127))
 _ROMAN = (
     *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL")),
@@ -133,8 +135,8 @@ def _format_integer(values: Values, picture: Values, language: Values | None = N
     if number is None:
         return [""]
     primary, _, modifier = wanted.rpartition(";") if ";" in wanted else (wanted, "", "")
-    if not primary:
-        raise DynamicError("the picture of format-integer() is empty", code="FODF1310")
+    if not primary or not _MODIFIER.fullmatch(modifier):
+        raise DynamicError(f"'{shown(wanted)}' is no picture of a number", code="FODF1310")
     written = _written_number(abs(number), primary, ordinal=modifier.startswith("o"))
     return [f"-{written}" if number < 0 else written]
 
@@ -168,7 +170,7 @@ def _written_number(number: int, primary: str, *, ordinal: bool) -> str:
                 else words.title().replace(" And ", " and ")
             )
         case _:
-            return str(number)
+            return str(number) + (_ordinal_ending(number) if ordinal else "")
 
 
 def _decimal_digits(number: int, primary: str) -> str:
@@ -192,7 +194,8 @@ def _decimal_digits(number: int, primary: str) -> str:
     ]
     if not places:
         return digits
-    regular_gap = places[-1] if _is_regular(places, rest) else 0
+    ahead = len(primary) - len(rest) - places[0]
+    regular_gap = places[-1] if _is_regular(places, rest) and ahead <= places[-1] else 0
     written = ""
     for at, digit in enumerate(reversed(digits)):
         if at:
