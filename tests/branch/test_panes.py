@@ -242,6 +242,20 @@ def test_a_window_without_values() -> None:
     assert answered(query, Stream(["<i><t>3</t></i>"])) == "<o><s>0 0</s></o>"
 
 
+def test_a_predicate_raises_in_an_item_without_the_value() -> None:
+    """It is put to the item before the path goes on; nowhere where what it is put to is missing."""
+    shapes = ["<i><t>1</t><n>5</n><c><m>4</m></c></i>", "<i><t>11</t><n/><c><m>4</m></c></i>"] * 10
+    stream = Stream([*shapes, "<i><t>21</t><n/><c/></i>", "<i><t>22</t><n>7</n><c/></i>", "<i><t>31</t><c/></i>"])
+    for path, dead in (("$w[n >= 2]/c/m", 2), ("$w/c[m >= 2]/m", 0), ("$w/n[. >= 2]", 2)):
+        query = f'for $w in stream("s")/r/i |t diff 10| return <o>{{ max({path}) }}</o>'
+        plan = stream.plan(query)
+        assert plan is not None
+        text, found = stream.by_panes(query, plan, Random(1))
+        law = stream.by_law(query)
+        assert (text, sorted(map(str, found.dead))) == (law.text, sorted(map(str, law.dead)))
+        assert len(found.dead) == dead
+
+
 def test_a_window_of_times_compared_with_a_number() -> None:
     """LAWS 2.3, 2.4: the greatest of dateTimes is one, which is no number; the window's first item names it."""
     query = """for $w in stream("s")/r/i |t diff 10| where max($w/n) > 3

@@ -17,11 +17,11 @@ from anabranch.stream.schema import Schema
 from anabranch.values.declared import declared_origin, declared_slack, declared_time
 
 _SETTINGS = ("dtd", "time", "time_unit", "slack", "origin", "format", "root", "item")
-"""What is given by NAME=VALUE, each by its own option."""
+"""The settings that are given by NAME=VALUE, each by its own option."""
 
 
 def declare_inputs(query: argparse.ArgumentParser) -> None:
-    """The options that say where streams and documents are, and how to read them."""
+    """Declare the options for streams and documents."""
     declare_functions(query)
     query.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="a file or directory")
     query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
@@ -49,7 +49,7 @@ def declare_inputs(query: argparse.ArgumentParser) -> None:
 
 
 def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
-    """The inputs that these options describe."""
+    """The inputs by the options."""
     streams = pairs_of(options.stream, "--stream")
     settings = {key: pairs_of(getattr(options, key), _option(key)) for key in _SETTINGS}
     for key, given in settings.items():

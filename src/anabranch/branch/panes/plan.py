@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
+from anabranch.algebra.accents.evolution import MOST_DIVIDED, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.panes.results import KeyText, WindowResult, Written, can_fail, group_result, window_result
@@ -290,6 +290,6 @@ def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | N
         return value
     states = [row.state for row in evolution.schema() if row.path == path]
     units = [each.unit for each in states if each.carried is not False]
-    if len(states) > MOST_SHOWN or not units or None in units:
+    if len(states) > MOST_DIVIDED or not units or None in units:
         return None
     return min(unit.inverse()(value) for unit in units if unit is not None)

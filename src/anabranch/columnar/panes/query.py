@@ -272,10 +272,13 @@ _Tail: TypeAlias = Sequence[ast.Tail]
 
 
 def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:
-    """What is aggregated at a place; the predicate is put to what was `judged` on the way there."""
-    around = () if judged is None or not judged.is_single else _condition(judged, tail)
+    """What is aggregated at a place; the predicate is put to what was `judged` on the way there.
+
+    It may raise in items that have nothing at the place itself.
+    """
+    around = () if judged is None or not judged.is_single else (*_there(judged), *_condition(judged, tail))
     if spot.is_single:
-        return Given(spot.text if numeric else None, (*_there(spot), *around) or ALWAYS)
+        return Given(spot.text if numeric else None, tuple(dict.fromkeys((*around, *_there(spot)))) or ALWAYS)
     frame = scope.inner_frame(spot)
     value: Expression = PartText(spot.text) if numeric else Presence(spot.presence)
     taken: Expression = Presence(spot.presence)

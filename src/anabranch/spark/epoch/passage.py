@@ -58,19 +58,19 @@ class Passage:
         known = job.known_log(stream)
         self._evolution = known.evolutions[int(reach.partition)]
         self._is_own = False
-        met = job.met.load().get(stream.name, ()) if job.met else ()
-        self.met = list(self._met(known, met))
+        logged = job.epoch_events.load().get(stream.name, ()) if job.epoch_events else ()
+        self.events_before = list(self._events_before(known, logged))
         """The valid events before it in its epoch."""
         self._follow = follow
-        self._following = follow(self.met) if follow and (known.size or self.met) else None
+        self._following = follow(self.events_before) if follow and (known.size or self.events_before) else None
         self._added: list[tuple[int, str]] = []
         self.reader.announce(lambda path, tree: self._evolution.state(path, tree).carried is True)
 
-    def _met(self, known: KnownLog, met: Sequence[LoggedEvent]) -> Iterator[Announced]:
+    def _events_before(self, known: KnownLog, logged: Sequence[LoggedEvent]) -> Iterator[Announced]:
         """The valid events before the range in its epoch; partitions are read one after the other."""
         mine = int(self._range.partition)
         others: dict[int, Evolution] = {}
-        for each in sorted(met, key=lambda each: (each.partition, each.position)):
+        for each in sorted(logged, key=lambda each: (each.partition, each.position)):
             if each.partition > mine or (each.partition == mine and each.position >= self.reader.start):
                 continue
             if each.partition == mine:
