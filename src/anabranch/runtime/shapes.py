@@ -149,8 +149,8 @@ _LONG = "\0long"
 
 
 def _kind(literal: str) -> str:
-    """What literals must have in common to be interchangeable: all integers, long integers, decimals, or strings in the same
-    quotes.
+    """What literals must have in common to be interchangeable: all integers, long integers, decimals, or strings in
+    the same quotes.
 
     A literal with several spellings, or that is no simple number, must be equal.
     """
