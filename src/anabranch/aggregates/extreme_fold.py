@@ -1,4 +1,4 @@
-"""`min` and `max` of what is edited: a multiset, because the value at the end may go (LAWS 5.6)."""
+"""`min` and `max` of edited values: a multiset, because the extreme value may be removed (LAWS 5.6)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class ExtremeFold(Fold):
         self._ranks: Rising[OrderRank] = Rising()
         self._kinds: Counter[str] = Counter()
         self._times: dict[OrderRank, dict[int, TimeValue]] = {}
-        """By rank and entry, the first time or duration: equal ones are spelled differently, and the earlier counts."""
+        """By rank and entry: the first time or duration; equal ones differ in spelling, and the earlier counts."""
         self._failing: dict[int, Atomic] = {}
-        """By entry, the first value that has no place among numbers."""
+        """By entry: the first value that is not comparable with numbers."""
         self._zeros: dict[int, float] = {}
-        """By entry, the first of its zeros: -0 and 0 are equal, and the earlier one counts."""
-        self._negative = 0  # how many of these are -0
+        """By entry: the first of its zeros, for -0 and 0 are equal, and the earlier one counts."""
+        self._negative = 0  # the number of these that are -0
 
     def share(self, values: Values) -> Share:
         return [write_atom(each) for each in atomize(values)]
@@ -69,7 +69,7 @@ class ExtremeFold(Fold):
         self._negative -= str(self._zeros.pop(entry, None)) == "-0.0"
 
     def value(self) -> Values:
-        """By the law's function, over values that decide: any NaN, any of the wrong kind, or the one at the end."""
+        """By the law's function, over the decisive values: any NaN, any of the wrong kind, or the extreme."""
         ranks, kinds = self._ranks.all(), set(+self._kinds)
         if not ranks:
             return []
@@ -94,7 +94,7 @@ class ExtremeFold(Fold):
         return [extreme_number(end)]
 
     def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
-        """The first value of each kind, the first zero, and the value at the end."""
+        """The first value of each kind, the first zero, and the extreme value."""
         first: dict[Any, tuple[int, Sequence[str]]] = {}
         end: tuple[OrderRank, int, Sequence[str]] | None = None
         for entry, share in shares:
@@ -111,7 +111,7 @@ class ExtremeFold(Fold):
 
 
 def _kind(atom: Atomic) -> str:
-    """How a value counts for `min` and `max`; `text` is untyped text that is neither a number nor a dateTime."""
+    """The kind of a value for `min` and `max`; `text` is untyped text that is neither a number nor a dateTime."""
     if isinstance(atom, TIMES):
         return atom.name
     if isinstance(atom, bool):

@@ -20,8 +20,8 @@ from anabranch.branch.display.parts import (
     EntriesPart,
     Folded,
     GroupPart,
-    Interval,
     Part,
+    PlaceInterval,
     SequencePart,
     SlicePart,
     WholePart,
@@ -183,7 +183,7 @@ class _GrowingSplitter(Splitter):
             case SlicePart() as part if self._is_made(part.over):
                 return Folded(ALL, part)
             case (WindowPart() | GroupPart() | DistinctPart()) as over if self._is_made(over):
-                return Folded(ALL, SlicePart(over, Interval(0, None)))
+                return Folded(ALL, SlicePart(over, PlaceInterval(0, None)))
             case _:
                 return None
 
@@ -198,6 +198,8 @@ class _GrowingSplitter(Splitter):
                 made = pipeline
             case _:
                 return False
+        if self._makes_functions:
+            return False  # what is called later cannot be written down
         results = made.result.items if isinstance(made.result, ast.Sequence) else (made.result,)
         return all(
             made_here(each) or results_of(replace(made, result=each), self._functions) <= {"value"} for each in results
