@@ -90,8 +90,8 @@ def write_value(value: Value) -> list[Any]:
             return ["comment", value.value]
         case Instruction():
             return ["instruction", value.target, value.value]
-        case Attribute() | Document() | FunctionItem():
-            raise AssertionError("queries make no such nodes by themselves, and no state holds what functions give")
+        case FunctionItem():
+            raise AssertionError("no state holds what functions give")
         case _:
             return write_atom(value)
 

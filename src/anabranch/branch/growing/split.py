@@ -198,8 +198,6 @@ class _GrowingSplitter(Splitter):
                 made = pipeline
             case _:
                 return False
-        if self._makes_functions:
-            return False  # what is called later cannot be written down
         results = made.result.items if isinstance(made.result, ast.Sequence) else (made.result,)
         return all(
             made_here(each) or results_of(replace(made, result=each), self._functions) <= {"value"} for each in results
