@@ -13,6 +13,7 @@ from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.query import shared
+from anabranch.values.time_arithmetic import decimal_of
 from branch.counting import Found, Stream
 from branch.test_grouped import one_json_stream, one_stream
 from mass import Mass
@@ -36,7 +37,8 @@ def one_query(random: Random, is_json: bool = False) -> str:
         return ", ".join(random.sample(named, random.choice((1, 2, 2, 3))))
 
     first = f"let $a := {call()} " if random.random() < 0.4 else ""
-    where = random.choice(("", "", f"where {call()} >= 1 ", f"where {call()} > 1 or count($w) = 1 "))
+    bound = random.choice(("window-end($w) >= 2", "window-start($w) < xs:dateTime('1970-01-01T00:00:03Z')"))
+    where = random.choice(("", "", f"where {call()} >= 1 ", f"where {call()} > 1 or count($w) = 1 ", f"where {bound} "))
     attribute = shown()
     if key is not None and random.random() < 0.2:
         first += f"let $u := $w[1]/{key} "
@@ -84,6 +86,32 @@ def test_many_sessions_by_panes_are_the_law(mass: Mass) -> None:
     """The same, for many cases."""
     for number in mass.cases(3_000):
         is_the_law(f"many sessions {number}")
+
+
+_TIMES = ("0", "7", "1e3", "1767225600", "1767225600123", "176722560012345678", "-25", "123456789012345678901")
+_PARTS = ("0", "0.5", "0.001", "0.000000001", "0.0000000000000001", "0.1234567890123")
+_DISTANCES = ("0.001", "1", "0.000000001", "1800000", "0.5", "123456789012345678", "0.3", "PT30M", "0.0000000000000001")
+
+
+def test_sessions_of_any_size(mass: Mass) -> None:
+    """Values of any digits, near zero and far from it, and gaps of any: nothing is rounded."""
+    for number in mass.cases(600):
+        random = Random(f"sizes {number}")
+        base, part, gap = Fraction(random.choice(_TIMES)), Fraction(random.choice(_PARTS)), random.choice(_DISTANCES)
+        width = Fraction(1800) if gap.startswith("P") else Fraction(gap)
+        values = [base]
+        for _ in range(30):
+            values.append(values[-1] + random.choice((0, 1, 1, 2)) * random.choice((part, width / 2, width, -part)))
+        items = [f"<i><t>{decimal_of(each):f}</t><k>{random.choice('ab')}</k><n>1</n></i>" for each in values]
+        stream = Stream(items, slack=random.choice(("0", "0.25", "1")), origin=random.choice(("0", "0.125", "-7")))
+        query = f"""for $w in stream("s")/r/i |t gap {gap}{random.choice(("", " by k"))}|
+            return <s s="{{ window-start($w) }}" e="{{ window-end($w) }}">{{ count($w) }}</s>"""
+        plan = stream.plan(query)
+        assert plan is not None
+        text, found = stream.by_panes(query, plan, random)
+        law = stream.by_law(query)
+        assert text == law.text, (number, query, stream)
+        assert list(dict.fromkeys(found.places)) == law.late, (number, query, stream)
 
 
 def test_sessions_counted_together_do_not_notice_each_other() -> None:

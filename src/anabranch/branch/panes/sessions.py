@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import pairwise
@@ -94,9 +94,15 @@ class SessionBounds:
     listed: Sequence[_ListedSession]
     are_times: Flags
     """Which of them hold times."""
+    _found: dict[str, TextColumn] = field(default_factory=dict)
 
     def texts(self, variable: str) -> TextColumn:
         """A bound of each session, as it is written."""
+        if variable not in self._found:
+            self._found[variable] = self._spelled(variable)
+        return self._found[variable]
+
+    def _spelled(self, variable: str) -> TextColumn:
         rows, is_end = self.in_rows, BOUND_VARIABLES[variable] == "window-end"
         ticks = rows.spans.stops if is_end else rows.spans.starts
         ticks = ticks + int(self.scale.origin * 10**rows.places)

@@ -40,7 +40,7 @@ from anabranch.columnar.items.programs import Program
 from anabranch.columnar.items.query import CompiledQuery, made_in
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of, covers
 from anabranch.columnar.match.condition import columns_as_written
-from anabranch.columnar.scan.kernels import UNCLEAR, Flags, Numbers
+from anabranch.columnar.scan.kernels import SIMPLE, UNCLEAR, Flags, Numbers
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import StreamError
@@ -185,7 +185,8 @@ def brought_back(
 def mapped(values: Numbers, by: Affine, constants: Numbers) -> Numbers:
     """Numbers under a map, each on the same side of every constant as the exact result; NaN stays NaN.
 
-    Numbers and constants have few enough digits that a double stands for exactly one of them.
+    Numbers have few enough digits that a double stands for exactly one of them; near a constant that has more, it is
+    not known on which side of it a number is.
     """
     a, b = float(by.a), float(by.b)
     with np.errstate(over="ignore"):
@@ -207,8 +208,10 @@ def mapped(values: Numbers, by: Affine, constants: Numbers) -> Numbers:
 
 
 def _settled(about: float, exact: Fraction, constants: Sequence[float]) -> float:
-    """A double near a number that stands as the number does to the constants next to it."""
+    """A double near a number that stands as the number does to the constants next to it; NaN where that is unclear."""
     for constant in constants:
+        if abs(constant) >= SIMPLE:
+            return float(np.nan)
         known = _decimal(float(constant))
         if exact == known:
             return float(constant)
