@@ -22,6 +22,7 @@ from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
 from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
 from anabranch.bench.workloads.sales import write_sales
+from anabranch.bench.workloads.views import write_views
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
@@ -131,7 +132,7 @@ def test_event_ruler_is_asked_for_rounds(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
-    """Count windows are about as many as time windows, partitions and groups the same, empty epochs have nothing."""
+    """Count windows are about as many as time windows, others are the same on both sides, empty epochs have nothing."""
     bench = windows.WindowsBench(spark, tmp_path, windows.WindowsScale(1_000, _ONCE, _ONCE, 4, _ONCE))
     counted, timed = bench.check_counted()
     assert counted == pytest.approx(timed, rel=0.1)
@@ -139,6 +140,8 @@ def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
     assert (len(several.partitions), len(one.partitions)) == (4, 1)
     write_sales(tmp_path / "sales", 3, 1_000, 50)
     assert windows.check_groups(spark, tmp_path / "sales", tmp_path / "groups") > 150
+    write_views(tmp_path / "views", 3, 2_000, 100)
+    assert windows.check_sessions(spark, tmp_path / "views", tmp_path / "sessions") > 100
     found = windows.compare_with_empty(spark, tmp_path / "empty", Rounds(1, 1), 200)
     assert (len(found.first), len(found.second)) == (2, 2)
 

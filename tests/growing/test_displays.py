@@ -12,8 +12,9 @@ import pytest
 from anabranch import Engine, Parquet
 from anabranch.aggregates.folds import EntryShare, Fold
 from anabranch.branch.display.folds import FOLDS, fold
+from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.machine import GrowingDisplay
-from anabranch.branch.growing.split import ARRIVALS, growth_of
+from anabranch.branch.growing.split import growth_of
 from anabranch.branch.intake.entries import FeedOrigin, RawEntry
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs

@@ -232,7 +232,7 @@ def test_two_runs_on_one_checkpoint(site: Site) -> None:
 
 def test_the_oldest_epochs_are_dropped(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """With three epochs to keep, the answer is what those hold, and says that it is not whole; runs go on."""
-    monkeypatch.setattr(retention, "LEAST", 2)
+    monkeypatch.setattr(retention, "MIN_EPOCHS", 2)
     site.settings = replace(site.settings, keep=Keep(epochs=3))
     site.subscribe(all=ALL)
     site.write("in/a", lines(0, 10))

@@ -21,7 +21,7 @@ queries that know different units of one path all but those that agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -256,12 +256,9 @@ class PartitionCourse(Protocol):
     def follows(self) -> Follows | None:
         """The queries; None where nothing was said yet."""
 
-    def added(self) -> Iterable[tuple[int, str]]:
-        """What the element that was read last adds to whose answer, though it is no item."""
-
     @property
-    def parted(self) -> bool:
-        """Whether a punctuation, too, parts the items before it from those behind it."""
+    def splits_at_punctuations(self) -> bool:
+        """Whether a punctuation, too, ends a stretch."""
 
     @property
     def evolution(self) -> Evolution:

@@ -12,7 +12,7 @@ from typing import Self
 
 from anabranch.branch import Branch
 from anabranch.branch.members import BranchMember
-from anabranch.branch.remote.gathering import Gathered
+from anabranch.branch.remote.gathering import SentWindowBranch
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import SentQuery, sent_query
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of
@@ -90,7 +90,7 @@ class RemoteWindowKind(QueryKind):
         (seat,) = seats
         member = BranchMember(seat.key, seat.asked.name, self.query, seat.out)
         given = setup.given
-        return Gathered(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
+        return SentWindowBranch(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
 
     @classmethod
     def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:

@@ -3,7 +3,8 @@
 What needs one item at a time is answered where the item is read; the others are branches, which remember.
 So are items that have an order to keep: that of partitions with a time, which are read side by side (LAWS 1.2), or
 that of values in a row; and all queries whose answers are told with their moments.
-Windows are counted by panes where their query needs no more of them than aggregates, and no document that may change.
+Windows are counted by panes where their query needs no more of them than aggregates, and no document that may change;
+so are sessions.
 """
 
 from __future__ import annotations
@@ -124,6 +125,13 @@ class PaneKind(StandingKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         raise AssertionError("panes are merged for all branches of a shard together")
+
+
+class SessionPaneKind(PaneKind):
+    """The same of sessions."""
+
+    name = "sessions by panes"
+    label = "sessions"
 
 
 class WindowKind(StandingKind):
