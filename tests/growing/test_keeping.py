@@ -137,7 +137,7 @@ def timeline(tmp_path: Path, text: str, lines: list[str]) -> list[str]:
 
 
 def test_the_first_of_groups(tmp_path: Path) -> None:
-    """LAWS, case 56: whoever has most."""
+    """LAWS, case 63: whoever has most."""
     text = (
         "(for $o in stream('s')/r/o group by $c := $o/c let $n := sum($o/n) order by $n descending "
         "return <g c='{ $c }'>{ $n }</g>)[1]"
@@ -147,7 +147,7 @@ def test_the_first_of_groups(tmp_path: Path) -> None:
 
 
 def test_the_last_of_windows(tmp_path: Path) -> None:
-    """LAWS, case 57: the result of the window that has closed last."""
+    """LAWS, case 64: the result of the window that has closed last."""
     text = "(for $w in stream('s')/r/i|count 2| return sum($w/v))[last()]"
     assert timeline(tmp_path, text, [f"<i><v>{v}</v></i>" for v in (1, 5, 3, 4)]) == ["6", "7"]
 
