@@ -63,6 +63,7 @@ def test_a_mixture_has_as_many_of_each_form() -> None:
     assert len(set(queries)) == len(queries) == 10_000
 
 
+@pytest.mark.mass
 def test_a_mixture_gives_the_answers_that_were_asked_for(tmp_path: Path) -> None:
     """About nine for ten readings; the summary of a form, by which it is checked, has what all of them have."""
     given = _input(tmp_path, ELEMENTS, 300, "repeated")

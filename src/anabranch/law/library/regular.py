@@ -227,7 +227,7 @@ class _Translator:
         if letter in "123456789":
             raise self.fail("back-references are not known: they take time without bound")
         if letter in "pP":
-            return _spelled(self.property(letter == "P"))
+            return f"(?-i:{_spelled(self.property(letter == 'P'))})"
         if letter in _SINGLE:
             return _spelled(((_SINGLE[letter],) * 2,))
         ranges = _escaped(letter)
@@ -319,8 +319,12 @@ class Regular:
 
     def found_in(self, text: str) -> bool:
         """Whether some part of a text matches."""
-        found = pc.match_substring_regex(pa.array([text], pa.string()), self.text)
-        return bool(found[0].as_py())
+        return self.all_found_in([text])[0]
+
+    def all_found_in(self, texts: list[str]) -> list[bool]:
+        """The same for many texts."""
+        found: list[bool] = pc.match_substring_regex(pa.array(texts, pa.string()), self.text).to_pylist()
+        return found
 
     def split(self, text: str) -> list[str]:
         """The parts between those that match."""
@@ -329,8 +333,13 @@ class Regular:
 
     def replaced(self, text: str, replacement: str) -> str:
         """A text with something, in RE2's notation, in the place of what matches."""
-        found = pc.replace_substring_regex(pa.array([text], pa.string()), self.text, replacement)
-        return str(found[0].as_py())
+        return self.all_replaced([text], replacement)[0]
+
+    def all_replaced(self, texts: list[str], replacement: str) -> list[str]:
+        """The same for many texts."""
+        changed = pc.replace_substring_regex(pa.array(texts, pa.string()), self.text, replacement)
+        found: list[str] = changed.to_pylist()
+        return found
 
 
 @lru_cache(maxsize=1_024)
