@@ -20,7 +20,7 @@ from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items import untemplated as guided
-from anabranch.columnar.match.arranging import gathered
+from anabranch.columnar.match.forms import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter

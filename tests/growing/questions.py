@@ -136,9 +136,11 @@ def _distinct(random: Random) -> str:
 
 def _placed(random: Random, base: str) -> str:
     """Some of what an expression gives, by places."""
-    asked = ("1", "2", "last()", "last() - 1", "position() <= 3", "position() < 3", "position() > 1")
-    asked += ("position() >= 2", "3 >= position()", "position() = last()", "position() > last() - 2")
-    asked += ("position() < last()", "position() > 1 and position() <= 3", "0", "position() <= 2.5")
+    asked = (
+        *("1", "2", "last()", "last() - 1", "position() <= 3", "position() < 3", "position() > 1"),
+        *("position() >= 2", "3 >= position()", "position() = last()", "position() > last() - 2"),
+        *("position() < last()", "position() > 1 and position() <= 3", "0", "position() <= 2.5"),
+    )
     return random.choice(
         (
             f"({base})[{random.choice(asked)}]",

@@ -17,7 +17,7 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CALLS = ("py4j", "pyspark")
-_PUT_OFF = 0.05
+_RETRY_SECONDS = 0.05
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def interruptible(*, for_good: bool) -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if _in_a_call(frame):
-        again = Timer(_PUT_OFF, signal.pthread_kill, (main_thread().ident, number))
+        again = Timer(_RETRY_SECONDS, signal.pthread_kill, (main_thread().ident, number))
         again.daemon = True
         again.start()
         return

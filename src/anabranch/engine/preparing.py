@@ -28,7 +28,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents
 
 EngineName: TypeAlias = Literal["local", "spark", "reference"]
-_SMALL = 64 << 20
+_LOCAL_BYTES = 64 << 20
 """Inputs up to this size do not need Spark."""
 
 
@@ -85,7 +85,7 @@ def prepare(
         refuse_windows(checked.query, text, label)
         refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
-    trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _SMALL) else "spark"
+    trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"
     chosen = Prepared(name, label, text, checked, trunk, None, updates, past)
     if engine == "reference":
         return replace(chosen, engine="reference")

@@ -30,8 +30,8 @@ from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _NUMBERED = re.compile(r"(.*\.accent-)([0-9]{4})")
-_LAST = 9_999
-_TAIL = 1 << 20
+_LAST_NUMBER = 9_999
+_TAIL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _whole(line: str, form: StreamForm) -> bytes:
 def _behind(newest: Path) -> Path:
     """The name directly after the newest."""
     found = _NUMBERED.fullmatch(newest.name)
-    if found and int(found[2]) < _LAST:
+    if found and int(found[2]) < _LAST_NUMBER:
         return newest.with_name(f"{found[1]}{int(found[2]) + 1:04}")
     return newest.with_name(f"{newest.name}.accent-0001")
 
@@ -175,7 +175,7 @@ def _is_open(path: Path) -> bool:
     """Whether a document is still open; an error where it ends within an item."""
     splitter = DocumentSplitter(Limits())
     with path.open("rb") as file:
-        while piece := file.read(_TAIL):
+        while piece := file.read(_TAIL_BYTES):
             splitter.feed(piece)
         size = file.tell()
     if splitter.carry.inside and splitter.carry.position < size:
@@ -188,7 +188,7 @@ def _lacks_newline(path: Path, source: Source, form: StreamForm) -> bool:
     if not path.exists() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         last = file.read().rpartition(b"\n")[2]
     if not last.strip():
         return bool(last)

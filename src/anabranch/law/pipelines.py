@@ -139,9 +139,14 @@ class Pipelines(Walker):
             case ast.For(name, source, None):
                 for each in self.value(source, env):
                     yield from self._loop_round(each, rest, env.bind(name, [each]))
-            case ast.PositionalFor(name, position, source):
-                for number, each in enumerate(self.value(source, env), 1):
-                    yield from self._loop_round(each, rest, env.bind(name, [each]).bind(position, [number]))
+            case ast.PositionalFor(name, position, source, allows_empty):
+                values = self.value(source, env)
+                for number, each in enumerate(values, 1):
+                    bound = env.bind(name, [each])
+                    yield from self._loop_round(each, rest, bound.bind(position, [number]) if position else bound)
+                if allows_empty and not values:
+                    bound = env.bind(name, [])
+                    yield from self.bindings(rest, bound.bind(position, [0]) if position else bound)
             case ast.For():  # a window on something finite
                 for window in windows(first, env, self, flowing=False):
                     self.spend(window.items)

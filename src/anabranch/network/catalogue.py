@@ -32,7 +32,7 @@ from anabranch.sharing.render import render, render_join
 
 T = TypeVar("T")
 
-AT_HAND = 0.25
+COPY_WEIGHT = 0.25
 """The weight of a byte that is copied, or was made at the same peer, because it is not parsed again."""
 
 
@@ -189,7 +189,7 @@ def load_of(reader: Flow | Subscription, flows: Mapping[str, Flow], estimates: E
     for flow in (flows[name] for name in names):
         copied = isinstance(reader, Flow) and flow.form == reader.form
         at_hand = copied or (bool(flow.inputs) and flow.made_at == place)
-        load += estimates.rate(flow.form) * (AT_HAND if at_hand else 1)
+        load += estimates.rate(flow.form) * (COPY_WEIGHT if at_hand else 1)
     return load
 
 

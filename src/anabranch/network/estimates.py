@@ -232,7 +232,7 @@ PROGRESS = 1.0
 windows, that show the stream's progress; an epoch reads some MB, if there are as many."""
 _VALUE = 6.0
 """Bytes of a value: a sum, a count, a number of a window."""
-_PAIRS = 200
+_PAIRED_ITEMS = 200
 """So many items of each sample are paired, by the nearest doubles of their first values."""
 
 
@@ -309,8 +309,8 @@ class Estimates:
                 for number, rate in enumerate(entering)
             )
         # pairs of the samples are as far apart as those of the streams: their number in the time of the samples
-        spans = [max(min(sample.count, _PAIRS) / sample.rate, 1e-9) for sample in samples]
-        pairs = prod(min(sample.count, _PAIRS) for sample in samples)
+        spans = [max(min(sample.count, _PAIRED_ITEMS) / sample.rate, 1e-9) for sample in samples]
+        pairs = prod(min(sample.count, _PAIRED_ITEMS) for sample in samples)
         return share * pairs / max(spans)
 
 
@@ -339,7 +339,7 @@ def _window_bytes(tree: PropertyTree) -> float:
 def _share_of_pairs(forest: PropertyForest, samples: list[Sample]) -> float:
     """The share of the samples' tuples for which something is sent; of many inputs, the first two are tried."""
     trees = list(islice(forest.trees, 2))
-    shapes = [min(sample.count, _PAIRS) for sample in samples[:2]]
+    shapes = [min(sample.count, _PAIRED_ITEMS) for sample in samples[:2]]
     if not all(shapes):
         return 0.0
 

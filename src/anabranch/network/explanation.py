@@ -57,7 +57,7 @@ def rate_text(rate: float) -> str:
     return f"{rate:.1f} {unit}/s" if unit != "B" and rate < 9.95 else f"{rate:,.0f} {unit}/s"
 
 
-SHOWN = 5
+MOST_OTHERS = 5
 """The most rejected plans that are shown."""
 
 
@@ -111,9 +111,9 @@ def decision_text(decision: Decision) -> Iterator[str]:
         late = "" if decision.complete else ", then time was up"
         yield f"{decision.about}: {counted(decision.looked_at, 'plan')} priced in {decision.seconds:.3f} s{late}"
         yield f"  chosen, {_price_text(chosen)}"
-        for option in decision.others[:SHOWN]:
+        for option in decision.others[:MOST_OTHERS]:
             yield f"  not, {_price_text(option)}"
-        left = decision.looked_at - 1 - len(decision.others[:SHOWN])
+        left = decision.looked_at - 1 - len(decision.others[:MOST_OTHERS])
         if left > 0:
             yield f"  nor {counted(left, 'other')}, which cost more"
     if decision.narrowed:

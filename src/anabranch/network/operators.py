@@ -2,7 +2,7 @@
 
 All except windows are queries, as text, over the flows that are read, each under a name: a peer only runs queries.
 
-* A flow that equals its input is passed on.
+* A flow that equals its input is handed on.
 * Items are made from items, and tuples from items, by the abstract query of the flow; tuples from tuples with more
 content by the same query over tuples (`branch/remote/queries.py`).
 * Windows are made from items, or combined from smaller ones (SELECTWINDOWS).
@@ -33,7 +33,7 @@ TUPLES = "tuples"
 
 @dataclass(frozen=True, slots=True)
 class HandOn:
-    """Pass the flow on unchanged."""
+    """Hand the flow on unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

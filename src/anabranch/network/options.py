@@ -31,9 +31,9 @@ from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 
-LOAD = 0.25
+LOAD_WEIGHT = 0.25
 """The weight of a byte that is read, relative to one over a link."""
-FLOW = 256.0
+FLOW_PRICE = 256.0
 """The fixed price of a flow over a link."""
 
 
@@ -72,9 +72,9 @@ def priced(
             old = estimates.rate(catalogue.flows[flow.name].form) if flow.name in wider else 0.0
             links[link] = links.get(link, 0.0) + estimates.rate(flow.form) - old
     traffic = sum(links.values())
-    fixed = FLOW * sum(flow.before is not None for flow in added)
+    fixed = FLOW_PRICE * sum(flow.before is not None for flow in added)
     short = sum(shortage(catalogue, link, more, topology, estimates) for link, more in links.items())
-    return Price(short, traffic + LOAD * load + fixed, traffic, load)
+    return Price(short, traffic + LOAD_WEIGHT * load + fixed, traffic, load)
 
 
 def total(catalogue: Catalogue, topology: Topology, estimates: Estimates) -> Price:
@@ -84,7 +84,7 @@ def total(catalogue: Catalogue, topology: Topology, estimates: Estimates) -> Pri
     links = {topology.link(each.before, each.at) for each in catalogue.hops if each.before}
     limits = {link: most for link in links if (most := topology.links[link]) is not None}
     short = sum(max(0.0, carried(catalogue, link, estimates) - most) for link, most in limits.items())
-    return Price(short, traffic + LOAD * load + FLOW * len(list(catalogue.hops)), traffic, load)
+    return Price(short, traffic + LOAD_WEIGHT * load + FLOW_PRICE * len(list(catalogue.hops)), traffic, load)
 
 
 def carried(catalogue: Catalogue, link: Link, estimates: Estimates) -> float:

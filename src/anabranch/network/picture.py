@@ -1,7 +1,7 @@
 """The map: super-peers with their work, links, and the streams on them (figure 1 of the sharing paper, alive).
 
 A flow is an animated arrow, the faster the more it carries; its width is the root of its rate, so that ten times as
-much still fits in; its colour is that of its content: a stream that is passed on keeps its colour, and changes it where
+much still fits in; its colour is that of its content: a stream that is handed on keeps its colour, and changes it where
 something was made from it.
 The bar at the foot of a peer is its share of all the work.
 The legend explains the colours; tooltips show more.
@@ -29,9 +29,9 @@ MARGIN, HEAD, _GAP_X, _GAP_Y = 36.0, 34.0, 128.0, 56.0
 LINE, SMALL = 16.0, 11.0
 _APART = 5.0
 """The distance between the arrows of one link, if there is room."""
-_NAMED = 3
+_MOST_NAMES = 3
 """The most arrows of one link with names of their own."""
-_WORDS = 30
+_MOST_CHARACTERS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[tuple[str
     handed = [each.name for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
     answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
     found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]
-    return [(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
+    return [(verb, shortened(", ".join(names), _MOST_CHARACTERS - len(verb))) for verb, names in found if names]
 
 
 def _said(name: str, by: str, peer: str) -> str:
@@ -194,7 +194,7 @@ def _arrows(planner: Planner, rates: Rates, boxes: Mapping[str, Box]) -> tuple[A
             start = (start[0] + side[0], start[1] + side[1])
             end = (end[0] + side[0], end[1] + side[1])
             words = f"{flow.name} · {rate_text(rates.of(flow))}"
-            if len(flows) > _NAMED:  # one label for all, on the one in the middle
+            if len(flows) > _MOST_NAMES:  # one label for all, on the one in the middle
                 together = rate_text(sum(map(rates.of, flows)))
                 words = f"{len(flows)} flows · {together}" if flow is flows[len(flows) // 2] else ""
             label = _room(words, start, end, [*boxes.values(), *labels]) if words else None

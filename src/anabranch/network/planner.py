@@ -33,7 +33,7 @@ from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
 
-_WORTH = 0.98
+_CHEAPER = 0.98
 """Others are planned again only where the whole price falls below this part of what it was."""
 _MOST_KEPT = 12
 """The most rejected options that are kept, for explanations."""
@@ -206,7 +206,7 @@ class Planner:
             options, _ = self._options(subscription.need, subscription.at, begun)
             self._take(best := min(options, key=lambda each: each.price), replace(subscription, reads=best.reads))
             again = total(self.catalogue, self.topology, self.estimates)
-            if (again.short, again.total) < (price.short, price.total * _WORTH):
+            if (again.short, again.total) < (price.short, price.total * _CHEAPER):
                 price = again
                 moved.append(name)
             else:

@@ -22,7 +22,7 @@ from pathlib import Path
 from anabranch.errors import StateError
 from anabranch.network.catalogue import Catalogue
 from anabranch.peers.peer import Peer
-from anabranch.peers.programs import FLOW, is_items
+from anabranch.peers.programs import FLOW_PREFIX, is_items
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint import durable
 from anabranch.stream.elements import DeadLetter
@@ -76,9 +76,9 @@ class LetterFile:
         if letter.subscription is None:
             if letter.place.stream in self._streams:
                 yield letter
-        elif not letter.subscription.startswith(FLOW):
+        elif not letter.subscription.startswith(FLOW_PREFIX):
             yield letter
-        elif (flow := catalogue.flows.get(letter.subscription.removeprefix(FLOW))) and not is_items(flow):
+        elif (flow := catalogue.flows.get(letter.subscription.removeprefix(FLOW_PREFIX))) and not is_items(flow):
             behind = set(catalogue.below(flow.name))
             for each in catalogue.subscriptions.values():
                 if behind.intersection(each.reads):

@@ -21,7 +21,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.intake.folders import listing
 
-_EPOCHS = 1_000
+_MOST_EPOCHS = 1_000
 """The most epochs of a peer whose work is summed, the newest."""
 
 
@@ -70,7 +70,7 @@ class RanNetwork:
     def _read(self, peer: str) -> int:
         manifests = Manifests(self._checkpoint(peer).manifests)
         epochs = manifests.epochs()
-        return sum(each.bytes_read for each in manifests.since(epochs.stop - _EPOCHS)) if epochs else 0
+        return sum(each.bytes_read for each in manifests.since(epochs.stop - _MOST_EPOCHS)) if epochs else 0
 
     def answer(self, name: str) -> Iterator[str]:
         """The committed answer of a subscription, also of one that was cancelled, in pieces."""

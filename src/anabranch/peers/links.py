@@ -2,7 +2,7 @@
 
 Each epoch of the maker appends one document, under a name that follows from the epoch and from the plan in force, by an
 exclusive create: what is sent again after a crash exists already.
-Number 0 of a plan is what a new reader of the log must know of what it has missed; it is not passed on.
+Number 0 of a plan is what a new reader of the log must know of what it has missed; it is not handed on.
 The reader has the log as an ordinary stream.
 
 Names ascend, so a position in a log is a name, and documents before the positions of all readers are removed.
@@ -25,7 +25,7 @@ from urllib.parse import quote
 from anabranch.spark.checkpoint import durable
 from anabranch.stream.reading.parse import parse_root
 
-KEPT = 4
+RETAINED = 4
 """The number of newest documents of a partition that always stay."""
 _LONGEST = 200
 """The most characters of a flow's name in the name of its folder."""
@@ -93,7 +93,7 @@ class Link:
     def forget(self, before: Sequence[str]) -> None:
         """Remove the documents before a name, by partition, except the newest."""
         for path, name in zip(self.paths, before, strict=True):
-            for each in _names(path)[:-KEPT]:
+            for each in _names(path)[:-RETAINED]:
                 if each < name:
                     (path / each).unlink()
 

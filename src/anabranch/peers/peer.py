@@ -1,7 +1,7 @@
 """A running super-peer: a trunk that is run to the end of its input, again and again, and the links it fills.
 
 A peer without new input costs nothing: its trunk is not started.
-It lets the links that reach it remove documents that it has read in committed epochs and passed on.
+It lets the links that reach it remove documents that it has read in committed epochs and handed on.
 
 On Spark, all trunks of a network share a session, and each has a pool of its own.
 A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query
@@ -183,7 +183,7 @@ class Peer:
         self.sending_s += thread_time() - begun
 
     def hand_on(self, link: Callable[[str], Link]) -> bool:
-        """Send the flows that are only passed on; whether there was anything."""
+        """Send the flows that are only handed on; whether there was anything."""
         found = False
         begun = thread_time()
         for flow, source in self.program.handed_on:
@@ -194,7 +194,7 @@ class Peer:
         return found
 
     def forget(self, link: Callable[[str], Link]) -> None:
-        """Let links remove what was read and sent on, or passed on: it is never read again."""
+        """Let links remove what was read and sent on, or handed on: it is never read again."""
         done: dict[Link, list[Sequence[str]]] = {}
         for flow, source in self.program.handed_on:
             done.setdefault(link(source), []).append(link(flow).reached(self.plan))

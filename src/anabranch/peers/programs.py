@@ -1,7 +1,7 @@
 """The program of each peer, which follows from the catalogue.
 
 A peer reads the streams that are registered at it, and the flows that reach it if it needs them.
-It answers its subscriptions, and makes the flows that it sends: copies are passed on without being read, the others are
+It answers its subscriptions, and makes the flows that it sends: copies are handed on without being read, the others are
 subscriptions of its trunk, too; so is a join whose tuples it sends.
 Where a plan makes one flow of a stream at a peer for several directions, each is made from what has reached the peer;
 equal queries are answered once there.
@@ -45,7 +45,7 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     return tuple(ProgressAxis(path, "0" if is_merged else str(at.slack), at.per_second) for path, at in scales)
 
 
-FLOW = "flow "
+FLOW_PREFIX = "flow "
 """The prefix of the names of subscriptions that make flows."""
 WINDOWS = "<windows/>"
 """The root of a document of windows."""
@@ -73,7 +73,7 @@ class PeerProgram:
     """By subscription: a query over its streams."""
     made: list[MadeFlow] = field(default_factory=list)
     handed_on: list[tuple[str, str]] = field(default_factory=list)
-    """Flows that are passed on, each with its original."""
+    """Flows that are handed on, each with its original."""
     courses: dict[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     in_turn: bool = False
     """Whether times of arrival at this peer matter: a stream without declared time comes in, or is queried, here."""
@@ -81,7 +81,7 @@ class PeerProgram:
     @property
     def subscriptions(self) -> dict[str, str]:
         """All subscriptions of its trunk."""
-        return {**self.answers, **{FLOW + each.flow: each.text for each in self.made if each.kind != "whole"}}
+        return {**self.answers, **{FLOW_PREFIX + each.flow: each.text for each in self.made if each.kind != "whole"}}
 
     def reading(self, more: Mapping[str, Source]) -> PeerProgram:
         """The same, with further streams that no query reads yet."""

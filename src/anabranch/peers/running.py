@@ -27,7 +27,7 @@ from anabranch.network.description import Network, RegisteredStream, ThinPeer
 from anabranch.network.estimates import sample_of
 from anabranch.network.planner import Decision, Planner
 from anabranch.peers.peer import Open, Peer, TrunkRunner, Worked, checkpoint_of, on_spark, record_of
-from anabranch.peers.programs import FLOW
+from anabranch.peers.programs import FLOW_PREFIX
 from anabranch.peers.records import SavedPlan, streams_of
 from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
@@ -51,9 +51,9 @@ class NetworkUsage:
     peers: Mapping[str, Worked]
 
 
-_AT_ONCE = 4
+_MOST_IN_PARALLEL = 4
 """The most peers that are run in parallel."""
-_PAUSE = 0.2
+_POLL_SECONDS = 0.2
 """Seconds between two polls of a running network, if no peer commits an epoch before."""
 
 
@@ -114,7 +114,7 @@ class RunningNetwork:
                 for name in self.topology.peers
             }
             # The epoch of a peer on Spark seldom uses all cores.
-            pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _AT_ONCE, "peer"))
+            pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _MOST_IN_PARALLEL, "peer"))
             self._team = Team(self._folder, self.peers, self.streams, pool)
             self._plan()
             held.pop_all()
@@ -232,7 +232,7 @@ class RunningNetwork:
 
     def register(self, name: str, text: str, at: str, by: str | None = None) -> Decision:
         """Answer a query at a super-peer from now on."""
-        if name.startswith(FLOW):
+        if name.startswith(FLOW_PREFIX):
             raise UsageError(f"a subscription cannot be called '{name}'")
         return self._decide(lambda: self.planner.register(name, text, at, by=by))
 
@@ -337,7 +337,7 @@ class RunningNetwork:
             while not self._stopping.is_set():
                 committed: set[str] = set()
                 with suppress(Empty):
-                    committed.add(self._committed.get(timeout=_PAUSE))
+                    committed.add(self._committed.get(timeout=_POLL_SECONDS))
                     while True:
                         committed.add(self._committed.get_nowait())
                 with self._turn:

@@ -24,7 +24,7 @@ from typing import Literal
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import parse
 from anabranch.peers.links import Link
-from anabranch.peers.programs import FLOW, MadeFlow, PeerProgram
+from anabranch.peers.programs import FLOW_PREFIX, MadeFlow, PeerProgram
 from anabranch.runtime.standing import standing
 from anabranch.runtime.units import Units
 from anabranch.spark.answers.log import AnswerLog
@@ -149,7 +149,7 @@ class Sender:
         return [begun[min(at["file"], len(begun) - 1)].file if at else "" for begun, at in found]
 
     def note(self, flow: str, size: int, items: int) -> None:
-        """Count what was sent of a flow that was only passed on."""
+        """Count what was sent of a flow that was only handed on."""
         self._count(flow, size, items)
         self._save()
 
@@ -173,7 +173,9 @@ class Sender:
                 self._send_results(made, plan, manifest, given)
                 continue
             usual = (
-                made.kind == "selection" and made.stream not in manifest.evolution and FLOW + made.flow not in failed
+                made.kind == "selection"
+                and made.stream not in manifest.evolution
+                and FLOW_PREFIX + made.flow not in failed
             )
             if not usual or course is None or course.odd:
                 self._send_all(made, plan, manifest.epoch, given, stream)
@@ -204,7 +206,7 @@ class Sender:
         self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
     ) -> None:
         """Send the selected items, or everything where those would not show the progress."""
-        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        number = next(each.id for each in given.subscriptions if each.name == FLOW_PREFIX + made.flow)
         chunks = self._log.chunks(manifest, number)
         others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
         shown = {each: _shown(made.text, stream, given.axes(stream.source) or (), each) for each in others}
@@ -221,7 +223,7 @@ class Sender:
 
     def _send_results(self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan) -> None:
         """Send windows, which show their own progress, or tuples, which need none (`branch/remote/lines.py`)."""
-        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        number = next(each.id for each in given.subscriptions if each.name == FLOW_PREFIX + made.flow)
         chunks = self._log.chunks(manifest, number)
         if chunks:
             content = map(self._log.text, chunks)

@@ -53,7 +53,7 @@ class Team:
         self.planned = SavedPlan(0, 0, Catalogue({}, {}))
         self._started = False
         self.by_itself = False
-        """Whether epochs are triggered by Spark, and have to be passed on; otherwise peers have to be run."""
+        """Whether epochs are triggered by Spark, and have to be handed on; otherwise peers have to be run."""
 
     @property
     def record(self) -> Path:
@@ -132,12 +132,12 @@ class Team:
         self.pass_on(self.peers)
 
     def _hand_on_all(self, made: Sequence[Peer]) -> None:
-        """Pass flows on as far as they go."""
+        """Hand flows on as far as they go."""
         while made:
             made = self._hand_on(made)
 
     def _hand_on(self, made: Sequence[Peer]) -> list[Peer]:
-        """Pass flows on after some peers have made something; gives the peers that passed anything on."""
+        """Hand flows on after some peers have made something; gives the peers that handed anything on."""
         handed_on = [peer for peer in self.peers.values() if peer.hand_on(self._link)]
         for peer in (*made, *handed_on):
             peer.forget(self._link)

@@ -80,7 +80,7 @@ def covers(parts: Iterable[Predicate], whole: Predicate = EVERYTHING) -> bool:
 
 # --- obvious implications -------------------------------------------------------------------------------------
 
-_MOST = 16
+_MOST_CASES = 16
 """The most cases that are distinguished."""
 
 
@@ -113,7 +113,7 @@ def _by_cases(p: And[Atom], q: Predicate) -> bool:
     if (
         choice is None
         or not isinstance(q, Or)
-        or prod(len(each.parts) for each in p.parts if isinstance(each, Or)) > _MOST
+        or prod(len(each.parts) for each in p.parts if isinstance(each, Or)) > _MOST_CASES
     ):
         return False
     others = tuple(part for part in p.parts if part is not choice)

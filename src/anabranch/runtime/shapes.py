@@ -34,8 +34,9 @@ Constant: TypeAlias = float | bytes
 
 _LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
-_LONGEST = 15
-"""A number of so many characters is compared as a double (`columnar.query`); a longer one belongs to the shape."""
+_LONGEST, _LONGEST_INTEGER = 15, 30
+"""A number of so many characters is compared as a double, which it is or, if it is a longer integer, which is next to
+it (`columnar/expressions/scope.py`); with more, it belongs to the shape."""
 _MARK = 700_000_000
 _MOST_SHAPES, _MOST_TEXTS = 20_000, 1_000_000
 """The number of shapes that are cached, and of texts."""
@@ -87,10 +88,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """A query: its shape, and its constants in the order of the marks."""
+    """A query: its shape, and its constants in the order of the marks; equal for queries that say the same."""
 
     shape: Shape
     constants: tuple[Constant, ...]
+    long: tuple[str, ...] = ()
+    """Those of them that are long integers, as they are written: several may be next to one double."""
 
 
 class Shapes:
@@ -138,19 +141,25 @@ class _Known:
                 self.shapes.clear()
             shape = _shape(cut, text, self.constants, functions)
             self.shapes[fixed if shape.marks else cut.literals] = shape
-        return Shaped(shape, tuple(_value(cut.literals[number]) for number in self.constants if shape.marks))
+        constants = [cut.literals[number] for number in self.constants if shape.marks]
+        return Shaped(shape, tuple(map(_value, constants)), tuple(each for each in constants if _kind(each) == _LONG))
+
+
+_LONG = "\0long"
 
 
 def _kind(literal: str) -> str:
-    """What two literals must have in common to be interchangeable: both integers, decimals, or strings in the same
-    quotes.
+    """What literals must have in common to be interchangeable: all integers, long integers, decimals, or strings in
+    the same quotes.
 
     A literal with several spellings, or that is no simple number, must be equal.
     """
     if literal[0] in "\"'":
         is_plain = len(literal) > 2 and _PLAIN.fullmatch(literal, 1, len(literal) - 1)  # every text begins with ""
         return f"\0{literal[0]}" if is_plain else literal
-    return literal if len(literal) > _LONGEST else "\0." if "." in literal else "\0"
+    if len(literal) > _LONGEST:
+        return _LONG if len(literal) <= _LONGEST_INTEGER and literal.isdecimal() and literal[0] != "0" else literal
+    return "\0." if "." in literal else "\0"
 
 
 def _value(literal: str) -> Constant:
@@ -230,7 +239,9 @@ def _mark(literal: str, number: int) -> str:
     """A literal of the same kind that no user writes."""
     if literal[0] in "\"'":
         return f"{literal[0]}\ue000{number}{literal[0]}"
-    return f"{_MARK + number}.5" if "." in literal else f"{_MARK + number}"
+    if "." in literal:
+        return f"{_MARK + number}.5"
+    return f"{_MARK + number}{'0' * 10 if len(literal) > _LONGEST else ''}"
 
 
 _STRINGS = {"\0'", '\0"'}

@@ -25,6 +25,7 @@ from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, 
 from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import bound_by, children, parts, with_expanded_names, with_part
+from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -66,8 +67,16 @@ class _ResultTypes:
                 for each in clauses:
                     names = {**names, **self._bound(each, names)}
                 return self.read(result, names)
-            case ast.Call("head" | "tail" | "reverse" | "subsequence", (first, *_)):
-                return self.read(first, names)
+            case ast.Call(name, arguments) if name.removeprefix("fn:") in GIVING and name not in self._functions:
+                places = GIVING[name.removeprefix("fn:")]
+                given = frozenset[Result]().union(*(self.read(arguments[each], names) for each in places))
+                return given | _VALUE if name == "op:convert" else given
+            case ast.Call("op:attribute"):
+                return _ATTRIBUTE
+            case ast.Call(name) if name.startswith("op:") and SIGNATURES[name].makes_nodes:
+                return _CONTENT
+            case ast.Call(name) if name.removeprefix("fn:") in ("op:call", "op:try", "root", *HIGHER):
+                return _CONTENT | _VALUE | _ATTRIBUTE
             case ast.If(_, then, otherwise):
                 return self.read(then, names) | self.read(otherwise, names)
             case ast.Sequence(items):
@@ -94,7 +103,8 @@ class _ResultTypes:
             case ast.For(name, source) | ast.Let(name, source):
                 return {name: self.read(source, names)}
             case ast.PositionalFor(name, position, source):
-                return {name: self.read(source, names), position: _VALUE}
+                found = {name: self.read(source, names)}
+                return found if position is None else found | {position: _VALUE}
             case _:
                 return dict.fromkeys(bound_by(clause), _VALUE)
 

@@ -11,6 +11,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
+from anabranch.language.signatures import GIVING
 from anabranch.sharing.retention import Lookback, Needs, PathNeed, StepAxis
 
 _Origin: TypeAlias = tuple[PathNeed, Fraction]
@@ -20,15 +22,26 @@ _Places: TypeAlias = tuple[_Origin, ...]
 
 _COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "local-name"})
 """Functions that read nothing below their argument nodes."""
-_CHOOSING = frozenset({"head", "tail", "reverse", "subsequence"})
-"""Functions that return some of their argument nodes."""
 
 
 def needs_of(query: ast.Query) -> Needs:
     """The paths of its streams that a checked query can ever need."""
     walk = _Walk({each.name: each for each in query.functions})
     walk.look((query.body,), _LookScope())
+    if any(_climbs(part) for each in parts(query) if isinstance(each, ast.InlineFunction) for part in parts(each)):
+        for need in walk.streams.values():  # from whatever the function is called with
+            _look_below(((need, Fraction(0)),), _LookScope())
     return Needs(walk.streams)
+
+
+def _climbs(part: object) -> bool:
+    match part:
+        case ast.Step(axis):
+            return axis in ast.CLIMBING
+        case ast.Call(name):
+            return name.removeprefix("fn:") == "root"
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,10 @@ class _Walk:
                 return _united(self.visit(each, scope) for each in items)
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments, scope)
+            case ast.InlineFunction(parameters, body):
+                for name in parameters:  # all below what it is called with is looked at where that stands
+                    scope = scope.bind(name, ())
+                return self.look((body,), scope)
             case ast.Filter(base, tail):
                 return self._filter(base, tail, scope)
             case ast.Path(start, steps):
@@ -127,7 +144,7 @@ class _Walk:
             match clause:
                 case ast.For(name, source) | ast.PositionalFor(name, _, source) | ast.Let(name, source):
                     scope = scope.bind(name, self.visit(source, scope))
-                    if isinstance(clause, ast.PositionalFor):
+                    if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, ())
                 case ast.Where(condition):
                     self.visit(condition, scope)
@@ -159,8 +176,10 @@ class _Walk:
                 bound = dict(zip(function.parameters, given, strict=True))
                 self._calls[key] = self.visit(function.body, _LookScope(bound, ago=scope.ago))
             return self._calls[key]
-        if name in _CHOOSING:
-            return given[0]
+        if name in GIVING and name not in ("op:convert", "sort"):
+            return _united(given[place] for place in GIVING[name])
+        if name == "root":
+            return _united(((each.top, ago),) for each, ago in _united(given or (scope.context,)))
         if name not in _COUNTING:
             _look_below(_united(given or (scope.context,)), scope)
         return ()
@@ -219,6 +238,8 @@ class _Walk:
                 if step.axis == "attribute":
                     return tuple((each.step("attribute", label), ago) for each, ago in _touched(starts))
                 return _touched(_united(_parents(each) for each in starts))
+            case _:  # somewhere around a node, which may be anywhere in its item
+                return _touched(_found(_united(((each.top, ago),) for each, ago in places), "descendant", label))
 
 
 def _found(places: _Places, axis: StepAxis, label: str) -> _Places:

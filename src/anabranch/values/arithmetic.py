@@ -99,4 +99,6 @@ def _calculate_double(operator: ArithmeticOperator, a: float, b: float) -> float
 def negate(value: Atomic) -> Numeric:
     """Unary minus."""
     number = as_number(value)
-    return -number if not isinstance(number, Decimal) else number.copy_negate()
+    if isinstance(number, Decimal):
+        return number.copy_negate() if number else number  # a decimal has no negative zero
+    return -number

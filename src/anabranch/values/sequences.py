@@ -9,9 +9,10 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
 from anabranch.values.atomic import Atomic, Measured, Untyped
+from anabranch.values.function_items import FunctionItem
 from anabranch.values.times import TIMES
 
-Value: TypeAlias = Node | Atomic
+Value: TypeAlias = Node | Atomic | FunctionItem
 Values: TypeAlias = list[Value]
 
 NODES = (Document, Element, Attribute, Text, Comment, Instruction)
@@ -33,6 +34,8 @@ def atom(value: Value) -> Atomic:
             return value.value
         case Document() | Element() | Attribute() | Text():
             return untyped(value)
+        case FunctionItem():
+            raise DynamicError("a function has no value", code="FOTY0013")
         case _:
             return value
 
@@ -70,5 +73,7 @@ def truth(values: Values) -> bool:
             return first != 0 and not math.isnan(first)
         case _ if isinstance(first, TIMES):
             raise DynamicError(f"a {first.name} is neither true nor false", code="FORG0006")
+        case FunctionItem():
+            raise DynamicError("a function is neither true nor false", code="FORG0006")
         case _:
             return bool(first)

@@ -14,6 +14,7 @@ from typing import Any
 from anabranch.stream.affine import Affine
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Measure, Name, Text
 from anabranch.values.atomic import Atomic, Measured, Rounded, Untyped, WrittenDouble
+from anabranch.values.function_items import FunctionItem
 from anabranch.values.numbers import read_fraction, write_fraction
 from anabranch.values.sequences import Value
 from anabranch.values.times import TIMES, TimeValue, read_time
@@ -85,8 +86,8 @@ def write_value(value: Value) -> list[Any]:
             return ["comment", value.value]
         case Instruction():
             return ["instruction", value.target, value.value]
-        case Attribute() | Document():
-            raise AssertionError("queries make no such nodes by themselves")
+        case Attribute() | Document() | FunctionItem():
+            raise AssertionError("queries make no such nodes by themselves, and no state holds what functions give")
         case _:
             return write_atom(value)
 

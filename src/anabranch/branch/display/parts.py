@@ -87,7 +87,7 @@ class GroupPart:
     """What makes tuples of an item."""
     keys: tuple[ast.GroupKey, ...]
     behind: tuple[ast.Clause, ...]
-    """What stands behind the `group by`, up to a `count`, if there is one; with variables in the place of aggregates."""
+    """The clauses behind the `group by`, up to a `count`, if there is one; variables stand for aggregates."""
     result: ast.Expression
     folds: tuple[GroupFold, ...]
     held: tuple[str, ...] = ()

@@ -58,11 +58,15 @@ class Splitter:
         self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
         """The functions that may read a document."""
         self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
+        self._makes_functions = any(isinstance(part, ast.InlineFunction) for part in parts(query))
+        """Whether values may be functions, which no state can hold."""
 
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
+        if self._makes_functions:
+            return WholePart(expression, self._streams(expression))
         if (found := self._entries(expression)) is not None:
             return found
         match expression:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.html import explanation_html
@@ -21,7 +21,7 @@ from anabranch.engine.reports.retention import growth_explained, past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.law.calls import PythonFunction
-from anabranch.runtime.shapes import Constant, Shape
+from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
@@ -138,7 +138,6 @@ def _count(number: int, what: str) -> str:
 # --- counting and choosing ----------------------------------------------------------------------------------
 
 _NAMED = 4
-_Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
 
 
 @dataclass(slots=True)
@@ -148,7 +147,7 @@ class _Members:
     kind: str
     streams: tuple[str, ...]
     names: list[str] = field(default_factory=list)
-    queries: set[_Query | str] = field(default_factory=set)
+    queries: set[Shaped | str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,7 @@ def explanation(
     known = plan.by_name if plan else {}
     given = QueryContext.of(sources.values(), functions)
     shapes = shapes_of(given.functions)
-    asked: dict[_Query, list[str]] = {}
+    asked: dict[Shaped, list[str]] = {}
     branches: dict[int, _Members] = {}
     alone: dict[str, _Alone] = {}
     waiting = 0
@@ -174,12 +173,11 @@ def explanation(
         registered = known.get(name)
         at_work = registered if registered is not None and registered.text == text else None
         waiting += at_work is None
-        query: _Query | str = text
+        query: Shaped | str = text
         if (found := alone_as(name, text, given)) is not None:
             alone.setdefault(text, _Alone(found, [])).names.append(name)
         else:
-            shaped = shapes.of(text)
-            query = shaped.shape, shaped.constants
+            query = shapes.of(text)
             asked.setdefault(query, []).append(name)
         if at_work is not None and KINDS[at_work.kind].is_branch:
             strands = f" in {at_work.strands} strands" if at_work.strands else ""
@@ -189,7 +187,7 @@ def explanation(
             members.queries.add(query)
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
-    read = {name for query in chosen for name in query[0].standing.streams}
+    read = {name for query in chosen for name in query.shape.standing.streams}
     supposed = {name: SupposedLook.of(source, source.schema) for name, source in sources.items() if name in read}
     looks = {name: look for name, look in supposed.items() if look is not None}
     shown = [_explained(asked[query], texts, schemas, looks, functions) for query in chosen]
@@ -210,31 +208,31 @@ def explanation(
 
 
 def _stream_use(
-    name: str, asked: Mapping[_Query, Sequence[str]], alone: Iterable[_Alone], branches: Iterable[_Members]
+    name: str, asked: Mapping[Shaped, Sequence[str]], alone: Iterable[_Alone], branches: Iterable[_Members]
 ) -> StreamUse:
-    queries = [query for query in asked if name in query[0].standing.streams]
+    queries = [query for query in asked if name in query.shape.standing.streams]
     made = [each for each in alone if name in each.query.streams]
     return StreamUse(
         name,
         sum(len(asked[query]) for query in queries) + sum(len(each.names) for each in made),
         len(queries) + len(made),
-        len({shape for shape, _ in queries}) + len(made),
+        len({query.shape for query in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
 
 
-def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:
+def _chosen(asked: Mapping[Shaped, Sequence[str]]) -> tuple[list[Shaped], dict[str, int]]:
     """A few queries of each stream, of as many shapes as possible, and the number of other subscriptions."""
     before: Counter[Shape] = Counter()
-    ranks: dict[_Query, int] = {}
+    ranks: dict[Shaped, int] = {}
     for query in asked:
-        ranks[query] = before[query[0]]
-        before[query[0]] += 1
+        ranks[query] = before[query.shape]
+        before[query.shape] += 1
     room = Room()
     more: Counter[str] = Counter()
-    chosen: set[_Query] = set()
+    chosen: set[Shaped] = set()
     for query in sorted(asked, key=lambda each: ranks[each]):
-        streams = query[0].standing.streams
+        streams = query.shape.standing.streams
         if room.take(streams):
             chosen.add(query)
         else:

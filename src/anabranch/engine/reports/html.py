@@ -19,9 +19,9 @@ from anabranch.spark.sinks.pieces import take_apart
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
-_LATEST = 5
+_MOST_PIECES = 5
 """The most pieces that are shown."""
-_LOOKED_AT = 100
+_MOST_EPOCHS = 100
 """The most epochs that are searched for them."""
 _LONGEST = 300
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35);padding:.2em 1.2em .2em 0;background:none;"
@@ -54,11 +54,11 @@ class Tally:
 def latest(log: AnswerLog, subscription: Registration) -> list[str]:
     """The newest pieces of an answer, oldest first."""
     found: list[str] = []
-    for epoch in reversed(log.manifests.epochs()[-_LOOKED_AT:]):
+    for epoch in reversed(log.manifests.epochs()[-_MOST_EPOCHS:]):
         for chunk in reversed(log.chunks(log.manifests.load(epoch), subscription.id)):
             found += [piece.text for piece in reversed(take_apart(log.text(chunk)))]
-            if len(found) >= _LATEST:
-                return found[:_LATEST][::-1]
+            if len(found) >= _MOST_PIECES:
+                return found[:_MOST_PIECES][::-1]
     return found[::-1]
 
 

@@ -24,7 +24,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents, read
 from anabranch.visible import visible
 
-_HEAD = 1 << 16
+_KEPT_CHARACTERS = 1 << 16
 """The number of characters of an answer that are kept."""
 
 
@@ -38,7 +38,7 @@ class Watched:
 
     def __iter__(self) -> Iterator[str]:
         for piece in self._pieces:
-            self._head += piece[: _HEAD - len(self._head)]
+            self._head += piece[: _KEPT_CHARACTERS - len(self._head)]
             self._length += len(piece)
             yield piece
 
@@ -51,7 +51,7 @@ class Watched:
 
     def was(self, text: str) -> bool:
         """Whether it was this text; called after it was read."""
-        return self._length == len(text) and self._head == text[:_HEAD]
+        return self._length == len(text) and self._head == text[:_KEPT_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)

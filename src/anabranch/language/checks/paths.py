@@ -93,10 +93,10 @@ class PathChecker(ABC):
         at = known.position
         if at is None or len(at) > _DEEPEST or step.deep or step.axis in ("descendant", "descendant-or-self"):
             return None
-        if step.axis == "parent":
+        if step.axis in ast.CLIMBING:
             if known.source is not None and known.source.kind == "stream" and len(at) <= 2:
                 raise refuse("step out of the item", self.text, step.span)
-            return at[:-1]
+            return at[:-1] if step.axis == "parent" else None
         if step.axis == "self":
             return at
         if isinstance(step.test, ast.KindTest):

@@ -212,8 +212,15 @@ def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
             return (replace(part, path=Path((*way, DEEP)), name=None),)
         case "parent", _ if part.is_known and part.path.steps and not step.deep:
             return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
+        case axis, _ if axis in ast.CLIMBING and axis != "parent":
+            return (anywhere((part,)),)
         case _:
             return (OtherPart(part.of, nodes=True),)
+
+
+def anywhere(found: Iterable[Part]) -> OtherPart:
+    """Nodes that may stand anywhere in the items that some parts are of."""
+    return OtherPart(frozenset((input, Path((DEEP,))) for input, _ in looks_of(found)), nodes=True)
 
 
 def _to(part: NodesPart, way: tuple[str, ...], names: Collection[str]) -> Parts:

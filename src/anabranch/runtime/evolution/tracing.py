@@ -18,8 +18,9 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, SIGNATURES
+from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -36,6 +37,7 @@ from anabranch.runtime.evolution.parts import (
     Part,
     Parts,
     TraceScope,
+    anywhere,
     at_top,
     bound,
     calculated,
@@ -52,6 +54,7 @@ from anabranch.runtime.evolution.parts import (
 from anabranch.runtime.standing import Standing
 from anabranch.stream.path import Path
 
+_COMPARING = frozenset(f"op:{word}" for word in VALUE_COMPARISONS)
 _CONTEXT = "."
 """The name of the context item of a predicate."""
 
@@ -138,8 +141,15 @@ class _Tracer:
                 return found
             case ast.Filter(base, tail):
                 return self._tail(self.trace(base, scope), tail, scope)
+            case ast.Call(name, (left, right)) if name in _COMPARING:
+                return self._comparison(left, right, scope)
             case ast.Call():
                 return self._call(expression, scope)
+            case ast.InlineFunction(parameters, body):
+                around = anywhere(part for parts in scope.variables.values() for part in parts)
+                for name in parameters:
+                    scope = scope.bind(name, (around,))
+                return (anywhere((around, *self._ask("function", body, scope))),)
             case ast.Arithmetic(first, rest):
                 result = operand(self.trace(first, scope))
                 for operator, each in rest:
@@ -164,15 +174,18 @@ class _Tracer:
                     scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
                 return (OtherPart(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
             case ast.Comparison(_, left, right):
-                both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
-                if self._asking and len({input for input, _ in both}) > 1:
-                    self._compared.append(both)
-                    self._need("join", both)
-                return (OtherPart(both),)
+                return self._comparison(left, right, scope)
             case ast.Cast(_, cast):
                 return (OtherPart(looks_of(self.trace(cast, scope))),)
             case ast.And(operands) | ast.Or(operands):
                 return (OtherPart(looks_of(part for each in operands for part in self.trace(each, scope))),)
+
+    def _comparison(self, left: ast.Expression, right: ast.Expression, scope: TraceScope) -> Parts:
+        both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
+        if self._asking and len({input for input, _ in both}) > 1:
+            self._compared.append(both)
+            self._need("join", both)
+        return (OtherPart(both),)
 
     # --- conditions -------------------------------------------------------------------------------------------
 
@@ -243,7 +256,7 @@ class _Tracer:
                     from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
                     many = isinstance(clause, ast.For) and clause.window is not None
                     scope = scope.bind(variable, maybe(tuple(bound(each, from_stream, many) for each in found)))
-                    if isinstance(clause, ast.PositionalFor):
+                    if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, (OtherPart(),))
                 case ast.Where(condition):
                     self._ask("where", condition, scope)
@@ -323,6 +336,8 @@ class _Tracer:
 
     def _call(self, call: ast.Call, scope: TraceScope) -> Parts:
         name = call.name.removeprefix("fn:")
+        if name == "op:try":
+            return self._tried(call, scope)
         arguments = tuple(self.trace(each, scope) for each in call.arguments)
         if name in self._declared:
             return self._declared_call(self._declared[name], arguments)
@@ -339,12 +354,27 @@ class _Tracer:
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
                     return (NumberPart(Origin(only.input, only.path)),)
-        if builtin and name in ("head", "tail", "reverse", "subsequence"):
-            return maybe(arguments[0])
+        if builtin and name in ("op:call", "sort", "root", *HIGHER):
+            around = anywhere(part for each in arguments for part in each)
+            self._need("function", around.of)
+            return (around,)
+        if builtin and name in GIVING and name != "op:convert":
+            return maybe(few(tuple(part for place in GIVING[name] for part in arguments[place])))
         looks = looks_of(part for each in arguments for part in each)
         if builtin and name in ("count", "exists", "empty"):  # the values of the items do not matter
             looks = frozenset(look for look in looks if look[1] != ITSELF)
-        return (OtherPart(looks),)
+        return (OtherPart(looks, nodes=builtin and name in SIGNATURES and SIGNATURES[name].makes_nodes),)
+
+    def _tried(self, call: ast.Call, scope: TraceScope) -> Parts:
+        """`try`: whether something fails decides what comes out, so all that is looked at in it is foundation."""
+        found: Parts = ()
+        for each in call.arguments:
+            if isinstance(each, ast.InlineFunction):
+                inner = scope
+                for name in each.parameters:
+                    inner = inner.bind(name, (OtherPart(),))
+                found = (*found, *self._ask("try", each.body, inner))
+        return maybe(few(found))
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
         """Trace a function once per kinds of arguments: nested calls must not cost without bound."""

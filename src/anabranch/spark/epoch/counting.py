@@ -160,7 +160,7 @@ class RangeCount:
         """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}
         """By view, once the stream has evolved: in which units values are."""
-        passage.parted = recount is not None  # other branches may have ended the stretch
+        passage.splits_at_punctuations = recount is not None  # other branches may have ended the stretch
         if taking.reads((*view(-1).events, *passage.events_before)):
             self._evolve()
 
@@ -232,7 +232,7 @@ class RangeCount:
 
     def _evolve(self) -> None:
         """Set the units of values from here on, by member; punctuations may let accents out from now on."""
-        self._passage.parted = True
+        self._passage.splits_at_punctuations = True
         if not self._evolutions:
             partition = int(self._reach.partition)
             for view in dict.fromkeys(each.view for each in self._taking.members):

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
 from anabranch.language import ast, parse
-from anabranch.runtime.shapes import Constant, Shape
+from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
 from anabranch.spark.evolution.following import ShapeGroup
@@ -54,7 +54,7 @@ def item_queries(
     """
     streams = {stream.name: stream for stream in plan.streams}
     shapes = shapes_of(functions)
-    found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
+    found: dict[tuple[Shape, Policy, int, int], dict[Shaped, _Member]] = {}
     for each in plan.subscriptions:
         if each.kind != ItemKind.name or each.aborted:
             continue
@@ -64,7 +64,7 @@ def item_queries(
             continue
         first = beginning(each, stream, borders.get(stream, ()))
         group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
-        member = found.setdefault(group, {}).setdefault(shaped.constants, _Member(each.text, []))
+        member = found.setdefault(group, {}).setdefault(shaped, _Member(each.text, []))
         member.asked.append((each.id, each.name))
     asked = {name: StreamQueries() for name in streams}
     for (shape, policy, first, _), members in found.items():
@@ -77,10 +77,10 @@ def item_queries(
         made = [
             ItemQuery(
                 tuple(each.asked),
-                constants if plan.sharing else (),
+                shaped.constants if plan.sharing else (),
                 _Law(each.text, functions, _read_by(shape, documents), roots[stream]),
             )
-            for constants, each in members.items()
+            for shaped, each in members.items()
         ]
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made, standing_query.scope))
@@ -95,7 +95,7 @@ def _alike(
     policy: Policy,
     first: int,
     numbers: range,
-    members: Mapping[tuple[Constant, ...], _Member],
+    members: Mapping[Shaped, _Member],
     functions: Functions,
     root: Element,
 ) -> list[ShapeGroup]:

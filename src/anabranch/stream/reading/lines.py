@@ -18,7 +18,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.reading.markup import BOM, ByteWindow
 
-SHOWN = 8_192
+SHOWN_BYTES = 8_192
 """The bytes of a bad piece that are kept for the dead letter."""
 
 
@@ -122,7 +122,7 @@ class LineSplitter:
 def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
     """The cut of a line, given without its LF; None if it is blank."""
     if len(line) > limits.item_bytes:
-        shown = line[: min(limits.item_bytes, SHOWN)]
+        shown = line[: min(limits.item_bytes, SHOWN_BYTES)]
         return Cut(start, start + limits.item_bytes, shown, too_long(limits))
     line = line.removesuffix(b"\r")
     return Cut(start, start + len(line), line) if line and not line.isspace() else None

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.lines import SHOWN, START, Carry, Cut, LineSplitter, too_long
+from anabranch.stream.reading.lines import SHOWN_BYTES, START, Carry, Cut, LineSplitter, too_long
 from anabranch.stream.reading.markup import BOM, ByteWindow, Token, check_width, declared_encoding, start_tag_name
 from anabranch.stream.reading.parse import parse_root
 
@@ -222,7 +222,7 @@ class DocumentSplitter:
         return f"{what} is not closed" if what else "broken markup"
 
     def _cut(self, start: int, end: int, reason: str | None = None) -> None:
-        raw = self._window.read(start, end if reason is None else min(end, start + SHOWN))
+        raw = self._window.read(start, end if reason is None else min(end, start + SHOWN_BYTES))
         self._cuts.append(Cut(start, end, raw, reason, self.root, self._encoding))
         self._at = end
 
