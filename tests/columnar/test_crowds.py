@@ -130,8 +130,8 @@ def answered(folder: Path, source: Source, queries: dict[str, str], random: Rand
     return Found({name: trunk.answer(name) for name in queries}, Counter(trunk.log.dead_letters()))
 
 
-def _nothing_compiles(queries: Sequence[ItemQueries], root: str, look: Look) -> list[NotColumnar]:
-    return [NotColumnar("columns that are switched off")] * len(queries)
+def _nothing_compiles(queries: Sequence[ItemQueries], root: str, look: Look) -> tuple[list[NotColumnar], Look]:
+    return [NotColumnar("columns that are switched off")] * len(queries), look
 
 
 def test_some_crowds() -> None:

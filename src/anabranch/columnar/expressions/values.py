@@ -127,6 +127,25 @@ class ColumnValue:
         return ColumnValue(self.kind, state, numbers, found, verdicts, ticks)
 
 
+def truth_of(value: ColumnValue, count: int) -> NDArray[np.uint8]:
+    """The effective boolean values."""
+    match value.kind:
+        case Kind.BOOLEAN:
+            assert value.verdicts is not None
+            return value.verdicts
+        case Kind.UNTYPED | Kind.STRING:
+            assert value.texts is not None
+            holds = value.texts.ends > value.texts.starts
+        case _:
+            assert value.numbers is not None
+            holds = (value.numbers != 0) & ~np.isnan(value.numbers)
+    verdicts = np.broadcast_to(holds, count).astype(np.uint8) * np.uint8(YES)
+    if value.state is not None:
+        verdicts[value.state == ABSENT] = NO
+        verdicts[value.state == UNCLEAR] = UNCLEAR_VERDICT
+    return verdicts
+
+
 def worst(*states: States | None) -> States | None:
     """Unclear where one is, else absent where one is."""
     found: States | None = None

@@ -95,8 +95,8 @@ class LearnedProgram:
         """Learn how items look, of which such a share did not fit."""
 
         def use(look: Look) -> bool:
-            found = compiled_queries(self._queries, self._root, look)
-            program = program_of(self._queries, found, self._compiles, self._root, look, together=self._together)
+            found, joined = compiled_queries(self._queries, self._root, look)
+            program = program_of(self._queries, found, self._compiles, self._root, joined, together=self._together)
             known = self.program
             if known is not None and (program is None or (2 * share <= 1 and program.missing > known.missing)):
                 return False

@@ -26,6 +26,8 @@ from anabranch.columnar.scan.decoded import COPIES_NOTHING
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import WantedColumns
+from anabranch.columnar.tables.joined_look import TableParts
+from anabranch.columnar.tables.table_columns import DocumentTables
 from anabranch.language import ast
 from anabranch.stream.tree import Element
 
@@ -62,6 +64,8 @@ class ItemQueries:
     members: Sequence[ItemQuery]
     namespaces: Mapping[str, str] = field(default_factory=dict)
     """What is declared around all that they give."""
+    tables: Mapping[str, DocumentTables] = field(default_factory=dict)
+    """The documents that they read."""
 
 
 class Compiled(Protocol):
@@ -121,13 +125,17 @@ class Program:
         return len(self.others) + sum(1 if each is None else each.missing for each in self.taken)
 
 
-def compiled_queries(queries: Sequence[ItemQueries], root: str, look: Look) -> list[CompiledQuery | NotColumnar]:
-    """What each group of queries is for a look."""
+def compiled_queries(
+    queries: Sequence[ItemQueries], root: str, look: Look
+) -> tuple[list[CompiledQuery | NotColumnar], Look]:
+    """What each group of queries is for a look, and the look with all that they look up."""
     other = NotColumnar("a document beside the stream")
-    return [
-        other if each.hole is None else compile_query(each.hole, root, look, each.marks, each.namespaces)
+    tables = TableParts(look, {name: each for group in queries for name, each in group.tables.items()})
+    found = [
+        other if each.hole is None else compile_query(each.hole, root, look, each.marks, each.namespaces, tables)
         for each in queries
     ]
+    return found, tables.look
 
 
 def program_of(
@@ -139,7 +147,9 @@ def program_of(
     *,
     together: bool = True,
 ) -> Program | None:
-    """Put together what was compiled for a look; None where nothing is made for columns.
+    """Put together what was compiled for a look, which is given with all that is looked up.
+
+    None where nothing is made for columns.
 
     `together` conditions are matched by an index, else each by itself.
     """
@@ -148,7 +158,7 @@ def program_of(
         for group, query in zip(queries, found, strict=True)
     ]
     # takers read items without what is declared around them
-    taken = tuple(None if look.scope else each(root, look) for each in compiles)
+    taken = tuple(None if look.scope else each(root, look.of_items) for each in compiles)
     if not any(made) and not taken:
         return None
     groups: list[Alike] = []

@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
-from anabranch.language import ast, parse
+from anabranch.columnar.tables.table_columns import DocumentTables
+from anabranch.language import parse
 from anabranch.runtime.shapes import Constant, Shape
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
@@ -26,6 +27,8 @@ from anabranch.values.sequences import Values
 
 _UNITS = 10_000
 """For so many queries the law is kept ready."""
+_MOST_TABLES = 16
+"""Of so many documents, tables are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,9 @@ def item_queries(
             )
             for constants, each in members.items()
         ]
+        tables = {each.document.name: _tables(each) for each in _read_by(shape, documents)}
         before = sum(len(each.members) for each in held.queries)
-        held.queries.append(ItemQueries(_hole(standing_query), marks, made, standing_query.scope))
+        held.queries.append(ItemQueries(standing_query.expanded_hole, marks, made, standing_query.scope, tables))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked
@@ -120,10 +124,6 @@ def beginning(subscription: Registration, stream: str, borders: tuple[int, ...])
     return borders[seen - 1] + 1 if seen else -1
 
 
-def _hole(query: Standing) -> ast.Expression | None:
-    return None if query.documents else query.expanded_hole
-
-
 @dataclass(frozen=True, slots=True)
 class _Member:
     """A query, and who asked it."""
@@ -148,6 +148,12 @@ class _Law:
 def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[DocumentFile, ...]:
     """Those of some documents that queries of a shape read."""
     return tuple(each for each in documents if each.document.name in shape.standing.documents)
+
+
+@lru_cache(maxsize=_MOST_TABLES)
+def _tables(document: DocumentFile) -> DocumentTables:
+    """The tables of a document, made once per process, when they are needed."""
+    return DocumentTables(lambda: document.load().document)
 
 
 class _Ready:
