@@ -16,7 +16,7 @@ from anabranch.columnar.tables.table_columns import DocumentTables
 from anabranch.errors import DynamicError
 from anabranch.language import ast, check, parse
 from anabranch.law import document_input
-from anabranch.runtime.standing import standing
+from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.tables import as_table
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
@@ -89,7 +89,7 @@ class Answered:
 class ItemQuery:
     """A query that answers one item at a time."""
 
-    expanded_hole: ast.Expression | None
+    expanded_hole: ast.Expression
     units: Units
     namespaces: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, DocumentTables] = field(default_factory=dict)
@@ -105,8 +105,13 @@ def item_queries(texts: Mapping[str, str], documents: Mapping[str, bytes] | None
     assert all(each.kind == "items" and each.separate for each in found.values())
     tables = {name: DocumentTables(partial(getattr, each, "document")) for name, each in inputs.items()}
     return {
-        name: ItemQuery(each.expanded_hole, Units(each, {}, inputs), each.scope, tables) for name, each in found.items()
+        name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()
     }
+
+
+def _hole(query: Standing) -> ast.Expression:
+    assert query.expanded_hole is not None
+    return query.expanded_hole
 
 
 class Stream:

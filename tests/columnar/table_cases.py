@@ -11,7 +11,20 @@ from xml.sax.saxutils import escape, quoteattr
 
 KEYS = ["a", "b", "c", "d", "e f", "é", "1", "01", "1.0", "2", " 2 ", "", "x&y"]
 NUMBERS = ["1", "1.0", "01", "2", "-3", "0.5", "1e1", "7", "-0", "0"]
-_ODD = ["", " ", "x&y", "a<b", 'say "a"', "it's", "NaN", "1e400", "123456789012345678", "x" * 300, "line\nbreak", "日本"]
+_ODD = [
+    "",
+    " ",
+    "x&y",
+    "a<b",
+    'say "a"',
+    "it's",
+    "NaN",
+    "1e400",
+    "123456789012345678",
+    "x" * 300,
+    "line\nbreak",
+    "日本",
+]
 _NAMES = ["Norway", "Sweden", "Peru", "Chad", "a b"]
 
 
@@ -72,7 +85,9 @@ def query(random: Random, prefix: str) -> str:
     )
     value = random.choice([f"{p}name", f"{p}rate", f"{p}alias", f"{p}more/{p}code", "@n", "@id", f"{p}k"])
     element = random.choice([f"{p}name", f"{p}rate", f"{p}alias", f"{p}more", f"{p}k", "*"])
-    asked = random.choice(["", "", f" and $c/{p}rate > 1", f" and $c/{value} = '1'", " and $o/v < 2", f" and $c/{p}alias"])
+    asked = random.choice(
+        ["", "", f" and $c/{p}rate > 1", f" and $c/{value} = '1'", " and $o/v < 2", f" and $c/{p}alias"]
+    )
     inner = asked.replace("$c/", "")
     chosen = f"{rows}[{key} = {sought}{inner}]"
     turned = f"{rows}[{sought} = {key}]" + random.choice(["", "[1]", "[last()]", f"[{p}rate > 1]"])
@@ -98,7 +113,8 @@ def query(random: Random, prefix: str) -> str:
         f"return <r>{{ {turned}/{element} }}</r>",
         f"return <r>{{ if ({chosen}) then {chosen}/{element} else 'none' }}</r>",
         f"return <r k='{{ {chosen}/{value} }}'>{{ concat('n ', {chosen}/{p}name) }}</r>",
-        f"return <r>{{ for $c in {rows} where $c/{key} = {sought}{asked} order by $c/{p}rate, $c/@n return $c/{p}name }}</r>",
+        f"return <r>{{ for $c in {rows} where $c/{key} = {sought}{asked} order by $c/{p}rate, $c/@n "
+        f"return $c/{p}name }}</r>",
         f"return <r>{{ for $c in {chosen} return string($c/{p}name) }}</r>",
         f"return <r>{{ for $l in $o/line return <l>{{ {rows}[{key} = $l/sku]/{element} }}{{ $l/q }}</l> }}</r>",
         f"for $l in $o/line, $c in {rows} where $c/{key} = $l/sku{asked} return <r>{{ $l/q, $c/{p}name }}</r>",

@@ -311,7 +311,8 @@ class LookScope(ValueScope):
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """What the rounds of a loop give, in the order that it asks for."""
-        spots, where = [], loop.where
+        spots: list[Spot] = []
+        where = loop.where
         if self.is_path(source) and self.gives_nodes(loop):
             spots, where = self.looped_spots(name, source, loop.where, lets)
         if len(spots) != 1 or spots[0].is_single:

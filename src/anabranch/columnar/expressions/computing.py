@@ -10,7 +10,6 @@ from typing import Self
 from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, then
-from anabranch.columnar.expressions.lookups import LookupScope
 from anabranch.columnar.expressions.scope import (
     ChosenNodes,
     NotColumnar,
@@ -39,6 +38,7 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     has_constant,
 )
+from anabranch.columnar.tables.lookups import LookupScope
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.values.arithmetic import calculate
@@ -392,11 +392,11 @@ class ValueScope(LookupScope):
             case ast.Comparison(operator, left, right):
                 return self._compared(operator, left, right)
             case ast.Quantified(kind, ((name, source), *others), condition):
-                if others:
-                    rest = ast.Quantified(kind, tuple(others), condition)
+                if others or kind != "some":
+                    rest = ast.Quantified(kind, tuple(others), condition) if others else condition
                     return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
-                spots, left = self.looped_spots(name, source, condition if kind == "some" else None)
-                return self._quantified(kind == "some", name, spots, condition if kind != "some" else left)
+                spots, left = self.looped_spots(name, source, condition)
+                return self._quantified(True, name, spots, left)
             case _ if self.is_path(expression):
                 return self._exists(expression)
             case _ if self.gives_nodes(expression, some=True):
@@ -405,7 +405,9 @@ class ValueScope(LookupScope):
                 found = self.written(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
 
-    def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None) -> Expression:
+    def _quantified(
+        self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None
+    ) -> Expression:
         """Whether a condition holds for some of what is at some spots, or for all of it; None is what always holds."""
         found: list[Expression] = []
         for spot in spots:

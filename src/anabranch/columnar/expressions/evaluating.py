@@ -9,7 +9,7 @@ Numbers are doubles, integers too: where one is not exact any more, it is unclea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -56,10 +56,10 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.expressions.values import (
     ABSENT,
     CLEAR,
-    TOO_LARGE_INTEGER,
     UNCLEAR,
     ColumnValue,
     States,
+    calculated,
     exact_numbers,
     is_exact,
     only_unclear,
@@ -81,15 +81,7 @@ from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.tables.joined_look import JoinedLook, RowLookup, TableView
-from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
-
-_COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "div": np.divide,
-    "mod": np.fmod,
-}
+from anabranch.values.operators import ComparisonOperator
 
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
@@ -153,7 +145,8 @@ class FrameEvaluation:
                 verdicts[starts == kernels.UNCLEAR] = UNCLEAR_VERDICT
                 return ColumnValue.truth(verdicts)
             case ColumnArithmetic(operator, left, right):
-                return self._arithmetic(expression.kind, operator, self.value(left), self.value(right))
+                sides = self._numbers(self.value(left)), self._numbers(self.value(right))
+                return calculated(expression.kind, operator, *sides)
             case ColumnComparison(operator, left, right):
                 return self._compared(operator, left, right)
             case Junction(is_and, operands):
@@ -278,20 +271,6 @@ class FrameEvaluation:
         return ColumnValue.literal(literal.value)
 
     # --- operators ----------------------------------------------------------------------------------------
-
-    def _arithmetic(
-        self, kind: Kind, operator: ArithmeticOperator, left: ColumnValue, right: ColumnValue
-    ) -> ColumnValue:
-        (a, one), (b, other) = self._numbers(left), self._numbers(right)
-        found = _COMPUTE[operator](a, b)
-        state = worst(one, other)
-        if kind is Kind.INTEGER:
-            found = found + 0.0  # integers know no -0
-            largest = np.maximum(np.abs(found), np.maximum(np.abs(a), np.abs(b)))
-            inexact = ~(largest < TOO_LARGE_INTEGER)  # also where it is divided by zero
-            if inexact.any():
-                state = worst(state, state_of(inexact, UNCLEAR))
-        return ColumnValue(kind, state, found)
 
     def _compared(self, operator: ComparisonOperator, left: Expression, right: Expression) -> ColumnValue:
         one, other = self.value(left), self.value(right)

@@ -69,7 +69,7 @@ def blaming(
     return compiled
 
 
-class TableRows(Protocol):
+class LookupTables(Protocol):
     """The tables in documents that queries may look rows up in (`tables/joined_look.py`)."""
 
     look: Look
@@ -93,7 +93,7 @@ class TableRows(Protocol):
 class NodeBudget:
     """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
 
-    def __init__(self, marks: Container[Constant] = (), tables: TableRows | None = None) -> None:
+    def __init__(self, marks: Container[Constant] = (), tables: LookupTables | None = None) -> None:
         self.marks = marks
         self.tables = tables
         self._left = MOST_NODES

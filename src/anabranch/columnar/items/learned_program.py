@@ -76,7 +76,7 @@ class LearnedProgram:
         self._item = item
         self._together = together
         self._growing = GrowingLook(is_json=form == "json", lines=form == "lines", scope=self._scope)
-        self._able = bool(compiles) or any(each.hole is not None for each in queries)
+        self._able = bool(compiles) or bool(queries)
         self.coverage = Coverage.of(queries, [NotColumnar("items whose look is not known")] * len(queries))
         """Who is answered in columns."""
         self.program: Program | None = None

@@ -57,9 +57,8 @@ class ItemQuery:
 class ItemQueries:
     """Queries of one shape."""
 
-    hole: ast.Expression | None
-    """What they do with one item, with marks in the place of constants and its names expanded; None if they also look
-    at something else."""
+    hole: ast.Expression
+    """What they do with one item, with marks in the place of constants and its names expanded."""
     marks: tuple[Constant, ...]
     members: Sequence[ItemQuery]
     namespaces: Mapping[str, str] = field(default_factory=dict)
@@ -129,12 +128,8 @@ def compiled_queries(
     queries: Sequence[ItemQueries], root: str, look: Look
 ) -> tuple[list[CompiledQuery | NotColumnar], Look]:
     """What each group of queries is for a look, and the look with all that they look up."""
-    other = NotColumnar("a document beside the stream")
     tables = TableParts(look, {name: each for group in queries for name, each in group.tables.items()})
-    found = [
-        other if each.hole is None else compile_query(each.hole, root, look, each.marks, each.namespaces, tables)
-        for each in queries
-    ]
+    found = [compile_query(each.hole, root, look, each.marks, each.namespaces, tables) for each in queries]
     return found, tables.look
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
-from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot, TableRows, is_named
+from anabranch.columnar.expressions.scope import LookupTables, NodeBudget, NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
 from anabranch.columnar.expressions.tree import Column, Constant, ContentOf, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
@@ -64,7 +64,7 @@ def compile_query(
     look: Look,
     marks: Container[Constant] = (),
     namespaces: Mapping[str, str] = MappingProxyType({}),
-    tables: TableRows | None = None,
+    tables: LookupTables | None = None,
 ) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 

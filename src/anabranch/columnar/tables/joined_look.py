@@ -252,7 +252,12 @@ class TableParts:
         return self.look.lookups[spot.part].table.has_one_parent
 
     def _add(
-        self, table: TableColumns, key: Steps | None, sought: Expression | None, measured: tuple[Expression, ...], at: int
+        self,
+        table: TableColumns,
+        key: Steps | None,
+        sought: Expression | None,
+        measured: tuple[Expression, ...],
+        at: int,
     ) -> int:
         keys = None
         if key is not None and sought is not None:
@@ -267,7 +272,10 @@ class TableParts:
             raise NotColumnar(f"more than {_MOST_LOOKUPS} different lookups in documents")
         assert table.look is not None, "it has rows"
         own, *inside = table.look.parts
-        parts = (replace(own, parent=at, repeated=True), *(replace(each, parent=each.parent + first) for each in inside))
+        parts = (
+            replace(own, parent=at, repeated=True),
+            *(replace(each, parent=each.parent + first) for each in inside),
+        )
         more = {**lookups, first: RowLookup(table, first, keys, sought, measured)}
         self.look = JoinedLook((*look.parts, *parts), None, items.is_json, items.scope, items, more)
         return first

@@ -166,7 +166,8 @@ class TableColumns:
     @cached_property
     def left_out(self) -> Flags:
         """Which rows are the law's."""
-        return ~self.shredded.fits | (self.shredded.marks != CANONICAL)
+        found: Flags = ~self.shredded.fits | (self.shredded.marks != CANONICAL)
+        return found
 
     def frame(self, part: int) -> FrameRows:
         """The rows themselves, as those of a frame, or the rows of a repeated part in them."""
@@ -203,7 +204,9 @@ class TableColumns:
             owners.append(mine[there])
             keys.append(TextColumn(shredded.data, source.starts[row][there], source.ends[row][there]))
             numbers.append(source.values[row][there])
-        others = [(row, str(key).encode()) for row in np.flatnonzero(~known).tolist() for key in self._by_law(row, steps)]
+        others = [
+            (row, str(key).encode()) for row in np.flatnonzero(~known).tolist() for key in self._by_law(row, steps)
+        ]
         if numeric and (others or any(np.isnan(each).any() for each in numbers)):
             return None
         if numeric:
@@ -238,7 +241,7 @@ def _rows_around(shredded: Shredded, look: Look, frame: int) -> Indices:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """Which rows have a key: keys are numbered, and those with a number are `rows[heads[number] : heads[number + 1]]`."""
+    """Which rows have a key: keys are numbered, and `rows[heads[key] : heads[key + 1]]` have one."""
 
     texts: TextNumbers | None
     numbers: Numbers | None

@@ -87,7 +87,9 @@ def item_queries(
         ]
         tables = {each.document.name: _tables(each) for each in _read_by(shape, documents)}
         before = sum(len(each.members) for each in held.queries)
-        held.queries.append(ItemQueries(standing_query.expanded_hole, marks, made, standing_query.scope, tables))
+        hole = standing_query.expanded_hole
+        assert hole is not None, "it answers item by item"
+        held.queries.append(ItemQueries(hole, marks, made, standing_query.scope, tables))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked

@@ -74,10 +74,10 @@ class LookupScope(PathScope):
         if tables is None:
             raise NotColumnar("a document beside the stream")
         self.work.look_up(found.source.name, path)
-        key, sought, measured = None, None, ()
-        if lookup is not None:
-            key, (sought, measured) = lookup.key, self._sought(lookup.sought)
-        return tables.rows(found.source.name, found.rows, key, sought, measured, (self.frame, self.side))
+        name, bound = found.source.name, (self.frame, self.side)
+        if lookup is None:
+            return tables.rows(name, found.rows, None, None, (), bound)
+        return tables.rows(name, found.rows, lookup.key, *self._sought(lookup.sought), bound)
 
     def _sought(self, expression: ast.Expression) -> tuple[Expression, tuple[Expression, ...]]:
         """What a key must be equal to, and the texts that functions look at for it."""
@@ -132,4 +132,3 @@ def _is_harmless(clause: ast.For | ast.Let) -> bool:
             return are_plain(steps)
         case _:
             return False
-
