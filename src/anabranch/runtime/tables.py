@@ -8,6 +8,8 @@ For each of these the law looks at every row, and at most of them in vain.
 `Lookups` makes an evaluator of one of the law's that leaves out rows whose key is another one: which they are is known
 from an index over the rows of a path and the values of a key in them, which is made once for a document.
 All that is left is evaluated by the law.
+Where a query answers item by item, most lookups are made for thousands of items at once (`columnar/tables/`), and this
+is for the rest.
 
 The steps of an evaluation are counted all the same (LAWS 2.6), to the one: to look at a row costs a step, and to find
 that its key is another costs none, where key and sought value are free of steps.

@@ -5,7 +5,8 @@ Compiled is whatever looks at one item and whose work is bounded by its size: pa
 constructors, and loops over repeated parts.
 Anything else raises `NotColumnar`, with the construct that is to blame, and is answered by the law.
 
-A part that is repeated makes a *frame*: its occurrences are rows, as items are.
+A part that is repeated makes a *frame*: its occurrences are rows, as items are, and so are rows that are looked up in a
+document (`tables/lookups.py`).
 What stands in a frame further in than where an expression is evaluated is a sequence there.
 
 The law counts steps (LAWS 2.6) and columns do not, so work is bounded here: a query has at most `MOST_NODES` nodes, an
