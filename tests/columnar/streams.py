@@ -104,9 +104,7 @@ def item_queries(texts: Mapping[str, str], documents: Mapping[str, bytes] | None
     found = {name: standing(check(parse(text), text, inputs=names).query) for name, text in texts.items()}
     assert all(each.kind == "items" and each.separate for each in found.values())
     tables = {name: DocumentTables(partial(getattr, each, "document")) for name, each in inputs.items()}
-    return {
-        name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()
-    }
+    return {name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()}
 
 
 def _hole(query: Standing) -> ast.Expression:
