@@ -60,7 +60,7 @@ LOOKUPS = [
     'where doc("c")/c/row[@name = {name}]/rate > {n} and {t} < {m} return $p/d',
     'where doc("c")/c/row[rate = {t} + 0]/label = "{w}" return <a>{{ {t} }}</a>',
     'where some $c in doc("c")/c/row satisfies $c/@name = {name} and $c/rate < {t} + {n} return $p/d',
-    'return <a>{{ doc("c")/c/row[@name = {name} and rate > {n}]/label }}{{ count(doc("c")/c/row[@name = {name}]) }}</a>',
+    'return <a>{{ doc("c")/c/row[@name = {name} and rate > {n}]/label, count(doc("c")/c/row) }}</a>',
 ]
 _ROWS = 60
 _WORDS = ["gold", "silver", "g", "ir", "old", "a", "Gold", "12", "7", "ilv", "é", "a gold b"]

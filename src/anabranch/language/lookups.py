@@ -20,17 +20,17 @@ Steps: TypeAlias = tuple[ast.Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A condition by which rows are chosen: the path to their key, and what it must be equal to."""
+    """A condition that selects rows: the path to their key, and the expression that it must equal."""
 
     key: Steps
     sought: ast.Expression
 
 
 def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
-    """How a condition chooses rows by a key; None where it does not.
+    """The lookup by which a condition selects rows; None where there is none.
 
     A row is the value of a variable, or without one the context item.
-    What stands in an `and` before the comparison with the key must take no steps.
+    Operands of an `and` before the comparison with the key must take no steps.
     """
     operands = condition.operands if isinstance(condition, ast.And) else (condition,)
     for each in operands:
@@ -73,7 +73,7 @@ def are_plain(steps: Steps) -> bool:
 
 
 def depends(node: Any, variable: str | None) -> bool:
-    """Whether a value may be another one for each row; inside predicates the context item is another anyway."""
+    """Whether a value may differ between rows; inside predicates the context item is another one anyway."""
     match node:
         case ast.Variable(name):
             return name == variable
@@ -86,7 +86,7 @@ def depends(node: Any, variable: str | None) -> bool:
 
 
 def _is_free(expression: ast.Expression) -> bool:
-    """Whether an operand takes no steps, whatever it comes to: a plain path beside a literal."""
+    """Whether an operand takes no steps, whatever its value: a plain path beside a literal."""
     match expression:
         case ast.Comparison(_, left, right):
             sides = left, right
@@ -108,7 +108,7 @@ def _is_plain_path(expression: ast.Expression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TablePath:
-    """A path that leads from a document to rows, and on; and how its first predicate chooses among these."""
+    """A path from a document to rows, and on; and how its first predicate selects rows."""
 
     source: ast.Source
     rows: Steps
