@@ -70,6 +70,16 @@ class PanePlan:
         return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
+    def shape(self) -> str | None:
+        """What it makes of aggregates, the same for all queries that make the same of theirs; None for nothing plain.
+
+        Bounds are each query's own, and so are groups.
+        """
+        if self.result is None or self.keys or self.sending is not None or self.seen.asks_bounds:
+            return None
+        return repr((self.result, self.seen.calls))
+
+    @cached_property
     def lineage(self) -> Lineage:
         """Found only where a stream evolves."""
         return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))
