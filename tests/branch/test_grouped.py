@@ -10,7 +10,7 @@ import pytest
 
 from anabranch.branch.panes import grouped
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.query import shared

@@ -219,6 +219,10 @@ def timed_case(random: Random, partitions: int = 1) -> TimedCase:
         "sessions": f"for $w in stream('s')/r/i|t gap {step}| return {SHOW}",
         "sessions by user": f"for $w in stream('s')/r/i|t gap {step} by u| return {SHOW}",
         "sums of sessions": f"for $w in stream('s')/r/i[n mod 3 != 1]|t gap {step} by u| return <n>{{ sum($w/n) }}</n>",
+        "visits": f"for $w in stream('s')/r/i|t gap {step} by u| return "
+        "<v u='{ $w[1]/u }' s='{ window-start($w) }' e='{ window-end($w) }'>{ count($w), sum($w/n) }</v>",
+        "counted sessions": f"for $w in stream('s')/r/i[n mod 2 = 0]|t gap {size}| "
+        "where count($w) > 1 return <v><e>{ window-end($w) }</e>{ max($w/n) }</v>",
         "join": f"for $x in stream('s')/r/i|t diff {size} step {step}|, $y in stream('s')/r/i|t diff {step}| "
         "where $x/n < $y/n return <p>{ $x/n, $y/n }</p>",
     }

@@ -255,6 +255,6 @@ def _looks_out(part: Any) -> bool:
         case ast.Call(name):
             return name.removeprefix("fn:") not in SIGNATURES
         case ast.Step(axis):
-            return bool(axis == "parent")
+            return axis in ast.CLIMBING
         case _:
             return False

@@ -8,15 +8,17 @@ Bounds that are few digits of a usual year are spelled in columns, as the law sp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from anabranch.algebra.window import Extent
+from anabranch.columnar.bound_texts import spelled_bounds
 from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.panes.sessions import decimal_places
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.language.aggregates import BOUND_VARIABLES
 from anabranch.law.bounds import WindowBounds, WindowValues
@@ -24,6 +26,13 @@ from anabranch.law.functions import BUILTINS
 from anabranch.stream.path import TimeScale
 from anabranch.values.atomic import spell
 from anabranch.values.sequences import Values, atomize
+
+
+class BoundTexts(Protocol):
+    """The bounds of some windows, groups or sessions."""
+
+    def texts(self, variable: str) -> TextColumn:
+        """A bound of each, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +74,14 @@ class ClosedBounds:
         return TextColumn.of(*(spell(value).encode() for (value,) in values))
 
     def _in_columns(self, variable: str) -> TextColumn | None:
-        """The same where all windows have times, or none has, and all bounds fit."""
-        is_time = bool(self.are_times.all())
-        if not len(self.numbers) or is_time != bool(self.are_times.any()):
-            return None
+        """The same where all bounds fit."""
         first = self.scale.origin + (self.extent.end(0) if BOUND_VARIABLES[variable] == "window-end" else 0)
-        unit = self.scale.per_second if is_time else 1
-        first, step = first / unit, self.extent.step / unit
-        under = math.lcm(first.denominator, step.denominator)
-        places = next((each for each in range(_MOST_PLACES) if 10**each % under == 0), None)
-        most = max(1, abs(self.numbers[0]), abs(self.numbers[-1]))
+        step, places = self.extent.step, decimal_places(first, self.extent.step)
+        most = max((1, *map(abs, self.numbers)))
         if places is None or (abs(first) + step * most) * 10**places >= _MOST:
             return None
         ticks = int(first * 10**places) + int(step * 10**places) * np.array(self.numbers, np.int64)
-        return _moments(ticks, places) if is_time else _decimals(ticks, places)
+        return spelled_bounds(ticks, places, self.are_times, self.scale.per_second)
 
 
-_MOST_PLACES = 10
 _MOST = 1 << 62
-_YEARS = -62_135_596_800, 253_402_300_799
-"""The seconds from 1970 to the first moment of the year 1, and to the last of the year 9999."""
-
-
-def _moments(ticks: Indices, places: int) -> TextColumn | None:
-    """Seconds in units of `10**-places` as dateTimes; None where years are unusual."""
-    whole, part = np.divmod(ticks, 10**places)
-    if not (_YEARS[0] <= whole.min() and whole.max() <= _YEARS[1]):
-        return None
-    spelled = np.datetime_as_string(whole.astype("M8[s]")).astype(np.bytes_)
-    return _with_parts(spelled.tolist(), part, places, b"Z")
-
-
-def _decimals(ticks: Indices, places: int) -> TextColumn:
-    """Decimals in units of `10**-places`."""
-    whole, part = np.divmod(np.abs(ticks), 10**places)
-    signed = zip(ticks.tolist(), whole.tolist(), strict=True)
-    return _with_parts([b"-%d" % each if tick < 0 else b"%d" % each for tick, each in signed], part, places, b"")
-
-
-def _with_parts(whole: Sequence[bytes], part: Indices, places: int, behind: bytes) -> TextColumn:
-    """Texts with digits behind the point, where there are some, and something behind all that."""
-    if not part.any():
-        return TextColumn.of(*(each + behind for each in whole))
-    digits = (f".{each:0{places}d}".rstrip("0").encode() if each else b"" for each in part.tolist())
-    return TextColumn.of(*(each + more + behind for each, more in zip(whole, digits, strict=True)))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import Column
 from anabranch.aggregates.partial import Partial, Ranked
-from anabranch.branch.panes.bounds import ClosedBounds
+from anabranch.branch.panes.bounds import BoundTexts
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
@@ -292,7 +292,7 @@ def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices
             return ranks if column.present is None else np.where(column.present, ranks, 0)
 
 
-def texts(result: WindowResult, windows: ClosedWindows, bounds: ClosedBounds) -> TextColumn:
+def texts(result: WindowResult, windows: ClosedWindows, bounds: BoundTexts) -> TextColumn:
     """The texts of all windows that add one, in order, one behind the other."""
     return written(result, windows, np.flatnonzero(held(result.test, windows)), bounds)
 
@@ -305,7 +305,7 @@ def written(
     result: WindowResult,
     windows: ClosedWindows,
     chosen: Indices,
-    bounds: ClosedBounds | None = None,
+    bounds: BoundTexts | None = None,
     keys: GroupKeys | None = None,
 ) -> TextColumn:
     """The texts of some windows or groups, for all of which the test holds, one behind the other."""
@@ -344,7 +344,7 @@ def written(
     return _one_behind_the_other(whole)
 
 
-def written_sizes(result: WindowResult, keys: GroupKeys, bounds: ClosedBounds, count: int) -> Indices:
+def written_sizes(result: WindowResult, keys: GroupKeys, bounds: BoundTexts, count: int) -> Indices:
     """How many bytes are written for each of so many groups, at most."""
     fixed, found = 0, np.zeros(count, np.int64)
     for each in _fragments(result.element):

@@ -114,7 +114,7 @@ class PaneGroup:
             rows = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
             bounds = np.searchsorted(rows.members, np.arange(len(places) + 1)).tolist()
             for place, span in zip(places, pairwise(bounds), strict=True):
-                self._windows[place].rows = rows.part(*span)
+                self._windows[place].rows = rows.part(*span).of(0)
             if level is not None:
                 found.append((places, rows, bounds))
         self._parts = {}

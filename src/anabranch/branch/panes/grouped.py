@@ -88,7 +88,7 @@ class _GroupRows:
             yield _WindowGroup(place, int(self.keys[group]), reduce(Pane.merge, whole.read()))
 
 
-class _Together:
+class JoinedGroups:
     """The aggregates of groups one behind the other, in columns and put together one by one."""
 
     def __init__(self, parts: Sequence[ClosedWindows]) -> None:
@@ -144,7 +144,7 @@ class GroupedWindows(PaneWindows):
         behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         for begins, ends, numbers in self._complete(panes, self._ended):
             sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
-            for first, last in _bounded(sizes, GROUPS_AT_ONCE):
+            for first, last in bounded(sizes, GROUPS_AT_ONCE):
                 self._answer_windows(rows, others, numbers[first:last].tolist(), int(sizes[first:last].sum()))
         step = self._panes_of.step
         left = ManyPanes.of(
@@ -215,7 +215,7 @@ class GroupedWindows(PaneWindows):
         evaluated = {place for place, those in single.items() if any(map(_has_failed, those))}
         evaluated |= set(range(len(numbers))) if result is None else set()
         listed = self._listed([each for place, those in single.items() if place not in evaluated for each in those])
-        groups = _Together([plain.windows, listed.windows])
+        groups = JoinedGroups([plain.windows, listed.windows])
         places, orders, keys = (
             np.concatenate([getattr(each, name) for each in (plain, listed)]) for name in ("places", "orders", "keys")
         )
@@ -240,7 +240,7 @@ class GroupedWindows(PaneWindows):
                 told = told if self._evaluate(those, bounds.known(first)) else []
             elif result is not None:
                 mine = turn[slice(*np.searchsorted(places[turn], (first, last)))]
-                for begin, end in _bounded(sizes[mine], MOST_BYTES):
+                for begin, end in bounded(sizes[mine], MOST_BYTES):
                     part = mine[begin:end]
                     self._give(written(result, groups, part, bounds, named), places[part])
             for key in told:
@@ -329,11 +329,6 @@ class GroupedWindows(PaneWindows):
         return PaneState(found.meta, found.rows, found.odd, self._book.keys)
 
 
-def windows_of(plan: PanePlan) -> type[PaneWindows]:
-    """What keeps the windows of a plan that are answered here."""
-    return GroupedWindows if plan.keys else PaneWindows
-
-
 def _has_failed(group: _WindowGroup) -> bool:
     return any(known.failure for known in group.pane.partials)
 
@@ -343,7 +338,7 @@ def _between(panes: Indices, first: int, last: int) -> Flags:
     return found
 
 
-def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
+def bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
     """Runs of something whose sizes together are bounded, or that are a single one."""
     first, total = 0, 0
     for at, size in enumerate(sizes.tolist() if sizes.sum() > most else ()):

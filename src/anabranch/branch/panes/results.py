@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.language import ast
@@ -128,11 +129,14 @@ class WindowResult:
     """What is done with all groups of a window before that, one after the other."""
 
 
-def window_result(standing: Standing) -> WindowResult | None:
-    """What a query makes of its windows; None for one that is not made for this."""
+def window_result(standing: Standing, known: Mapping[str, Written] = MappingProxyType({})) -> WindowResult | None:
+    """What a query makes of its windows; None for one that is not made for this.
+
+    `known` is what variables stand for that are bound nowhere.
+    """
     if standing.plain_hole is None or standing.before:
         return None
-    names: dict[str, Written] = {}
+    names = dict(known)
     try:
         for clause in standing.others:
             if isinstance(clause, ast.For):
