@@ -395,8 +395,8 @@ class ValueScope(LookupScope):
                 if others or kind != "some":
                     rest = ast.Quantified(kind, tuple(others), condition) if others else condition
                     return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
-                spots, left = self.looped_spots(name, source, condition)
-                return self._quantified(True, name, spots, left)
+                spots, asked = self.looped_spots(name, source, condition)
+                return self._quantified(True, name, spots, asked)
             case _ if self.is_path(expression):
                 return self._exists(expression)
             case _ if self.gives_nodes(expression, some=True):
