@@ -13,10 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TypeAlias
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any, TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.values.numbers import shown
@@ -319,18 +316,23 @@ class Regular:
 
     def found_in(self, text: str) -> bool:
         """Whether some part of a text matches."""
-        found = pc.match_substring_regex(pa.array([text], pa.string()), self.text)
-        return bool(found[0].as_py())
+        return bool(_computed("match_substring_regex", text, self.text))
 
     def split(self, text: str) -> list[str]:
         """The parts between those that match."""
-        parts: list[str] = pc.split_pattern_regex(pa.array([text], pa.string()), self.text)[0].as_py()
-        return parts
+        return list(_computed("split_pattern_regex", text, self.text))
 
     def replaced(self, text: str, replacement: str) -> str:
         """A text with something, in RE2's notation, in the place of what matches."""
-        found = pc.replace_substring_regex(pa.array([text], pa.string()), self.text, replacement)
-        return str(found[0].as_py())
+        return str(_computed("replace_substring_regex", text, self.text, replacement))
+
+
+def _computed(function: str, text: str, *arguments: str) -> Any:
+    """What a function of Arrow makes of a text; only the first call loads Arrow."""
+    import pyarrow
+    import pyarrow.compute
+
+    return getattr(pyarrow.compute, function)(pyarrow.array([text], pyarrow.string()), *arguments)[0].as_py()
 
 
 @lru_cache(maxsize=1_024)
@@ -354,7 +356,7 @@ def regular(pattern: str, flags: str) -> Regular:
     found = Regular(written, groups, is_literal="q" in flags)
     try:
         found.found_in("")
-    except pa.ArrowInvalid:
+    except ValueError:  # Arrow's ArrowInvalid is one
         raise _invalid(pattern, "it is too large") from None
     return found
 
