@@ -217,3 +217,15 @@ def test_what_has_ended_is_forgotten() -> None:
     assert whole.shown <= 2 * len(sizes), "items of the usual look are counted in columns"
     assert max(sizes) - min(sizes) < 600
     assert stream.by_law(query).text.startswith("".join(whole.pieces))
+
+
+def test_a_dead_letter_shows_an_item_as_the_law_does() -> None:
+    """Where a session fails without any value at fault, its first item is named, in the law's spelling."""
+    stream = Stream([f"<i><t>{2 * number}</t><q></q><n>{number}</n></i>" for number in range(25)])
+    query = 'for $w in stream("s")/r/i |t gap 1| return <s>{ 1 div (count($w) - 1) }</s>'
+    plan = stream.plan(query)
+    assert plan is not None
+    _, found = stream.by_panes(query, plan, Random(2))
+    assert found.shown < 10, "most items are counted in columns"
+    assert {each.raw for each in found.dead} == {each.raw for each in stream.by_law(query).dead}
+    assert len(found.dead) == 25

@@ -24,8 +24,6 @@ from anabranch.language.signatures import GIVING, SIGNATURES
 Fresh = Callable[[str], str]
 """Gives a name that no variable has."""
 
-_HERE = (ast.Step("self", ast.KindTest("node")),)
-
 
 def mapped(source: ast.Expression, body: ast.Expression, fresh: Fresh, span: Span) -> ast.Expression:
     """`source ! body`"""
@@ -50,21 +48,23 @@ def mapped(source: ast.Expression, body: ast.Expression, fresh: Fresh, span: Spa
 
 
 def stepped(source: ast.Expression | None, body: ast.Expression, fresh: Fresh, span: Span) -> ast.Expression:
-    """`source/body`, where the body is no step; the nodes of the source come in document order."""
-    start = ast.ContextItem(span=span) if source is None else source
-    nodes = start if isinstance(start, ast.Path) else ast.Path(start, _HERE, span=span)
+    """`source/body`, where the body is no step; values come in the order of the source, nodes in document order."""
+    nodes = ast.ContextItem(span=span) if source is None else source
+    if not isinstance(nodes, ast.Path | ast.Variable | ast.ContextItem | ast.Source | ast.Filter):
+        nodes = ast.Call("op:nodes", (nodes,), span=span)
     loop = mapped(nodes, body, fresh, span)
     ordered = isinstance(loop, ast.Flwor) and isinstance(loop.clauses[0], ast.For) and _keeps_order(nodes, loop)
     return loop if ordered else ast.Call("op:in-order", (loop,), span=span)
 
 
-def _keeps_order(nodes: ast.Path, loop: ast.Flwor) -> bool:
+def _keeps_order(nodes: ast.Expression, loop: ast.Flwor) -> bool:
     """Whether a loop over nodes gives values, or nodes that come in document order anyway."""
     if _gives_values(loop.result):
         return True
-    apart = all(step.axis == "child" and not step.deep for step in nodes.steps if step != _HERE[0])
-    variable = loop.clauses[0].variable
-    return apart and isinstance(nodes.start, ast.Source | ast.Path) and _is_below(loop.result, variable)
+    if not isinstance(nodes, ast.Path) or not isinstance(nodes.start, ast.Source):
+        return False
+    apart = all(step.axis == "child" and not step.deep for step in nodes.steps)
+    return apart and _is_below(loop.result, loop.clauses[0].variable)
 
 
 def _gives_values(expression: ast.Expression) -> bool:

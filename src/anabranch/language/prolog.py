@@ -15,18 +15,14 @@ from anabranch.language.rewrite import free_variables, substituted
 
 def with_globals(query: ast.Query, variables: Sequence[ast.Let]) -> ast.Query:
     """The query without its variables: each stands where it is used."""
-    lets: list[ast.Let] = []
     functions, body = query.functions, query.body
-    pending = list(variables)
-    while pending:
-        each = pending.pop(0)
-        if not isinstance(each.value, ast.String | ast.Number):
-            lets.append(each)
-            continue
-        name, value = each.variable, each.value
+    lets = list(variables)
+    while literal := next((each for each in lets if isinstance(each.value, ast.String | ast.Number)), None):
+        name, value = literal.variable, literal.value
         functions = tuple(_with_literal(function, name, value) for function in functions)
         body = substituted(body, name, value)
-        pending = [replace(later, value=substituted(later.value, name, value)) for later in pending]
+        lets = [replace(each, value=substituted(each.value, name, value)) for each in lets if each is not literal]
+    lets = _needed_first(lets)
     for let in reversed(lets):
         functions = tuple(
             function if let.variable in function.parameters else replace(function, body=_bound(let, function.body))
@@ -34,6 +30,18 @@ def with_globals(query: ast.Query, variables: Sequence[ast.Let]) -> ast.Query:
         )
         body = _bound(let, body)
     return replace(query, functions=functions, body=body)
+
+
+def _needed_first(lets: list[ast.Let]) -> list[ast.Let]:
+    """Variables in an order in which each stands behind those that it needs, as far as there is one."""
+    found: list[ast.Let] = []
+    left = lets
+    while left:
+        names = {each.variable for each in left}
+        ready = [each for each in left if not names & free_variables(each.value)] or left
+        found += ready
+        left = [each for each in left if each not in ready]
+    return found
 
 
 def _with_literal(function: ast.Function, name: str, value: ast.Expression) -> ast.Function:

@@ -43,7 +43,9 @@ ZONED = ("dateTime", "date", "time")
 GIVING: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace"), (0,)),
     **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "outermost", "innermost"), (0,)),
-    **dict.fromkeys(("op:treat", "op:typed", "op:convert", "op:in-order", "op:intersect", "op:except"), (0,)),
+    **dict.fromkeys(
+        ("op:treat", "op:typed", "op:convert", "op:in-order", "op:nodes", "op:intersect", "op:except"), (0,)
+    ),
     "op:union": (0, 1),
     "insert-before": (0, 2),
 }
@@ -87,7 +89,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "op:idiv": Signature(2, 2, numeric=True),
     "op:empty-rank": _NUMBER,
     **dict.fromkeys(("op:typed", "op:convert"), _TWO),
-    "op:in-order": _ONE,
+    **dict.fromkeys(("op:in-order", "op:nodes"), _ONE),
     "op:call": Signature(1, 1_000),
     "op:try": Signature(3, 1_000),
     **dict.fromkeys(("op:element", "op:attribute", "op:processing-instruction"), Signature(2, 2, makes_nodes=True)),

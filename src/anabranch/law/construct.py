@@ -107,8 +107,9 @@ def computed(
                 raise DynamicError("'--' cannot stand in a comment", code="XQDY0072")
             return Comment(text)
         case "processing-instruction":
-            if "?>" in text or name.lower() == "xml" or ":" in name:
-                raise DynamicError("that is no processing instruction", code="XQDY0026" if "?>" in text else "XQDY0064")
+            code = "XQDY0026" if "?>" in text else "XQDY0041" if ":" in name else "XQDY0064"
+            if code != "XQDY0064" or name.lower() == "xml":
+                raise DynamicError("that is no processing instruction", code=code)
             return Instruction(name, text.lstrip(" \t\r\n"))
         case _:
             return Text(text, measure)

@@ -77,7 +77,7 @@ class ClosedBounds:
         """The same where all bounds fit."""
         first = self.scale.origin + (self.extent.end(0) if BOUND_VARIABLES[variable] == "window-end" else 0)
         step, places = self.extent.step, decimal_places(first, self.extent.step)
-        most = max(map(abs, self.numbers), default=0)
+        most = max((1, *map(abs, self.numbers)))
         if places is None or (abs(first) + step * most) * 10**places >= _MOST:
             return None
         ticks = int(first * 10**places) + int(step * 10**places) * np.array(self.numbers, np.int64)

@@ -211,7 +211,9 @@ class _RowKeys:
 
     def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
         ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(UNKNOWN))
-        rows, owners = frame_rows(shredded, self._frame, self._wanted)
+        rows, owners, doubtful = frame_rows(shredded, self._frame, self._wanted)
+        if doubtful is not None:
+            ranks[doubtful] = UNKNOWN
         found = self._matcher.match(rows)
         if found is None:
             return None if len(shredded.fits) > 1 else self._of_one(rows)

@@ -20,6 +20,7 @@ tells which that is (`Member.told`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -49,6 +50,8 @@ from anabranch.stream.serialize import serialize
 from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
+_SPELLED_ELSE = re.compile(rb"""></|['&\r\n\t]|<[!?]|\s/?>|\s\s|\s=|=\s""")
+"""What an item may hold that is written otherwise when it is written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +291,11 @@ class PaneCounter:
 
 
 def _raw(shredded: Shredded, entry: int) -> str:
-    """The text of an item that fits, as far as a dead letter shows it."""
-    if shredded.wanted is not None and shredded.wanted.look.is_json:
-        return serialize(shredded.tree(entry))[:LONGEST_RAW]
+    """The text of an item that fits, as far as a dead letter shows it; most stand as they would be written."""
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
+    if (shredded.wanted is not None and shredded.wanted.look.is_json) or _SPELLED_ELSE.search(data):
+        return serialize(shredded.tree(entry))[:LONGEST_RAW]
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
 
 

@@ -371,7 +371,10 @@ class _Checker(PathChecker):
 
     def group_keys(self, keys: Sequence[ast.GroupKey], own: Collection[str], scope: Scope) -> Scope:
         """The keys of a `group by`; one that has no value is a variable of the same expression."""
+        names = [key.variable for key in keys]
         for key in keys:
+            if names.count(key.variable) > 1:
+                raise self.error(f"key '${key.variable}' is named twice", key.span, "XQST0089")
             if key.value is None and key.variable not in own:
                 message = f"'${key.variable}' is not bound in this expression"
                 hint = f"give the key a value: 'group by ${key.variable} := ...'"

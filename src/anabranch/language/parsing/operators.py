@@ -33,7 +33,10 @@ _LEVELS = {
     "except": 5,
 }
 """How tightly operators bind, the loosest first."""
-CAUGHT = ("err:code", "err:description", "err:value")
+CAUGHT = (
+    *("err:code", "err:description", "err:value", "err:module", "err:line-number", "err:column-number"),
+    "err:additional",
+)
 """The variables that are bound where an error is caught."""
 
 

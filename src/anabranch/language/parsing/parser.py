@@ -8,6 +8,7 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from anabranch.errors import QueryError
@@ -21,6 +22,7 @@ from anabranch.language.positions import with_positions
 from anabranch.language.prolog import always_of, with_globals, with_types
 from anabranch.language.rewrite import deepest
 
+_ENCODING = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _DECLARABLE = (
     *("namespace", "default", "function", "variable", "option", "context", "module", "schema"),
     *("boundary-space", "base-uri", "construction", "ordering", "copy-namespaces", "decimal-format", "%"),
@@ -44,9 +46,7 @@ class Parser(OperatorParser):
 
     def main_module(self) -> ast.Query:
         if self.at_name("xquery") and self.peek().text in ("version", "encoding"):
-            while not self.at_symbol(";") and self.token.kind != "end":
-                self.advance()
-            self.expect(";")
+            self.version_declaration()
         namespaces: dict[str, str] = {}
         functions: list[ast.Function] = []
         variables: list[ast.Let] = []
@@ -62,6 +62,18 @@ class Parser(OperatorParser):
         if nesting > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
         return query
+
+    def version_declaration(self) -> None:
+        self.advance()
+        if self.take_name("version"):
+            version = self.string("the version, in quotes")
+            if version.text not in ("1.0", "3.0", "3.1"):
+                raise self.error(f"version '{version.text}' is not known", version.span, "XQST0031")
+        if self.take_name("encoding"):
+            encoding = self.string("the encoding, in quotes")
+            if not _ENCODING.fullmatch(encoding.text):
+                raise self.error(f"'{encoding.text}' is no encoding", encoding.span, "XQST0087")
+        self.expect(";")
 
     def prolog_declaration(
         self, namespaces: dict[str, str], functions: list[ast.Function], variables: list[ast.Let]
@@ -95,7 +107,8 @@ class Parser(OperatorParser):
         uri = self.string("a namespace in quotes").text
         if uri in RESERVED:
             raise self.error(f"namespace '{uri}' cannot be declared", at.span, "XQST0070")
-        namespaces[prefix] = uri
+        if uri or not prefix:  # without one, the prefix means nothing
+            namespaces[prefix] = uri
 
     def variable_declaration(self, others: list[ast.Let]) -> ast.Let:
         start = self.token.start

@@ -110,6 +110,13 @@ def _in_order(values: Values) -> Values:
     return list(in_document_order(nodes_of(values, "a path")))
 
 
+def _starts(values: Values) -> Values:
+    """What a step starts from."""
+    if not all(isinstance(each, NODES) for each in values):
+        raise DynamicError("a step needs a node to start from", code="XPTY0019")
+    return values
+
+
 def _empty_rank(values: Values) -> Values:
     """Where a key sorts that is nothing or NaN, where these are the greatest."""
     value = at_most_one(values, "'order by'")
@@ -128,5 +135,6 @@ OPERATOR_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
     "op:intersect": _chosen("intersect", among=True),
     "op:except": _chosen("except", among=False),
     "op:in-order": _in_order,
+    "op:nodes": _starts,
     "op:empty-rank": _empty_rank,
 }

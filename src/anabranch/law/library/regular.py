@@ -13,7 +13,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anabranch.errors import DynamicError
 from anabranch.values.numbers import shown
@@ -224,7 +227,7 @@ class _Translator:
         if letter in "123456789":
             raise self.fail("back-references are not known: they take time without bound")
         if letter in "pP":
-            return _spelled(self.property(letter == "P"))
+            return f"(?-i:{_spelled(self.property(letter == 'P'))})"
         if letter in _SINGLE:
             return _spelled(((_SINGLE[letter],) * 2,))
         ranges = _escaped(letter)
@@ -316,23 +319,27 @@ class Regular:
 
     def found_in(self, text: str) -> bool:
         """Whether some part of a text matches."""
-        return bool(_computed("match_substring_regex", text, self.text))
+        return self.all_found_in([text])[0]
+
+    def all_found_in(self, texts: list[str]) -> list[bool]:
+        """The same for many texts."""
+        found: list[bool] = pc.match_substring_regex(pa.array(texts, pa.string()), self.text).to_pylist()
+        return found
 
     def split(self, text: str) -> list[str]:
         """The parts between those that match."""
-        return list(_computed("split_pattern_regex", text, self.text))
+        parts: list[str] = pc.split_pattern_regex(pa.array([text], pa.string()), self.text)[0].as_py()
+        return parts
 
     def replaced(self, text: str, replacement: str) -> str:
         """A text with something, in RE2's notation, in the place of what matches."""
-        return str(_computed("replace_substring_regex", text, self.text, replacement))
+        return self.all_replaced([text], replacement)[0]
 
-
-def _computed(function: str, text: str, *arguments: str) -> Any:
-    """What a function of Arrow makes of a text; only the first call loads Arrow."""
-    import pyarrow
-    import pyarrow.compute
-
-    return getattr(pyarrow.compute, function)(pyarrow.array([text], pyarrow.string()), *arguments)[0].as_py()
+    def all_replaced(self, texts: list[str], replacement: str) -> list[str]:
+        """The same for many texts."""
+        changed = pc.replace_substring_regex(pa.array(texts, pa.string()), self.text, replacement)
+        found: list[str] = changed.to_pylist()
+        return found
 
 
 @lru_cache(maxsize=1_024)
@@ -356,7 +363,7 @@ def regular(pattern: str, flags: str) -> Regular:
     found = Regular(written, groups, is_literal="q" in flags)
     try:
         found.found_in("")
-    except ValueError:  # Arrow's ArrowInvalid is one
+    except pa.ArrowInvalid:
         raise _invalid(pattern, "it is too large") from None
     return found
 

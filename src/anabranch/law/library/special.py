@@ -114,8 +114,10 @@ class SpecialCalls(Pipelines):
                 assert isinstance(codes, ast.String)
                 assert isinstance(handler, ast.InlineFunction)
                 if any(_catches(each, error.code or "") for each in codes.value.split(" ")):
-                    code, description, value = handler.parameters
-                    inner = env.bind(code, [f"err:{error.code}"]).bind(description, [error.message]).bind(value, [])
+                    told: list[Values] = [[f"err:{error.code}"], [error.message]]
+                    inner = env
+                    for place, name in enumerate(handler.parameters):  # of the others nothing is known
+                        inner = inner.bind(name, told[place] if place < len(told) else [])
                     return self.value(handler.body, inner)
             raise
 

@@ -1,4 +1,4 @@
-"""Plans of operators, which the builder has made: each has a branch of its own, whatever its operators are."""
+"""Plans of operators from the builder: each has a branch of its own, whatever its operators are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Windows and tuples that travel between trunks; only twins share a branch, whatever query they were made of.
+"""Windows and tuples that are sent between trunks; only twins share a branch, whatever query they were made from.
 
-Who makes windows counts them as any window query does, and who reads them has a branch of its own; tuples are sent by
-the branch of their join, and read as items.
+The maker of windows counts them like any window query, and their reader has a branch of its own; tuples are sent by the
+branch of their join, and read as items.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.stream.reading.source import KnownStream
 
 
 class RemoteTupleKind(StandingKind):
-    """A join whose tuples are sent; one whose condition raises an error is sent too, and judged where it is read."""
+    """A join whose tuples are sent; one whose condition raises an error is sent, too, and judged where it is read."""
 
     name = "remote tuples"
     label = "plan"
@@ -47,7 +47,7 @@ class RemoteTupleKind(StandingKind):
 
 
 class RemotePaneKind(PaneKind):
-    """Windows that are made of items, and sent."""
+    """Windows that are made from items, and sent."""
 
     name = "remote windows of items"
     label = "plan"
@@ -69,7 +69,7 @@ class RemotePaneKind(PaneKind):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteWindowKind(QueryKind):
-    """Larger windows that are made of windows, and sent on, or the answer of a query that is read out of them."""
+    """Larger windows that are made from windows, and sent on, or the answer of a query computed from them."""
 
     name = "remote windows"
     label = "plan"
