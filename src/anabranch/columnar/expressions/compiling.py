@@ -30,7 +30,7 @@ from anabranch.columnar.expressions.scope import (
     literal_of,
     simple_number,
 )
-from anabranch.columnar.expressions.start_tags import constructed_tag, copied
+from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
     ColumnComparison,
@@ -45,20 +45,17 @@ from anabranch.columnar.expressions.tree import (
     PartText,
     Presence,
     RowExtreme,
-    RowFold,
     RowKey,
     RowLoop,
     RowQuantifier,
     Taken,
     Truth,
     Wrapped,
-    walk,
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
 from anabranch.columnar.match.forms import AFTER
 from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import PartColumn
-from anabranch.columnar.scan.template import PLAIN
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
@@ -94,6 +91,9 @@ class LookScope(ValueScope):
                     operator, left, right = MIRRORED[operator], right, left
                 if _literals(right) and (self._is_bare(left) or self._is_value(left)):
                     return _any_tree([self._tested(operator, left, each) for each in _literals(right)])
+                beyond = self._extremes(operator, left, right)
+                if beyond is not None:
+                    return beyond
             case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
                 if _literals(left):
                     operator, left, right = MIRRORED[operator], right, left
@@ -155,6 +155,23 @@ class LookScope(ValueScope):
             else:
                 extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
+        return _any_of(tests)
+
+    def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
+        """Whether a value of a repeated part that predicates choose is beyond a number: the outermost of them is."""
+        if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
+            return None
+        spots = [] if _is_text_path(left) else self.filtered_spots(left)
+        number = simple_number(right)
+        if not spots or any(each.is_single for each in spots) or abs(number) >= SIMPLE:
+            return None
+        tests: list[ItemTest] = []
+        for spot in spots:
+            text: Expression = PartText(spot.text, spot.side)
+            if spot.condition is not None:
+                text = FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+            found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
+            tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
         return _any_of(tests)
 
     def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
@@ -464,30 +481,3 @@ def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression
     if isinstance(literal, ast.String):
         return TextTest(column, operator, literal.value.encode())
     return NumberTest(column, operator, simple_number(literal))
-
-
-def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
-    """A value as it is written: texts of parts are plain, and literals are escaped where all that is made is copied."""
-    match expression:
-        case ConstantValue(str() as text):
-            return ConstantValue(escape(text))
-        case Choice(condition, then, otherwise):
-            return Choice(condition, escaped(then, escape), escaped(otherwise, escape))
-        case FunctionCall("behind", (clear, operand), kind):
-            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
-        case FunctionCall("concat" | "string", arguments, kind):
-            return FunctionCall(expression.name, tuple(escaped(each, escape) for each in arguments), kind)
-        case RowFold("string-join", sources, arguments):
-            values = tuple(replace(each, value=each.value and escaped(each.value, escape)) for each in sources)
-            return replace(expression, sources=values, arguments=tuple(escaped(each, escape) for each in arguments))
-        case FunctionCall(_, arguments, Kind.STRING | Kind.UNTYPED) if not all(map(_is_plain, arguments)):
-            raise NotColumnar("text of the query that must be escaped")
-        case _:
-            return expression
-
-
-def _is_plain(expression: Expression) -> bool:
-    """Whether all texts of a query in an expression are written as they are wherever they stand."""
-    literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
-    texts = (each.encode() for each in literals if isinstance(each, str))
-    return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

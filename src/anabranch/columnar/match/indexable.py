@@ -108,6 +108,11 @@ class _Conversion:
                     return None
                 parts = tuple(each or _is_true(operand) for each, operand in zip(found, operands, strict=True))
                 return And(parts) if is_and else Or(parts)
+            case FunctionCall("behind", (clear, operand), _) if not has_constant(clear, self.marks):
+                inside = self.tests(operand)
+                if inside is None:
+                    return None
+                return Or((And((_is_true(clear), inside)), NumberTest(clear, "=", 0.0)))  # unclear where that is
             case FunctionCall("not", (operand,), _):
                 inside = self.tests(operand)
                 return None if inside is None else Not(inside)
