@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from random import Random
 
-from anabranch.columnar.items.answering import Rows, StreamAnswers
+from anabranch.columnar.items.answering import Answers, ReadEntry, Rows, StreamAnswers
+from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.items.programs import ItemQuery as Asked
 from anabranch.columnar.scan.shred import Shredder
+from anabranch.columnar.tables.table_columns import DocumentTables
 from anabranch.errors import DynamicError
 from anabranch.language import ast, check, parse
-from anabranch.runtime.standing import standing
+from anabranch.law import document_input
+from anabranch.runtime.standing import Standing, standing
+from anabranch.runtime.tables import as_table
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.parse import parse_document, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
@@ -86,18 +90,27 @@ class Answered:
 class ItemQuery:
     """A query that answers one item at a time."""
 
-    expanded_hole: ast.Expression | None
+    expanded_hole: ast.Expression
     units: Units
     namespaces: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, DocumentTables] = field(default_factory=dict)
 
     def answer(self, root: Element, item: Element) -> str:
         return self.units.item(root, item).text
 
 
-def item_queries(texts: Mapping[str, str]) -> dict[str, ItemQuery]:
-    found = {name: standing(check(parse(text), text).query) for name, text in texts.items()}
+def item_queries(texts: Mapping[str, str], documents: Mapping[str, bytes] | None = None) -> dict[str, ItemQuery]:
+    inputs = {name: as_table(document_input(parse_document(each), name)) for name, each in (documents or {}).items()}
+    names = {"s": None, **dict.fromkeys(inputs)} if inputs else None
+    found = {name: standing(check(parse(text), text, inputs=names).query) for name, text in texts.items()}
     assert all(each.kind == "items" and each.separate for each in found.values())
-    return {name: ItemQuery(each.expanded_hole, Units(each), each.scope) for name, each in found.items()}
+    tables = {name: DocumentTables(partial(getattr, each, "document")) for name, each in inputs.items()}
+    return {name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()}
+
+
+def _hole(query: Standing) -> ast.Expression:
+    assert query.expanded_hole is not None
+    return query.expanded_hole
 
 
 class Stream:
@@ -156,6 +169,7 @@ class Stream:
                 (),
                 [Asked(((number, name),), (), partial(self._answer_slowly, query))],
                 query.namespaces,
+                query.tables,
             )
             for number, (name, query) in enumerate(self.queries.items())
         ]
@@ -184,9 +198,23 @@ class Stream:
 
         shredder = Shredder(self.splitter(), self.limits)
         for piece in (*pieces, None):
-            out.found.items += answers.answer(shredder, piece, read_one, out).items
+            out.found.items += answer_piece(answers, shredder, piece, read_one, out).items
         out.found.carry = shredder.carry
         return out.found, read
+
+
+def answer_piece(
+    answers: StreamAnswers, shredder: Shredder, piece: bytes | None, read: Callable[[Cut], Item | None], out: Answers
+) -> ReadCounts:
+    """Answer what ends in the next piece, None for the end of input, as a task does with a range."""
+    counts = ReadCounts()
+    for batch in answers.batches(shredder, piece):
+        counts += batch.counts
+        for stretch in batch.entries.between_accents():
+            for matched in answers.matched(stretch):
+                elements = (ReadEntry(entry, read(cut)) for entry, cut in matched.unread())
+                counts += matched.answer(elements, out)
+    return counts
 
 
 def check_by_law(stream: Stream, data: bytes, random: Random) -> tuple[StreamAnswers, int]:

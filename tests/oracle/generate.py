@@ -301,6 +301,9 @@ def item_queries(write: Writer) -> Case:
         lambda: f"for $x in {source} {where}return <o>{{ local:f($x, {write.one(*LITERALS)}) }}</o>",
         lambda: f'let $v := doc("d")/r/i/n for $x in {source} where $x/n = $v {order}return {result}',
         lambda: f'for $x in {source}, $y in doc("d")/r/i where $x/n < $y/n return <o>{{ $x/n, $y/t }}</o>',
+        lambda: f'for $x in {source}, $y in doc("d")/r/i where $y/n = $x/n return <o>{{ $x/t, $y/s }}{{ $y/c }}</o>',
+        lambda: f'for $x in {source} let $y := doc("d")/r/i[@id = $x/@id] {where}return <o>{{ $y/n, count($y/c) }}</o>',
+        lambda: f'for $x in {source} where exists(doc("d")/r/i[s = $x/s and n < 9]) return {result}',
         'for $x in doc("d")/r/i where $x/n < 5 order by $x/t return $x/n',
         f"(count({source}), sum({source}/n), {source}/c/n, some $x in {source} satisfies $x/a = 'x')",
     )

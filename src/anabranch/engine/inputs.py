@@ -1,4 +1,4 @@
-"""What queries may read, and whether they are right by it; no engine is loaded for that."""
+"""The inputs that queries may read, and the check of queries against them; no engine is loaded for that."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from anabranch.stream.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What queries may read: streams, and documents by name."""
+    """The inputs that queries may read: streams, and documents by name."""
 
     streams: Sequence[Source] = ()
     documents: Mapping[str, DocumentSource] | None = None
     functions: Mapping[str, PythonFunction] | None = None
     finite: bool = False
-    """Whether all streams end, and are waited for."""
+    """Whether all streams end, and are read to their end."""
 
     @property
     def edited(self) -> frozenset[str]:
@@ -38,7 +38,7 @@ class Inputs:
         return {source.name: source.schema for source in self.streams} | documents
 
     def check(self, text: str, label: str) -> Checked:
-        """A query, parsed and checked; `label` is what errors call it, a file's name say."""
+        """Parse and check a query; `label` is its name in errors, such as a file name."""
         return check(
             parse(text, label),
             text,

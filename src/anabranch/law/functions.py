@@ -215,19 +215,26 @@ def _not_here() -> Values:
     raise AssertionError("the evaluator knows the position of its context item")
 
 
+class DistinctAtoms:
+    """Tells values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
+
+    def __init__(self) -> None:
+        self._seen: set[Identity] = set()
+
+    def add(self, value: Atomic, *, measured: bool = True) -> bool:
+        """The next value; whether it is a new one. Where there are no `measured` ones, that need not be looked at."""
+        equal, own = _equal_and_own(value, measured)
+        if is_new := self._seen.isdisjoint(equal):
+            self._seen.update(own)
+        return is_new
+
+
 def _distinct(values: Values, collation: Values | None = None) -> Values:
-    """The values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
+    """The values that equal none before them."""
     check_collation(collation)
-    atoms = atomize(values)
+    atoms, known = atomize(values), DistinctAtoms()
     measured = any(isinstance(each, Measured) for each in atoms)
-    kept: Values = []
-    seen: set[Identity] = set()
-    for each in atoms:
-        equal, own = _equal_and_own(each, measured)
-        if seen.isdisjoint(equal):
-            kept.append(each)
-            seen.update(own)
-    return kept
+    return [each for each in atoms if known.add(each, measured=measured)]
 
 
 def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[Identity, ...], tuple[Identity, ...]]:

@@ -1,4 +1,4 @@
-"""Sequences of nodes and values, as XQuery has them: flat lists, and what is asked of them."""
+"""Sequences of nodes and values, as in XQuery: flat lists, and functions on them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NODES = (Document, Element, Attribute, Text, Comment, Instruction)
 
 
 def atomize(values: Iterable[Value]) -> list[Atomic]:
-    """Nodes become their text; what has no schema is untyped, except comments and instructions.
+    """Nodes become their text; without a schema it is untyped, except for comments and instructions.
 
-    A node whose text is one measured value becomes that value; what a query has computed and written into an element is
-    text like any other.
+    A node whose text is one measured value becomes that value; a computed value that a query has written into an
+    element is plain text.
     """
     return [atom(each) for each in values]
 

@@ -5,7 +5,8 @@ Compiled is whatever looks at one item and whose work is bounded by its size: pa
 constructors, and loops over repeated parts.
 Anything else raises `NotColumnar`, with the construct that is to blame, and is answered by the law.
 
-A part that is repeated makes a *frame*: its occurrences are rows, as items are.
+A part that is repeated makes a *frame*: its occurrences are rows, as items are, and so are rows that are looked up in a
+document (`tables/lookups.py`).
 What stands in a frame further in than where an expression is evaluated is a sequence there.
 
 The law counts steps (LAWS 2.6) and columns do not, so work is bounded here: a query has at most `MOST_NODES` nodes, an
@@ -132,7 +133,7 @@ class LookScope(ValueScope):
         """Whether it is a path without predicates, and so not to text nodes."""
         if not self.is_path(expression) or _is_text_path(expression):
             return False
-        return all(each.condition is None for each in self.filtered_spots(expression))
+        return not any(each.asked for each in self.filtered_spots(expression))
 
     def _is_single(self, path: ast.Expression) -> bool:
         """Whether a path leads to one part at most."""
@@ -160,7 +161,7 @@ class LookScope(ValueScope):
                 tests.append(_column_test(operator, spot.text, right))
                 continue
             frame, text = self.frame_of(spot), PartText(spot.text, spot.side)
-            if isinstance(right, ast.String) or operator in ("=", "!="):
+            if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
             else:
@@ -250,6 +251,7 @@ class LookScope(ValueScope):
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
         """What a path leads to, in document order."""
+        found: Expression
         if not spots:
             return []
         if len(spots) > 1:
@@ -258,12 +260,13 @@ class LookScope(ValueScope):
                 raise NotColumnar("a path to parts of different names that are not all taken")
             if any(each.front for each in taken):
                 raise NotColumnar("copies of parts of different names with namespaces")
-            return [Made(PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side))]
+            found = PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side)
+            return [Made(behind(self.asked(spots), found))]
         (spot,) = spots
         if spot.is_single and spot.condition is None:
             return [as_fragment(fragment(spot))]
         if spot.is_single:
-            found: Expression = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
+            found = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
         else:
             frame = self.frame_of(spot)
             content = ContentOf((fragment(replace(spot, bound=frame)),))
@@ -290,10 +293,10 @@ class LookScope(ValueScope):
             case ast.For(name, source, None) if self.is_path(source):
                 if not self.gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
-                spots = self.filtered_spots(source)
+                spots, left = self.looped_spots(name, source, where, others)
                 if len(spots) > 1:
                     raise NotColumnar("a loop over parts of different names", "a loop for each name")
-                return [fragment for spot in spots for fragment in self._rounds(name, spot, others, where, inside)]
+                return [fragment for spot in spots for fragment in self._rounds(name, spot, others, left, inside)]
             case _:
                 raise NotColumnar("a loop over values")
 
@@ -321,7 +324,10 @@ class LookScope(ValueScope):
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """What the rounds of a loop give, in the order that it asks for."""
-        spots = self.filtered_spots(source) if self.is_path(source) and self.gives_nodes(loop) else []
+        spots: list[Spot] = []
+        where = loop.where
+        if self.is_path(source) and self.gives_nodes(loop):
+            spots, where = self.looped_spots(name, source, loop.where, lets)
         if len(spots) != 1 or spots[0].is_single:
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
         (spot,), clears = spots, []
@@ -333,8 +339,8 @@ class LookScope(ValueScope):
             scope, clear = scope.let(each.variable, each.value)
             clears += [] if clear is None else [clear]
         condition = nodes.condition
-        if clears or loop.where is not None:
-            holds = TRUE if loop.where is None else scope.truth(loop.where)
+        if clears or where is not None:
+            holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
         keys = tuple(RowKey(scope.written(each.key), each.descending) for each in loop.order)
         content = ContentOf(tuple(scope.result(loop.result)))

@@ -19,7 +19,6 @@ from anabranch.columnar.expressions.junctions import all_of, behind, either, neg
 from anabranch.columnar.expressions.scope import (
     ChosenNodes,
     NotColumnar,
-    PathScope,
     Spot,
     blaming,
     literal_of,
@@ -45,6 +44,7 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     has_constant,
 )
+from anabranch.columnar.tables.lookups import LookupScope
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.values.arithmetic import calculate
@@ -82,7 +82,7 @@ POSITION, LAST = "position()", "last()"
 
 
 @dataclass(frozen=True, slots=True)
-class ValueScope(PathScope):
+class ValueScope(LookupScope):
     """Compiles values and conditions."""
 
     @blaming
@@ -158,6 +158,9 @@ class ValueScope(PathScope):
         """The one value that a path leads to."""
         if not spots:
             return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
+        if len(spots) == 1 and not spots[0].is_single and self.is_looked_up(spots[0]):
+            value = RowFold("only one", (self._values_at(spots[0]),), (), Kind.UNTYPED, self.frame)
+            return behind(self.asked(spots), value)
         if len(spots) > 1 or not spots[0].is_single:
             raise NotColumnar("a path to several values")
         (spot,) = spots
@@ -268,9 +271,10 @@ class ValueScope(PathScope):
     def _lies_in(self, frame: int, spot: Spot) -> bool:
         """Whether the rows that are looked at lie in those of a frame."""
         mine = self.frame if self.side == spot.side else -1
+        look = spot.look if self.work.tables is None else self.work.tables.look
         while mine not in (-1, frame):
-            parent = spot.look.parts[mine].parent
-            mine = spot.look.frames[parent] if parent >= 0 else -1
+            parent = look.parts[mine].parent
+            mine = look.frames[parent] if parent >= 0 else -1
         return mine == frame
 
     def _everywhere(self, frame: int, clear: Expression, side: int) -> Expression:
@@ -287,7 +291,7 @@ class ValueScope(PathScope):
         """What the rounds of a loop give."""
         first, *rest = loop.clauses
         assert isinstance(first, ast.For)
-        spots = self.filtered_spots(first.source)
+        spots, where = self.looped_spots(first.variable, first.source, loop.where, rest)
         if ordered and len(spots) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         found = CompiledSequence((), tuple(self.asked(spots)))
@@ -302,8 +306,8 @@ class ValueScope(PathScope):
             if others:
                 given = scope.sequence(replace(loop, clauses=tuple(others)), counted=counted, ordered=ordered)
             else:
-                if loop.where is not None:
-                    condition = then(condition, scope.truth(loop.where))
+                if where is not None:
+                    condition = then(condition, scope.truth(where))
                 given = scope.sequence(loop.result, counted=counted, ordered=ordered)
             if ordered and len(given.sources) > 1:
                 raise NotColumnar("a loop whose rounds give several values")
@@ -404,8 +408,11 @@ class ValueScope(PathScope):
                 _check_comparable(one, other)
                 return _told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
             case ast.Quantified(kind, ((name, source), *others), condition):
-                rest = condition if not others else ast.Quantified(kind, tuple(others), condition)
-                return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
+                if others or kind != "some":
+                    rest = ast.Quantified(kind, tuple(others), condition) if others else condition
+                    return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
+                spots, left = self.looped_spots(name, source, condition)
+                return self._quantified(True, name, spots, left)
             case _ if self.is_path(expression):
                 return self._exists(expression)
             case _ if self.gives_nodes(expression, some=True):
@@ -414,12 +421,15 @@ class ValueScope(PathScope):
                 found = self.written(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
 
-    def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
+    def _quantified(
+        self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None
+    ) -> Expression:
+        """Whether a condition holds for some of what is at some spots, or for all of it; None is what always holds."""
         found: list[Expression] = []
         for spot in spots:
             nodes = self.nodes_at(spot)
             inside = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
-            holds = inside.truth(condition)
+            holds = TRUE if condition is None else inside.truth(condition)
             if nodes.condition is not None:  # else each row is one
                 holds = Junction(is_some, (nodes.condition if is_some else negated(nodes.condition), holds))
             found.append(holds if spot.is_single else RowQuantifier(nodes.frame, is_some, holds, self.frame, spot.side))

@@ -37,7 +37,7 @@ def copied(spot: Spot, around: Scope = NOTHING) -> Taken:
     """A copy of an element."""
     taken = Taken(spot.whole, spot.side)
     parts = spot.look.parts_to(spot.part)
-    in_scope = dict(spot.look.scope)
+    in_scope = dict(spot.look.scope_at(spot.part))
     for each in parts:
         in_scope |= dict(each.declared)
     part = parts[-1]

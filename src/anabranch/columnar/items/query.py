@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
-from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.scope import LookupTables, NodeBudget, NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
 from anabranch.columnar.expressions.tree import Column, Constant, ContentOf, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
@@ -64,14 +64,16 @@ def compile_query(
     look: Look,
     marks: Container[Constant] = (),
     namespaces: Mapping[str, str] = MappingProxyType({}),
+    tables: LookupTables | None = None,
 ) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 
     `root` is the expanded name of the stream's root; the names of the query are expanded, too (`with_expanded_names`).
     `marks` are literals that stand for others, `namespaces` are declared around what the query gives.
+    `tables` are what it may look up, for the same look; without them, documents are not made for columns.
     """
     try:
-        return _compiled(hole, root, look, NodeBudget(marks), scope_within(dict(namespaces)))
+        return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)))
     except NotColumnar as reason:
         return reason.blame(hole)
 
@@ -239,12 +241,16 @@ def time_column(path: Path | None, look: Look) -> PartColumn | None:
     return only(spots).text if spots else None
 
 
-def reference_column(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
-    """The column at a window's reference; a path from the root begins with the steps that lead to the element."""
-    path = window.reference
-    if isinstance(path.start, ast.Root):
-        above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]
-        if [step.test for step in path.steps[: len(above)]] != above:
-            raise NotColumnar("a reference outside of items")
-        path = ast.Path(None, path.steps[len(above) :])
-    return only(LookScope({None: spot}).spots(path)).text
+def reference_column(window: ast.TimeWindow | ast.SessionWindow, root: str, spot: Spot) -> PartColumn:
+    """The column at a window's reference."""
+    return only(LookScope({None: spot}).spots(below_spot(window.reference, root, spot))).text
+
+
+def below_spot(path: ast.Path, root: str, spot: Spot) -> ast.Path:
+    """A path of a window from an element down; one from the root begins with the steps that lead to the element."""
+    if not isinstance(path.start, ast.Root):
+        return path
+    above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]
+    if [step.test for step in path.steps[: len(above)]] != above:
+        raise NotColumnar("a reference outside of items")
+    return ast.Path(None, path.steps[len(above) :])

@@ -29,9 +29,9 @@ import numpy as np
 
 from anabranch.columnar.expressions.rows import frame_rows
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.arranging import Alike, Arranged, axes_of
+from anabranch.columnar.match.arranging import Arranged, axes_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, tests
-from anabranch.columnar.match.forms import AxisKind, FormConstant, NumberRanking, TestAxis
+from anabranch.columnar.match.forms import Alike, AxisKind, FormConstant, NumberRanking, TestAxis
 from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
 from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys
@@ -211,7 +211,9 @@ class _RowKeys:
 
     def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
         ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(UNKNOWN))
-        rows, owners = frame_rows(shredded, self._frame, self._wanted)
+        rows, owners, doubtful = frame_rows(shredded, self._frame, self._wanted)
+        if doubtful is not None:
+            ranks[doubtful] = UNKNOWN
         found = self._matcher.match(rows)
         if found is None:
             return None if len(shredded.fits) > 1 else self._of_one(rows)

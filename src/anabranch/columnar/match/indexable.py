@@ -6,6 +6,7 @@ columns. Some of them say the same as a test of columns without the constant:
 
     contains(text, K)                    whether a text contains a pattern
     a >= b + K, and the like             a number against the sum of another and a constant
+    text >= xs:dateTime(K)               a moment against another
     some $v in v satisfies condition     whether a row of a repeated part fulfils the condition
 
 What a query gives may ask something, too: a loop whose `where` holds for no row gives nothing.
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from anabranch.columnar.expressions.scope import LARGEST, NotColumnar, simple_literal
 from anabranch.columnar.expressions.tree import (
     Choice,
+    Clear,
     Column,
     ColumnArithmetic,
     ColumnComparison,
@@ -35,12 +37,14 @@ from anabranch.columnar.expressions.tree import (
     Presence,
     RowLoop,
     RowQuantifier,
+    RowsFound,
     constant_of,
     has_constant,
 )
 from anabranch.columnar.match.condition import (
     Condition,
     ItemTest,
+    MomentTest,
     NumberTest,
     PatternTest,
     PresenceTest,
@@ -76,6 +80,8 @@ def asked_by_result(fragments: Sequence[Fragment], look: Look, marks: Container[
     match fragments:
         case (Made(RowLoop(frame, condition, _, -1, 0)),) if condition is not None:
             asked: Expression = RowQuantifier(frame, True, condition)
+        case (Made(FunctionCall("behind", (clear, RowLoop(frame, condition, _, -1, 0)), _)),) if _says_found(clear):
+            asked = RowQuantifier(frame, True, condition or ConstantValue(True))
         case (Made(Choice(asked, _, ContentOf(()))),):
             pass
         case _:
@@ -105,8 +111,14 @@ class _Conversion:
             case FunctionCall("not", (operand,), _):
                 inside = self.tests(operand)
                 return None if inside is None else Not(inside)
+            case FunctionCall("behind", (clear, operand), _) if _says_found(clear):
+                return self.tests(operand)
             case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
                 return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
+            case ColumnComparison(operator, left, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _)):
+                return self._moment(operator, left, text)
+            case ColumnComparison(operator, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _), right):
+                return self._moment(MIRRORED[operator], right, text)
             case ColumnComparison(operator, left, ConstantValue() as literal):
                 return self._compared(operator, left, literal)
             case ColumnComparison(operator, ConstantValue() as literal, right):
@@ -125,7 +137,8 @@ class _Conversion:
 
     def _is_here(self, column: PartColumn) -> bool:
         """Whether a part has at most one value in each row."""
-        return self.look.frames[column if column >= 0 else ~column] == self.frame
+        part = column if column >= 0 else ~column
+        return part < len(self.look.of_items.parts) and self.look.frames[part] == self.frame
 
     def _column(self, value: Expression) -> Column:
         """What a test looks at for a value: a part as it is read, if it stands here."""
@@ -163,6 +176,15 @@ class _Conversion:
                 is_known = False
         return NumberTest(column, operator, constant) if is_known else None
 
+    def _moment(self, operator: Operator, left: Expression, text: str) -> MomentTest | None:
+        """A dateTime, or a text that is to be one, against another."""
+        match left:
+            case FunctionCall("xs:dateTime", (inside,), _):
+                left = inside
+        if isinstance(left, ConstantValue) or has_constant(left, self.marks):
+            return None
+        return MomentTest(left if self.frame < 0 else self._column(left), operator, text.encode())
+
     def _sum(self, operator: Operator, left: Expression, right: Expression) -> SumTest | None:
         """A number against a sum in doubles, of which one side is a literal."""
         match right:
@@ -181,6 +203,17 @@ class _Conversion:
         if has_constant(left, self.marks) or has_constant(addend, self.marks):
             return None
         return SumTest(_double(left), operator, _double(addend), sign * float(constant_of(literal)))
+
+
+def _says_found(clear: Expression) -> bool:
+    """Whether a condition says that rows which are looked up are known: whoever asks for these rows says so, too."""
+    match clear:
+        case Junction(True, operands):
+            return all(map(_says_found, operands))
+        case Clear(RowsFound(_, _, -1)):
+            return True
+        case _:
+            return False
 
 
 def _is_true(expression: Expression) -> NumberTest:

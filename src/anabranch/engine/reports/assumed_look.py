@@ -1,7 +1,7 @@
-"""The look that items must have for a query to find something: made up of its own paths, where nothing else is known.
+"""The look that a query's own paths suggest, where nothing else is known of the items.
 
-What a loop inside of an item or a quantifier goes over, or `count()` counts, is taken for repeated, all else for what
-an item has once; what no path leads into is taken for a text.
+A path that is looped over inside an item, quantified or counted is assumed to repeat, any other to occur once; an
+element without a path below it is assumed to be text.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from typing import Any, TypeAlias
 from anabranch.columnar.scan.look import Look, LookPart
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
-from anabranch.stream.tree import Name
+from anabranch.stream.tree import Document, Element, Name, Text, renumber
 
 _ABOVE = -2
-"""Where a path over the stream begins: above the root, which is -1."""
+"""The level where a path over the stream begins: above the root, which is -1."""
 _Places: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = Mapping[str | None, _Places]
 
 
 def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
-    """The name of a stream's root and the look of its items, as a query takes them to be, whose names are expanded."""
+    """The name of a stream's root and the look of its items, as assumed by a query with expanded names.
+
+    In the same way a document has a root, and elements in it.
+    """
     found = _Assuming(stream)
     found.walk(body, {})
     parents = {part.parent for part in found.parts if not part.name.startswith("@")}
@@ -30,9 +33,43 @@ def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
     return found.root, Look(tuple(parts))
 
 
+def assumed_document(body: ast.Expression, name: str) -> Document:
+    """A document in which each path of a query finds something, in more rows than would be looked at without a key."""
+    root, look = assumed_look(body, name)
+    document, top = Document(), Element(_name_of(root))
+    document.append(top)
+    for own in [own for own in look.own if not look.parts[own].name.startswith("@")] * _ROWS:
+        top.append(_element(look, own))
+    renumber(document)
+    return document
+
+
+_ROWS = 100
+
+
+def _name_of(expanded: str) -> Name:
+    space, _, local = expanded.rpartition("}")
+    return Name(local, space.removeprefix("Q{"))
+
+
+def _element(look: Look, part: int) -> Element:
+    found = Element(_name_of(look.parts[part].expanded))
+    inside = look.children(part)
+    for each in inside:
+        if look.parts[each].name.startswith("@"):
+            found.set(_name_of(look.parts[each].expanded), "1")
+    for each in inside:
+        if not look.parts[each].name.startswith("@"):
+            for _ in range(2 if look.parts[each].repeated else 1):
+                found.append(_element(look, each))
+    if look.parts[part].has_text:
+        found.append(Text("1"))
+    return found
+
+
 @dataclass(slots=True)
 class _Assuming:
-    """A look that is being made."""
+    """A look under construction."""
 
     stream: str
     root: str = "root"
@@ -40,13 +77,13 @@ class _Assuming:
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def walk(self, expression: Any, names: _Names) -> _Places:
-        """Take in the paths of an expression, or of anything in a query; gives the parts that it leads to."""
+        """Add the paths of an expression, or of any part of a query; gives the parts that it leads to."""
         match expression:
             case ast.Variable(name):
                 return names.get(name, ())
             case ast.ContextItem():
                 return names.get(None, ())
-            case ast.Source("stream", name):
+            case ast.Source(_, name):
                 return (_ABOVE,) if name == self.stream else ()
             case ast.Path(start, steps):
                 found = names.get(None, ()) if start is None else self.walk(start, names)
@@ -95,7 +132,7 @@ class _Assuming:
                 return ()
 
     def _inside(self, node: Any, names: _Names) -> None:
-        """Take in everything in something that leads nowhere itself."""
+        """Add the paths in a part that leads nowhere itself."""
 
         def visit(part: Any) -> Any:
             self.walk(part, names)
@@ -128,7 +165,7 @@ class _Assuming:
         return self.numbers[key]
 
     def _repeat(self, places: _Places) -> None:
-        """Take parts inside of items for repeated."""
+        """Mark parts inside items as repeated."""
         for number in places:
             if number >= 0 and self.parts[number].parent >= 0:
                 self.parts[number] = replace(self.parts[number], repeated=True)

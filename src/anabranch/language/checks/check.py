@@ -329,7 +329,7 @@ class _Checker(PathChecker):
         for key in flwor.order:
             self.visit(key.key, inner.asking())
         known = self.visit(flwor.result, inner)
-        return replace(known, flowing=bool(places) or known.flowing)
+        return replace(known, flowing=bool(places) or known.flowing, looped=bool(places) or known.looped)
 
     def pipeline(self, pipeline: ast.Pipeline, scope: Scope) -> Known:
         places: list[int] = []
@@ -385,5 +385,5 @@ class _Checker(PathChecker):
 
     def numbered(self, source: ast.Expression, known: Known, span: Span, refusal: str) -> None:
         """What is numbered must be finite, or come of a stream by a loop: the items themselves have no positions."""
-        if known.flowing and not is_loop(source):
+        if known.flowing and not known.looped and not is_loop(source):
             raise refuse(refusal, self.text, span)

@@ -52,7 +52,7 @@ class PathChecker(ABC):
         refusal: str | None = None
         if asks or (isinstance(base, ast.Path | ast.Filter) and qualified(base)):
             refusal = "position beside a temporal qualifier"
-        elif known.flowing and not is_loop(base):
+        elif known.flowing and not known.looped and not is_loop(base):
             refusal = "positional predicate"
         return self.tail(known, filtered.tail, scope, is_path=isinstance(base, _PATHS), refusal=refusal)
 
@@ -73,7 +73,7 @@ class PathChecker(ABC):
     def step(self, known: Known, step: ast.Step, scope: Scope) -> Known:
         if isinstance(step.test, ast.NameTest) and step.test.prefix not in (None, "*"):
             self.prefix(step.test.prefix or "", step.span, scope)
-        inside = known.inside or (known.position is not None and len(known.position) >= _ITEM)
+        inside = known.inside or known.looped or (known.position is not None and len(known.position) >= _ITEM)
         reached = replace(known, position=self.position(known, step), numeric=False, has_bounds=False, inside=inside)
         reached = self.in_schema(known, reached, step, scope)
         refusal: str | None = None

@@ -1,6 +1,6 @@
-"""Warns of silence: a stream, or a subscription, of which every item so far was set aside in this run.
+"""Warns of silence: a stream, or a subscription, whose items were all set aside so far in this run.
 
-Each is told once, and looked at until it has answered or has been told.
+Each is reported once, and watched until it answers or was reported.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible
 
-_MOST = 20
-"""So many subscriptions are told; a site may have thousands that fail alike."""
-_PLACES = 10_000
-"""Who has had so many items set aside, and still not all, is looked at no longer."""
+_MOST_REPORTED = 20
+"""At most so many subscriptions are reported; a site may have thousands that fail alike."""
+_MOST_PLACES = 10_000
+"""A subscription with so many items set aside, but not all, is no longer watched."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Failing:
     """A subscription that has not answered in this run."""
 
     before: Counter[str]
-    """How many items each stream had when the subscription was first seen."""
+    """How many items each stream had when the subscription was first watched."""
     places: set[Place] = field(default_factory=set)
     """The items that were set aside for it."""
 
@@ -38,15 +38,15 @@ class SilentSubscriptions:
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
         self._items: Counter[str] = Counter()
-        """By stream: the good items of this run."""
+        """By stream: the number of good items in this run."""
         self._plan: Plan | None = None
-        """That of the latest epoch."""
+        """The plan of the latest epoch."""
         self._failing: dict[int, _Failing] = {}
-        """The subscriptions of the plan that have neither answered nor been told, nor had too many items."""
+        """The watched subscriptions of the plan."""
         self._settled: set[int] = set()
-        """Those that have."""
+        """The subscriptions that are no longer watched."""
         self._told: set[str] = set()
-        """The streams that were told."""
+        """The streams that were reported."""
         self._warnings = 0
 
     def take(
@@ -56,7 +56,7 @@ class SilentSubscriptions:
         answered: NDArray[np.int64],
         letters: Callable[[], Iterable[DeadLetter]],
     ) -> None:
-        """Take an epoch: the items of each stream, the numbers of those who answered, and what was set aside."""
+        """Take an epoch: the items of each stream, the subscriptions that answered, and the dead letters."""
         if plan is not self._plan:
             self._plan = plan
             known, before = self._failing, self._items.copy()
@@ -75,7 +75,7 @@ class SilentSubscriptions:
                 self._subscription(plan.by_name[letter.subscription].id, letter)
 
     def _settle(self, number: int) -> None:
-        """Look at a subscription no longer."""
+        """Stop watching a subscription."""
         self._settled.add(number)
         del self._failing[number]
 
@@ -90,13 +90,13 @@ class SilentSubscriptions:
         failing.places.update((letter.place, *(place for place, _ in letter.others)))
         streams = {each.stream for each in failing.places}
         total = sum(self._items[each] - failing.before[each] for each in streams)
-        if len(failing.places) >= total > 0 and self._warnings < _MOST:
+        if len(failing.places) >= total > 0 and self._warnings < _MOST_REPORTED:
             self._warnings += 1
             self._warn(
                 f"the subscription '{letter.subscription}' answers nothing so far: "
                 f"all {total:,} items were set aside, as here: {_reason(letter)}"
             )
-        elif len(failing.places) < _PLACES:
+        elif len(failing.places) < _MOST_PLACES:
             return
         self._settle(number)
 
