@@ -17,6 +17,8 @@ from random import Random
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
+from oracle.everyday import everyday_query
+
 NUMBERS = ("0", "1", "2", "5", "7.5", "10", "-3", "-0", "1.3", "1.30", "0.1", "0.2", "007", " 5 ", "+4", "99", "100")
 LONG = (
     *("1.00000000000000000001", "4.99999999999999999999", "1.3000000000000000001", "0.3333333333333333333333"),
@@ -461,6 +463,11 @@ def partition_queries(write: Writer) -> Case:
     return Case(one.query, one.inputs | more, timed=write.random.random() < 0.8)
 
 
+def everyday_queries(write: Writer) -> Case:
+    """The rest of XQuery, item by item (LAWS 2.8)."""
+    return Case(everyday_query(write), {"s": write.stream()})
+
+
 FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "items": item_queries,
     "windows": window_queries,
@@ -468,6 +475,7 @@ FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "partitions": partition_queries,
     "groups": group_queries,
     "positions": position_queries,
+    "everyday": everyday_queries,
 }
 
 

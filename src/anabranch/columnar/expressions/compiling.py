@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
+from anabranch.columnar.expressions.functions import VALUE_OPERATORS, spread
 from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
@@ -94,6 +95,12 @@ class LookScope(ValueScope):
                 beyond = self._extremes(operator, left, right)
                 if beyond is not None:
                     return beyond
+            case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
+                operator = VALUE_OPERATORS[name]
+                if isinstance(left, ast.String):
+                    operator, left, right = MIRRORED[operator], right, left
+                if isinstance(right, ast.String) and self._is_bare(left) and self._is_single(left):
+                    return self._tested(operator, left, right)
             case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
                 if _literals(left):
                     operator, left, right = MIRRORED[operator], right, left
@@ -127,6 +134,11 @@ class LookScope(ValueScope):
         if not self.is_path(expression) or _is_text_path(expression):
             return False
         return not any(each.asked for each in self.filtered_spots(expression))
+
+    def _is_single(self, path: ast.Expression) -> bool:
+        """Whether a path leads to one part at most."""
+        spots = self.spots(path)
+        return len(spots) == 1 and spots[0].is_single
 
     def _presence(self, spots: Sequence[Spot]) -> Tree[ItemTest]:
         tests: list[ItemTest] = []
@@ -452,7 +464,8 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
 
 def _literals(expression: ast.Expression) -> Sequence[ast.Expression]:
     """The literals that an expression is, one or a list of them; none where it is something else."""
-    items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+    listed = spread(expression)
+    items = listed.items if isinstance(listed, ast.Sequence) else (listed,)
     return items if all(map(is_literal, items)) else ()
 
 

@@ -8,8 +8,14 @@ from itertools import product
 from typing import Self
 
 from anabranch.columnar.expressions.folding import FOLDS
-from anabranch.columnar.expressions.functions import FUNCTIONS
-from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, then
+from anabranch.columnar.expressions.functions import (
+    FUNCTIONS,
+    VALUE_OPERATORS,
+    deeply_equal,
+    spread,
+    value_compared,
+)
+from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, summand, then
 from anabranch.columnar.expressions.scope import (
     ChosenNodes,
     NotColumnar,
@@ -140,7 +146,7 @@ class ValueScope(LookupScope):
             raise NotColumnar("arithmetic with what is no number")
         if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
             raise NotColumnar("exact decimal arithmetic", "number(...) computes with doubles")
-        return ColumnArithmetic(operator, _operand(left), _operand(right))  # type: ignore[arg-type]
+        return ColumnArithmetic(operator, summand(left), summand(right))  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
         found = self.value(expression)
@@ -202,6 +208,8 @@ class ValueScope(LookupScope):
         """The values of a sequence, or what is counted of it: in the order of values only where they are `ordered`."""
         self.work.spend()
         match expression:
+            case ast.Call("op:to") if spread(expression) is not expression:
+                return self.sequence(spread(expression), counted=counted, ordered=ordered)
             case ast.Sequence(items):
                 parts = (self.sequence(each, counted=counted, ordered=ordered) for each in items)
                 return sum(parts, _NOTHING)
@@ -343,12 +351,16 @@ class ValueScope(LookupScope):
                 return negated(found) if name == "empty" else found
             case "data", (operand,):
                 return self.value(operand)
+            case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
+                return self.value(operand)
+            case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
+                return _told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
             case (("name" | "local-name"), _):
                 return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
                 return self.folded(name, operand, others)
         if name not in FUNCTIONS:
-            raise NotColumnar(f"the function {name}()")
+            raise NotColumnar(f"'{name[3:]}'" if name.startswith("op:") else f"the function {name}()")
         function = FUNCTIONS[name]
         given = arguments or ((ast.ContextItem(),) if function.context else ())
         values = tuple(self.value(each) for each in given)
@@ -391,6 +403,10 @@ class ValueScope(LookupScope):
                 return Junction(isinstance(expression, ast.And), tuple(self.truth(each) for each in operands))
             case ast.Comparison(operator, left, right):
                 return self._compared(operator, left, right)
+            case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
+                one, other = self.value(left), self.value(right)
+                _check_comparable(one, other)
+                return _told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
             case ast.Quantified(kind, ((name, source), *others), condition):
                 if others or kind != "some":
                     rest = ast.Quantified(kind, tuple(others), condition) if others else condition
@@ -451,24 +467,17 @@ class ValueScope(LookupScope):
         return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
 
 
+def _told(found: Expression | None, what: str) -> Expression:
+    if found is None:
+        raise NotColumnar(f"{what} of values of different types")
+    return found
+
+
 def _words(expression: ast.Expression) -> str:
     """What an expression is called that is not made for columns."""
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")
-
-
-def _operand(number: Expression) -> Expression:
-    """A number to compute with: the sum of nothing is an integer, and a sum else a double."""
-    match number:
-        case RowFold("sum"):
-            return replace(number, name="sum of some")
-        case Choice(_, then, otherwise):
-            return replace(number, then=_operand(then), otherwise=_operand(otherwise))
-        case FunctionCall(_, arguments, Kind.DOUBLE):
-            return replace(number, arguments=tuple(map(_operand, arguments)))
-        case _:
-            return number
 
 
 def _text_node(text: Expression | None) -> Expression:

@@ -181,6 +181,8 @@ class Spot:
                 pass
             case ast.Step("descendant", ast.NameTest() as test, _, False):
                 axis, deep = "child", True
+            case ast.Step("self", ast.KindTest("node"), _, False):
+                return [self]
             case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
                 raise NotColumnar("a step to nodes of one kind, whatever their name")
             case ast.Step(axis):
