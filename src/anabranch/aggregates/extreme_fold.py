@@ -10,7 +10,18 @@ from typing import Any
 
 from anabranch.aggregates.exact import extreme_number, of_several_kinds
 from anabranch.aggregates.folds import EntryOrder, EntryShare, Fold, Rising, Share, first_entry
-from anabranch.values.atomic import MOMENT, NOT_A_NUMBER, NUMBER, Atomic, OrderRank, Untyped, order_rank, to_double
+from anabranch.values.atomic import (
+    MOMENT,
+    NOT_A_NUMBER,
+    NULL,
+    NUMBER,
+    Atomic,
+    JsonNull,
+    OrderRank,
+    Untyped,
+    order_rank,
+    to_double,
+)
 from anabranch.values.numbers import no_number
 from anabranch.values.sequences import Values, atomize
 from anabranch.values.times import TIMES, DateTime, TimeValue, read_time
@@ -135,6 +146,8 @@ def _encode(atom: Atomic) -> list[str]:
             return ["decimal", str(atom)]
         case float():
             return ["double", repr(float(atom))]
+        case JsonNull():
+            return ["null", ""]
         case _:
             return [atom.name, str(atom)]
 
@@ -142,6 +155,8 @@ def _encode(atom: Atomic) -> list[str]:
 def _decode(data: Sequence[str]) -> Atomic:
     kind, text = data
     match kind:
+        case "null":
+            return NULL
         case "boolean":
             return text == "1"
         case "untyped":

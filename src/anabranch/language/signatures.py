@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.aggregates import AGGREGATES
+from anabranch.language.objects import ARRAY, ARRAY_OF, CALL, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.values.casts import CASTS
 
 
@@ -62,4 +63,7 @@ SIGNATURES: Mapping[str, Signature] = {
     **{f"adjust-{kind}-to-timezone": Signature(1, 2) for kind in ZONED},
     "dateTime": _TWO,
     "implicit-timezone": Signature(0, 0),
+    **dict.fromkeys((LOOKUP, MEMBER, CALL), _TWO),
+    **dict.fromkeys((MEMBERS, ARRAY_OF), _ONE),
+    **dict.fromkeys((OBJECT, ARRAY), Signature(0, 1_000)),
 }

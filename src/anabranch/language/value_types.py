@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import BOUNDS, COMPONENTS, SIGNATURES, ZONED
 from anabranch.values.casts import CASTS
@@ -77,7 +78,7 @@ _AS_GIVEN = ("data", "distinct-values")
 _SOME = ("head", "tail", "reverse", "subsequence")
 """These give some of what they are given, nodes too."""
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
-assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_SOME, *_EXTREMES}
+assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_SOME, *_EXTREMES, *JSON}  # what JSON holds may be anything
 
 
 def _either(one: Kind, other: Kind) -> Kind:
@@ -198,4 +199,4 @@ class ValueTypes:
                     return ValueType("number")
                 case kind:
                     return ValueType("string" if kind == "string" else "mixed")
-        return _ANYTHING  # a function in Python
+        return _ANYTHING  # a lookup, or a function in Python

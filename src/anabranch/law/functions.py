@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
+from anabranch.language.objects import ARRAY, ARRAY_OF, CALL, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.law.bounds import window_end, window_start
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.tree import Attribute, Element, Instruction
@@ -31,7 +32,8 @@ from anabranch.values.atomic import (
     to_double,
 )
 from anabranch.values.numbers import nearest_double
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+from anabranch.values.objects.lookups import called, looked_up, made_array, made_object, member, members
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]
 """Equal for equal values."""
@@ -254,7 +256,7 @@ BUILTINS: Mapping[str, Body] = {
     "false": lambda: [False],
     "empty": lambda values: [not values],
     "exists": lambda values: [bool(values)],
-    "data": lambda values: [atom(each) for each in values],
+    "data": lambda values: [*atomize(values)],
     "distinct-values": _distinct,
     "head": lambda values: values[:1],
     "tail": lambda values: values[1:],
@@ -287,6 +289,13 @@ BUILTINS: Mapping[str, Body] = {
     "name": _name(local=False),
     "local-name": _name(local=True),
     **TIME_FUNCTIONS,
+    LOOKUP: lambda values, key: looked_up(values, key[0]),
+    MEMBER: member,
+    MEMBERS: members,
+    CALL: called,
+    OBJECT: lambda *entries: [made_object(entries)],
+    ARRAY: lambda *found: [made_array(found)],
+    ARRAY_OF: lambda values: [made_array([[each] for each in values])],
 }
 TEXTUAL = frozenset(
     (

@@ -37,9 +37,8 @@ _ALL = (
         "1 instance of xs:integer",
     ),
     # expressions
-    Refusal("lookup", "'?' asks for an earlier time: write a number behind it", "stream('s')/r/i?name"),
-    Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path", "?name"),
-    Refusal("map or array", "construct elements", "map { 'a' : 1 }"),
+    Refusal("lookup", "'?' asks for an earlier time; '.' looks up, as in $o.name", "stream('s')/r/i?name"),
+    Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path; '.' looks up", "?name"),
     Refusal("inline function", "declare a function in the prolog", "function($x) { $x }"),
     Refusal("computed constructor", "write the element directly, '<name>{ ... }</name>'", "element a { 1 }"),
     Refusal("processing instruction constructor", "leave it out", "<?pi data?>"),

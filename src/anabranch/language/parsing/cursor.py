@@ -167,7 +167,6 @@ _REFUSED_OPERATORS = {
     "=>": "arrow operator",
     "idiv": "integer division",
     **dict.fromkeys(("instance", "treat"), "type expression"),
-    "[": "map or array",
     "%": "inline function",
     "?": "unary lookup",
 }

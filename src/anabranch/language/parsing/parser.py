@@ -18,7 +18,7 @@ from anabranch.language.clauses import expression_of
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.paths import PathParser
 from anabranch.language.positions import with_positions
-from anabranch.language.rewrite import deepest
+from anabranch.language.rewrite import deepest, with_clear_names
 from anabranch.values.casts import CASTS
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -58,6 +58,8 @@ class Parser(PathParser):
         if self.token.kind != "end":
             self.unexpected("an operator or the end of the query")
         query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        if self.dotted:
+            query = with_clear_names(query)
         nesting, place = deepest(query)
         if nesting > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
@@ -113,6 +115,7 @@ class Parser(PathParser):
         self.expect("{")
         body = self.expr()
         self.expect("}")
+        self.bound.clear()
         return ast.Function(name.text, tuple(parameters), body, span=name.span)
 
     # --- expressions, loosest binding first ---------------------------------------------------------------
@@ -158,15 +161,17 @@ class Parser(PathParser):
         return ast.If(condition, then, self.expr_single(), span=self.since(start))
 
     def quantified_expr(self) -> ast.Quantified:
-        kind = self.advance()
+        kind, outside = self.advance(), len(self.bound)
         bindings: list[tuple[str, ast.Expression]] = []
         while not bindings or self.take(","):
             variable = self.variable_name()
             self.no_type()
             self.expect_name("in")
-            bindings.append((variable, self.expr_single()))
+            with self.before(1):
+                bindings.append((variable, self.expr_single()))
         self.expect_name("satisfies")
         condition = self.expr_single()
+        del self.bound[outside:]
         which: Literal["some", "every"] = "some" if kind.text == "some" else "every"
         return ast.Quantified(which, tuple(bindings), condition, span=self.since(kind.start))
 
@@ -246,7 +251,7 @@ class Parser(PathParser):
     # --- FLWR ---------------------------------------------------------------------------------------------
 
     def flwor_expr(self) -> ast.Flwor | ast.Pipeline:
-        start = self.token.start
+        start, outside = self.token.start, len(self.bound)
         clauses: list[ast.Clause] = []
         while self.begins_clause():
             clauses += self.clause()
@@ -256,7 +261,9 @@ class Parser(PathParser):
         if len(clauses) > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", self.since(start))
         self.advance()
-        return expression_of(tuple(clauses), self.expr_single(), self.since(start))
+        result = self.expr_single()
+        del self.bound[outside:]
+        return expression_of(tuple(clauses), result, self.since(start))
 
     def begins_clause(self) -> bool:
         if self.at_name("for", "let", "count"):
@@ -298,7 +305,8 @@ class Parser(PathParser):
             if position == variable:
                 raise self.error(f"variable '${variable}' is named twice", self.since(at.start), "XQST0089")
         self.expect_name("in")
-        source = self.expr_single()
+        with self.before(1 if position is None else 2):
+            source = self.expr_single()
         window = self.window() if self.at_symbol("|") else None
         if position is None:
             return ast.For(variable, source, window, span=self.since(start))
@@ -311,7 +319,9 @@ class Parser(PathParser):
         variable = self.variable_name()
         self.no_type()
         self.expect(":=")
-        return ast.Let(variable, self.expr_single(), span=self.since(start))
+        with self.before(1):
+            value = self.expr_single()
+        return ast.Let(variable, value, span=self.since(start))
 
     def window(self) -> ast.Window:
         start = self.advance().start
@@ -377,7 +387,8 @@ class Parser(PathParser):
             start = self.token.start
             variable = self.variable_name()
             self.no_type()
-            value = self.expr_single() if self.take(":=") else None
+            with self.before(1):
+                value = self.expr_single() if self.take(":=") else None
             if self.at_name("collation"):
                 raise refuse("collation of a group", self.text, self.token.span)
             keys.append(ast.GroupKey(variable, value, span=self.since(start)))

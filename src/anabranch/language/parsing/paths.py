@@ -13,7 +13,8 @@ from typing import Literal, cast
 from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.parsing.cursor import NCNAME, Cursor, QueryToken, resolve, scan, with_line_feeds
+from anabranch.language.parsing.cursor import NCNAME, QueryToken, resolve, scan, with_line_feeds
+from anabranch.language.parsing.lookups import LookupParser
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
 
@@ -244,22 +245,13 @@ _CLOCK = ("current-dateTime", "current-date", "current-time")
 _BRACED = {
     **dict.fromkeys(("element", "attribute", "text", "document", "comment", "namespace"), "computed constructor"),
     "processing-instruction": "computed constructor",
-    **dict.fromkeys(("map", "array"), "map or array"),
     "try": "try and catch",
     **dict.fromkeys(("validate", "ordered", "unordered"), "validate, ordered and unordered"),
 }
 
 
-class PathParser(Cursor):
+class PathParser(LookupParser):
     """Paths and primary expressions; `Parser` adds what may stand inside their brackets and braces."""
-
-    def expr(self) -> ast.Expression:
-        """Expressions with commas between them."""
-        raise AssertionError("the parser gives this")
-
-    def expr_single(self) -> ast.Expression:
-        """One expression, without commas."""
-        raise AssertionError("the parser gives this")
 
     # --- paths --------------------------------------------------------------------------------------------
 
@@ -289,7 +281,10 @@ class PathParser(Cursor):
         if not steps:
             assert root is not None
             return root
-        return ast.Path(root, tuple(steps), span=self.since(start))
+        if self.at_member():
+            hint = "look the array up with '.', as in $o.tags[[1]]"
+            raise self.error("'/' gives nodes, and an array is looked into here", self.token.span, hint=hint)
+        return self.lookups(ast.Path(root, tuple(steps), span=self.since(start)), start)
 
     def begins_step(self, first: bool = False) -> bool:
         """Whether the current token begins an axis step; a `.` does so behind a `/` only."""
@@ -298,6 +293,8 @@ class PathParser(Cursor):
         word, behind = self.token.text, self.peek()
         if behind.text == "(" and behind.kind == "symbol":
             return word in ("text", "node")
+        if behind.text == "{" and word in ("map", "array"):
+            return False
         if behind.text == "{" and word in _BRACED:
             raise refuse(_BRACED[word], self.text, self.token.span)
         if behind.kind == "name" and word in _BRACED and scan(self.text, behind.end).text == "{":
@@ -354,7 +351,7 @@ class PathParser(Cursor):
     def tail(self) -> tuple[ast.Tail, ...]:
         """Predicates and temporal qualifiers behind a step or a primary expression."""
         found: list[ast.Tail] = []
-        while self.at_symbol("[", "#", "?"):
+        while self.at_symbol("[", "#", "?") and not self.at_member():
             mark = self.advance()
             if mark.text == "[":
                 condition = self.expr()
@@ -377,9 +374,10 @@ class PathParser(Cursor):
 
     def postfix_expr(self) -> ast.Expression:
         start = self.token.start
-        base = self.primary_expr()
-        tail = self.tail()
-        return ast.Filter(base, tail, span=self.since(start)) if tail else base
+        base = self.lookups(self.primary_expr(), start)
+        while tail := self.tail():
+            base = self.lookups(ast.Filter(base, tail, span=self.since(start)), start)
+        return base
 
     def primary_expr(self) -> ast.Expression:
         token = self.token
@@ -391,7 +389,7 @@ class PathParser(Cursor):
                 self.advance()
                 return ast.Number(digits, span=token.span)
             case "symbol", "$":
-                return ast.Variable(self.variable_name(), span=self.since(token.start))
+                return self.variable_reference()
             case "symbol", ".":
                 self.advance()
                 return ast.ContextItem(span=token.span)
@@ -399,6 +397,12 @@ class PathParser(Cursor):
                 return self.parenthesized_expr()
             case "symbol", "<":
                 return self.direct_constructor()
+            case "symbol", "{":
+                return self.object_constructor(token.start)
+            case "symbol", "[":
+                return self.array_constructor()
+            case "name", "map" | "array" if self.peek().text == "{":
+                return self.named_constructor()
             case "name", _:
                 return self.function_call()
         self.unexpected("an expression")
@@ -422,6 +426,8 @@ class PathParser(Cursor):
 
     def function_call(self) -> ast.Expression:
         name = self.advance()
+        if name.text.startswith("op:"):
+            raise self.error("prefix 'op' is not declared", name.span, "XPST0081")
         if name.text == "function":
             raise refuse("inline function", self.text, name.span)
         if name.text in _KIND_TESTS:
@@ -447,8 +453,11 @@ class PathParser(Cursor):
     # --- words --------------------------------------------------------------------------------------------
 
     def variable_name(self) -> str:
+        """The name of a variable that is bound here."""
         self.expect("$")
-        return self.nc_name("a variable name").text
+        self.bound.append(self.nc_name("a variable name").text)
+        self.dotted = self.dotted or "." in self.bound[-1]
+        return self.bound[-1]
 
     def nc_name(self, expected: str) -> QueryToken:
         if self.token.kind != "name" or ":" in self.token.text:
