@@ -41,6 +41,7 @@ from anabranch.columnar.expressions.tree import (
 )
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.objects import JSON
 from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
 
@@ -343,6 +344,8 @@ class ValueScope(PathScope):
                 return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
                 return self.folded(name, operand, others)
+        if name in JSON:
+            raise NotColumnar("a lookup, an object or an array", "paths with `/`, and elements")
         if name not in FUNCTIONS:
             raise NotColumnar(f"the function {name}()")
         function = FUNCTIONS[name]
