@@ -266,6 +266,7 @@ def test_a_run_is_watched_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert level["median"] > 0  # type: ignore[operator]  # a figure, not figures
 
 
+@pytest.mark.mass
 def test_starting_is_timed_by_real_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Help, a refused query and answered ones are commands of their own; one that fails is told, not timed."""
     monkeypatch.setattr(start, "_ENGINES", ("reference", "local"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -12,13 +13,14 @@ from anabranch.bench import run as run_bench
 from anabranch.bench.forms import FormsBench, FormsScale, chosen, values_of
 from anabranch.bench.harness.timing import Rounds
 from anabranch.bench.workloads.forms import FORMS, CodeWord, QueryForm
-from anabranch.bench.workloads.readings import FORMATS, WireFormat, readings, write_readings
+from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.law import evaluate
 from anabranch.law.inputs import Input
 from anabranch.stream.limits import Limits
+from mass import Mass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 _ITEMS = 150
 
 
-def _input(folder: Path, wire: WireFormat, *, repeated: bool) -> Input:
-    write_readings(folder / "in" / "readings", wire, _ITEMS, repeated=repeated)
+def _input(folder: Path, wire: WireFormat, kind: ReadingKind) -> Input:
+    write_readings(folder / "in" / "readings", wire, _ITEMS, kind)
     found = read_stream(wire.source(folder / "in"), Limits())
     assert not found.dead
     return found.input
@@ -38,11 +40,15 @@ def _values(query: str, given: Input) -> list[tuple[str, ...]]:
     return values_of(answer.removeprefix("<hits>").removesuffix("</hits>")) if answer != "<hits/>" else []
 
 
-@pytest.mark.parametrize("wire", FORMATS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "wire",
+    [pytest.param(each, marks=pytest.mark.mass) if each is not ELEMENTS else each for each in FORMATS],
+    ids=lambda each: each.name,
+)
 @pytest.mark.parametrize("form", FORMS, ids=lambda each: each.name)
 def test_many_share_out_what_one_selects(form: QueryForm, wire: WireFormat, tmp_path: Path) -> None:
     """The one selects about a fifth; those with different constants give the same answers, each of them once."""
-    given = _input(tmp_path, wire, repeated=form.repeated)
+    given = _input(tmp_path, wire, form.readings)
     expected = _values(form.one(wire)["one"], given)
     assert 0.1 * _ITEMS < len(expected) < 0.35 * _ITEMS
     if isinstance(form.constants, CodeWord):
@@ -59,16 +65,29 @@ def test_many_share_out_what_one_selects(form: QueryForm, wire: WireFormat, tmp_
 
 
 def test_formats_say_the_same() -> None:
-    """A reading is about as long however it is written, and has the same values at its leaves."""
-    for repeated in (False, True):
+    """A reading is about as long however it is written, half as long again where it is timed."""
+    for kind in get_args(ReadingKind):
         for wire in FORMATS:
-            lines = [wire.write(each) for each in readings(200, repeated=repeated)]
-            assert 130 < sum(map(len, lines)) / 200 < 190
+            lines = [wire.write(each) for each in readings(200, kind)]
+            assert 130 < sum(map(len, lines)) / 200 / (1.45 if kind == "timed" else 1) < 190
+
+
+def test_times_of_a_reading_are_one_moment() -> None:
+    """A dateTime with milliseconds, and counts of 13, 16 and 19 digits; half of them are before `until`."""
+    earlier = 0
+    for each in readings(200, "timed"):
+        leaves = dict(each.leaves)
+        ts, until = (datetime.fromisoformat(str(leaves[name])) for name in ("ts", "until"))
+        ms, us, ns = (int(leaves[unit]) for unit in ("ms", "us", "ns"))
+        assert (ms, ms, us) == (round(ts.timestamp() * 1_000), us // 1_000, ns // 1_000)
+        assert [len(str(count)) for count in (ms, us, ns)] == [13, 16, 19]
+        earlier += ts < until
+    assert 70 < earlier < 130
 
 
 def test_parts_of_the_bench_are_chosen() -> None:
     """A form is all its formats; a form with a format is that alone; what there is not is refused."""
-    assert len(chosen(())) == 14 * 3
+    assert len(chosen(())) == 23 * 3
     assert [(form.name, wire.name) for form, wire in chosen(["let", "plain.json"])] == [
         ("let", "elements"),
         ("let", "attributes"),
@@ -108,12 +127,13 @@ def test_forms_are_measured(spark: SparkSession, tmp_path: Path) -> None:
     assert bench.answers["plain"]["json"] == pytest.approx(40, abs=20)
 
 
-@pytest.mark.mass
-def test_every_form_finds_in_spark_what_it_finds_here(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_form_finds_in_spark_what_it_finds_here(mass: Mass, spark: SparkSession, tmp_path: Path) -> None:
     """Both sides of each comparison select the same readings and compute the same values."""
-    for form, wire in chosen(()):
+    cells = chosen(())
+    for number in mass.cases(len(cells)):
+        form, wire = cells[number]
         folder = tmp_path / f"{form.name}.{wire.name}"
-        given = _input(folder, wire, repeated=form.repeated)
+        given = _input(folder, wire, form.readings)
         rows = form.in_spark(wire, spark.read.text(str(folder / "in"))).collect()
         assert sorted(map(forms._comparable, rows)) == sorted(_values(form.one(wire)["one"], given)), form.name
 

@@ -17,11 +17,12 @@ from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
 from anabranch.bench.parts import shared_readings
-from anabranch.bench.workloads.forms import FORMS, mixture
+from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
-from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, WireFormat, readings, write_readings
+from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
 from anabranch.bench.workloads.sales import write_sales
+from anabranch.bench.workloads.views import write_views
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 _ONCE = Rounds(0, 1)
 
 
-def _input(folder: Path, wire: WireFormat, items: int, *, repeated: bool = False) -> Input:
-    write_readings(folder / "readings", wire, items, repeated=repeated)
+def _input(folder: Path, wire: WireFormat, items: int, kind: ReadingKind = "plain") -> Input:
+    write_readings(folder / "readings", wire, items, kind)
     return read_stream(wire.source(folder / "readings"), Limits()).input
 
 
@@ -54,20 +55,21 @@ def test_a_part_that_there_is_not_is_refused(name: str) -> None:
 
 
 def test_a_mixture_has_as_many_of_each_form() -> None:
-    """Ten thousand are ten thousand different queries, 714 or 715 of each form."""
+    """Ten thousand are ten thousand different queries, 588 or 589 of each form."""
     parts = mixture(10_000, 0.9)
-    assert [each.form for each in parts] == list(FORMS)
-    assert {each.count for each in parts} == {714, 715}
+    assert [each.form for each in parts] == list(MIXED)
+    assert {each.count for each in parts} == {588, 589}
     queries = [text for part in parts for text in part.queries(ELEMENTS).values()]
     assert len(set(queries)) == len(queries) == 10_000
 
 
+@pytest.mark.mass
 def test_a_mixture_gives_the_answers_that_were_asked_for(tmp_path: Path) -> None:
     """About nine for ten readings; the summary of a form, by which it is checked, has what all of them have."""
-    given = _input(tmp_path, ELEMENTS, 300, repeated=True)
-    codes = {str(dict(each.leaves)["code"]) for each in readings(300, repeated=True)}
+    given = _input(tmp_path, ELEMENTS, 300, "repeated")
+    codes = {str(dict(each.leaves)["code"]) for each in readings(300, "repeated")}
     answers = 0
-    for part in mixture(14 * 4, 0.9):
+    for part in mixture(17 * 4, 0.9):
         found = [each for query in part.queries(ELEMENTS).values() for each in _values(query, given)]
         summary = [each for query in part.summary(ELEMENTS, codes) for each in _values(query, given)]
         assert sorted(found) == sorted(summary), part.form.name
@@ -130,7 +132,7 @@ def test_event_ruler_is_asked_for_rounds(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
-    """Count windows are about as many as time windows, partitions and groups the same, empty epochs have nothing."""
+    """Count windows are about as many as time windows, others are the same on both sides, empty epochs have nothing."""
     bench = windows.WindowsBench(spark, tmp_path, windows.WindowsScale(1_000, _ONCE, _ONCE, 4, _ONCE))
     counted, timed = bench.check_counted()
     assert counted == pytest.approx(timed, rel=0.1)
@@ -138,6 +140,8 @@ def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:
     assert (len(several.partitions), len(one.partitions)) == (4, 1)
     write_sales(tmp_path / "sales", 3, 1_000, 50)
     assert windows.check_groups(spark, tmp_path / "sales", tmp_path / "groups") > 150
+    write_views(tmp_path / "views", 3, 2_000, 100)
+    assert windows.check_sessions(spark, tmp_path / "views", tmp_path / "sessions") > 100
     found = windows.compare_with_empty(spark, tmp_path / "empty", Rounds(1, 1), 200)
     assert (len(found.first), len(found.second)) == (2, 2)
 

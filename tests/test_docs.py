@@ -400,7 +400,7 @@ def test_table_of_functions() -> None:
     text = (TOP / "docs/language.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w:-]+)\((.*?)\)` \| [^|]* \| `(.*)` \| `(.*)` \|$", text, re.M)
     assert [name for name, *_ in rows] == list(dict.fromkeys(name for name, *_ in rows))
-    assert {name for name, *_ in rows} == set(SIGNATURES)
+    assert {name for name, *_ in rows} == {name for name in SIGNATURES if not name.startswith("op:")}
     for name, written, query, answer in rows:
         parameters = [each for each in written.split(", ") if each]
         least = sum(not each.endswith(("?", "...")) for each in parameters)

@@ -55,11 +55,11 @@ def test_a_stream_is_answered_to_its_end(spark: SparkSession, folder: Path) -> N
         assert heard[-1].matches == {"query-1": 1}
 
 
-def test_a_piece_is_one_result(spark: SparkSession, folder: Path) -> None:
+def test_a_piece_is_one_result(folder: Path) -> None:
     """Never an empty text; the front comes with the first result, what is behind the last when all is over."""
     append(folder / "a", 1, 2, 3)
     each = 'for $p in stream("s")/root/p return'
-    with anabranch.Engine(spark, once=True) as engine:
+    with anabranch.Engine(local=True, once=True) as engine:
         engine.stream("s", folder, format="lines")
         framed, bare = engine.subscribe(ALL), engine.subscribe(f"{each} $p")
         several, numbers = engine.subscribe(f"{each} ($p, <q/>)"), engine.subscribe(f"{each} $p * 2")
@@ -139,10 +139,10 @@ def test_an_engine_goes_on_from_its_checkpoint(spark: SparkSession, folder: Path
     assert (tmp_path / "out").read_text() == "<all><p>1</p><p>2</p>"
 
 
-def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Path) -> None:
+def test_mistakes_are_named_where_they_are_made(folder: Path) -> None:
     """A wrong query, one that needs an end, a missing path, a name taken; the engine goes on after each."""
     append(folder / "a", 1)
-    with anabranch.Engine(spark, once=True) as engine:
+    with anabranch.Engine(local=True, once=True) as engine:
         engine.stream("s", folder, format="lines")
         with pytest.raises(UsageError, match="there is a stream 's' already"):
             engine.stream("s", folder)
@@ -188,10 +188,10 @@ def test_another_python_for_the_workers_is_refused(
     assert "set PYSPARK_PYTHON=" in (raised.value.hint or "")
 
 
-def test_a_closed_engine_starts_no_more(spark: SparkSession, folder: Path) -> None:
+def test_a_closed_engine_starts_no_more(folder: Path) -> None:
     """Its checkpoint belongs to others then."""
     append(folder / "a", 1)
-    with anabranch.Engine(spark, once=True) as engine:
+    with anabranch.Engine(local=True, once=True) as engine:
         engine.stream("s", folder, format="lines")
         late = engine.subscribe(ALL)
     with pytest.raises(UsageError, match="the engine is closed"):
@@ -242,10 +242,10 @@ def test_tables_with_columns_that_come_later(spark: SparkSession, tmp_path: Path
     assert [row.asDict() for row in found.collect()] == [{"a": "1", "b": None}, {"a": "2", "b": "3"}]
 
 
-def test_a_notebook_shows_an_engine(spark: SparkSession, folder: Path) -> None:
+def test_a_notebook_shows_an_engine(folder: Path) -> None:
     """Streams, subscriptions and numbers, at every stage of its life; of many pieces the newest."""
     append(folder / "a", *range(1000, 1012))
-    with anabranch.Engine(spark, once=True, epoch_bytes=60) as engine:
+    with anabranch.Engine(local=True, once=True, epoch_bytes=60) as engine:
         assert "<b>Engine</b>, not started: 0 items in all" in engine._repr_html_()
         engine.stream("s", folder, format="lines")
         q = engine.subscribe(ALL, "q")
@@ -266,13 +266,13 @@ def test_a_notebook_shows_an_engine(spark: SparkSession, folder: Path) -> None:
     assert "<b>q</b>: 12 answers" in q._repr_html_()
 
 
-def test_nothing_can_act_in_a_notebook(spark: SparkSession, tmp_path: Path) -> None:
+def test_nothing_can_act_in_a_notebook(tmp_path: Path) -> None:
     """Names, queries and data are text whatever they hold: no tag but ours, no attribute, no script."""
     hostile = "<script>alert('1')</script>\"'&\u202e"
     folder = tmp_path / hostile.replace("/", "")
     folder.mkdir()
     (folder / "a").write_text("<p><script>alert(1)</script>&amp;lt;b>\u202e</p>\n")
-    with anabranch.Engine(spark, once=True) as engine:
+    with anabranch.Engine(local=True, once=True) as engine:
         engine.stream("s", folder, format="lines")
         query = '<script t="&lt;b onclick=&quot;x&quot;>">{ for $p in stream("s")/root/p return $p }</script>'
         q = engine.subscribe(query, hostile)

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 _HEAVY = ("numba", "llvmlite", "pyarrow", "pyspark", "py4j")
 _SHOWN = f"""
-import sys
+import json, sys
 from anabranch.cli import main
-try:
-    status = main(sys.argv[1:])
-except SystemExit as end:
-    status = end.code
-print("loaded", status, *(name for name in {_HEAVY} if name in sys.modules))
+for arguments in json.loads(sys.argv[1]):
+    try:
+        status = main(arguments)
+    except SystemExit as end:
+        status = end.code
+    print("loaded", status, *(name for name in {_HEAVY} if name in sys.modules))
 """
 
 
-def loaded(*arguments: str) -> list[str]:
-    """The exit status of a command, and what it has loaded."""
-    found = subprocess.run([sys.executable, "-c", _SHOWN, *arguments], capture_output=True, text=True, check=True)
-    return found.stdout.splitlines()[-1].split()[1:]
-
-
-@pytest.mark.parametrize("command", [(), ("query",), ("explain",), ("run",), ("network", "plan"), ("bench",)])
-def test_help(command: tuple[str, ...]) -> None:
-    """For all commands together, and for some of them."""
-    assert loaded(*command, "--help") == ["0"]
-
-
-@pytest.mark.parametrize("text", ['for $p in stream("s")/r/p retrun $p', 'for $p in stream("t")/r/p return $p'])
-def test_refused_queries(tmp_path: Path, text: str) -> None:
-    """One that is not written right, and one that reads what is not there."""
-    (tmp_path / "q.xq").write_text(text)
+def test_what_commands_load(tmp_path: Path) -> None:
+    """Help for all commands together and for some of them, and queries that are not written right or read what is not
+    there: nothing of it. Small inputs are answered without Spark, where nobody names an engine: the rest is needed.
+    """
+    commands = [[*each, "--help"] for each in ([], ["query"], ["explain"], ["run"], ["network", "plan"], ["bench"])]
+    texts = ("for $p in stream('s')/r/p retrun $p", "for $p in stream('t')/r/p return $p", "stream('s')/r/p")
     (tmp_path / "s.xml").write_text("<r><p/></r>")
-    assert loaded("query", str(tmp_path / "q.xq"), "--stream", f"s={tmp_path / 's.xml'}") == ["1"]
-
-
-def test_small_inputs(tmp_path: Path) -> None:
-    """Where nobody names an engine they are answered without Spark; what the others do without is needed here."""
-    (tmp_path / "q.xq").write_text('for $p in stream("s")/r/p return $p')
-    (tmp_path / "s.xml").write_text("<r><p/></r>")
-    status, *heavy = loaded("query", str(tmp_path / "q.xq"), "--stream", f"s={tmp_path / 's.xml'}")
-    assert (status, heavy) == ("0", ["numba", "llvmlite", "pyarrow"])
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.xq").write_text(text)
+        commands.append(["query", str(tmp_path / f"{number}.xq"), "--stream", f"s={tmp_path / 's.xml'}"])
+    done = subprocess.run([sys.executable, "-c", _SHOWN, json.dumps(commands)], capture_output=True, text=True)
+    found = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("loaded ")]
+    assert found == [*[["0"]] * 6, ["1"], ["1"], ["0", "numba", "llvmlite", "pyarrow"]], done.stderr

@@ -3,8 +3,8 @@
 Every error a user can meet is an `AnabranchError`.
 It carries a short message (lower case, no full stop, the user's own names in quotes), the W3C code where one
 exists, and a hint; errors in query text also know their place and can draw it.
-As text, whatever data, queries and file names have brought into it is made visible: nothing acts on a terminal, and
-nothing but the parts of the error begins a line.
+As text, control characters from data, queries and file names are made visible: nothing acts on a terminal, and only the
+parts of the error begin a line.
 An `assert` elsewhere in the code is a bug of ours and cannot be reached by input.
 """
 
@@ -26,14 +26,14 @@ class Span:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """The hint for a name that nobody knows: a known one that is spelled nearly alike, else what is said otherwise."""
+    """The hint for an unknown name: a known one with a similar spelling, else `otherwise`."""
     folded = {each.casefold(): each for each in known}
     found = get_close_matches(name.casefold(), folded, n=1)
     return f"did you mean '{folded[found[0]]}'?" if found else otherwise
 
 
 class AnabranchError(Exception):
-    """The root of all errors that are the user's business."""
+    """The base of all errors that concern the user."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -75,17 +75,17 @@ class DynamicError(AnabranchError):
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
         self.operands: list[tuple[object, ...]] = []
-        """What the failing operation was given, then what the predicates and loops around it looked at, innermost
-        first; `stream/culprits.py` finds the items in it."""
+        """The operands of the failing operation, then those of the predicates and loops around it, innermost first;
+        `stream/culprits.py` finds their items."""
 
     def given(self, operands: Iterable[object]) -> DynamicError:
-        """The same error, with the next operands noted on it."""
+        """The same error, with further operands noted on it."""
         self.operands.append(tuple(operands))
         return self
 
 
 class Aborted(AnabranchError):
-    """An evolution that a query cannot survive (LAWS 4.6): it ends there, and what it delivered stays."""
+    """An evolution that a query cannot survive (LAWS 4.6): it ends there, and its earlier results stay."""
 
 
 class QueryError(AnabranchError):
@@ -105,7 +105,7 @@ class QueryError(AnabranchError):
         self.text = text
         self.span = span
         self.name = name
-        """What the query is called, a file name say; shown in front of the line number."""
+        """The name of the query, such as a file name; shown in front of the line number."""
 
     @property
     def line(self) -> int:
@@ -122,7 +122,7 @@ class QueryError(AnabranchError):
         end = self.text.find("\n", begin)
         source = self.text[begin : end if end >= 0 else len(self.text)]
         shift = max(0, self.column - 80)  # a very long line is shown around the caret only
-        # what a terminal would act on, or could not write, is shown as a blank
+        # characters that a terminal would act on, or could not write, are shown as blanks
         shown = "".join(each if each.isprintable() else " " for each in source[shift : shift + 160])
         width = max(1, min(self.span.end, begin + len(source)) - self.span.start)
         caret = " " * (self.column - 1 - shift) + "^" * min(width, 160)

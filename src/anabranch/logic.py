@@ -2,11 +2,11 @@
 
 The same tree serves accents and punctuations (`stream/description.py`), sets of items (`predicate/`), conditions over
 columns and over pairs of items (`columnar/`), and tests of aggregates (`branch/panes/`).
-They differ in their leaves and in what a tree is evaluated to: two values, three values in columns, sets, text.
-All of that is `fold` with other functions; a tree itself knows no evaluation.
+They differ in their leaves and in the result of an evaluation: two values, three values in columns, sets, text.
+All of these are `fold` with other functions; a tree itself knows no evaluation.
 
-Trees are plain values without a hidden normal form: `and_`, `or_` and `not_` only flatten, drop what is said twice and
-let the constants vanish.
+Trees are plain values without a hidden normal form: `and_`, `or_` and `not_` only flatten, drop duplicates and
+constants.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Result = TypeVar("Result")
 
 
 def hashed_once(cls: Class) -> Class:
-    """Let the frozen objects of a class remember their hash: trees are asked for it much more often than made.
+    """Cache the hash of a class's frozen objects: trees are hashed much more often than made.
 
-    It stays behind when they are pickled, since another process hashes strings otherwise.
+    The cached hash is not pickled, since another process hashes strings differently.
     """
     reckon = cast(Callable[[object], int], cls.__hash__)
 
@@ -68,7 +68,7 @@ class Or(Generic[Leaf_co]):
 @hashed_once
 @dataclass(frozen=True)
 class Not(Generic[Leaf_co]):
-    """The part does not hold; also of something that lacks what the part speaks of."""
+    """The part does not hold; this includes items that lack what the part names."""
 
     part: Tree[Leaf_co]
 
@@ -82,18 +82,18 @@ NOTHING: Or[Any] = Or(())
 
 
 def _operand(part: object, *looser: type) -> str:
-    """A part that binds no tighter than its place stands in parentheses, unless it is true() or false()."""
+    """A part that binds no tighter than its context stands in parentheses, unless it is true() or false()."""
     return f"({part})" if isinstance(part, looser) and part not in (EVERYTHING, NOTHING) else str(part)
 
 
 def and_(*parts: Tree[Leaf]) -> Tree[Leaf]:
-    """What all of them say; of none, everything."""
+    """The conjunction; of nothing, everything."""
     flat = _flat(parts, And)
     return NOTHING if NOTHING in flat else flat[0] if len(flat) == 1 else And(flat)
 
 
 def or_(*parts: Tree[Leaf]) -> Tree[Leaf]:
-    """What some of them says; of none, nothing."""
+    """The disjunction; of nothing, nothing."""
     flat = _flat(parts, Or)
     return EVERYTHING if EVERYTHING in flat else flat[0] if len(flat) == 1 else Or(flat)
 
@@ -137,7 +137,7 @@ def fold(
     disjunction: Callable[[Iterator[Result]], Result],
     negation: Callable[[Result], Result],
 ) -> Result:
-    """What a tree comes to, from what its leaves come to; parts are evaluated as they are asked for, from the left."""
+    """Evaluate a tree from the values of its leaves; parts are evaluated lazily, from the left."""
     match tree:
         case And(parts):
             return conjunction(fold(part, leaf, conjunction, disjunction, negation) for part in parts)
@@ -150,12 +150,12 @@ def fold(
 
 
 def holds(tree: Tree[Any], leaf: Callable[[Any], bool]) -> bool:
-    """Whether a tree holds where each leaf does or does not."""
+    """Whether a tree holds, given the truth of each leaf."""
     return fold(tree, leaf, all, any, lambda held: not held)
 
 
 def decided(tree: Tree[Any], leaf: Callable[[Any], bool | None]) -> bool | None:
-    """The same where of some leaves it is not known (None); None where that leaves the tree open."""
+    """The same where the truth of some leaves is unknown (None); None where that leaves the tree open."""
 
     def joined(parts: Iterator[bool | None], decisive: bool) -> bool | None:
         found = set(parts)
@@ -171,7 +171,7 @@ def decided(tree: Tree[Any], leaf: Callable[[Any], bool | None]) -> bool | None:
 
 
 def replaced(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
-    """The tree with another tree in the place of each leaf."""
+    """The tree with each leaf replaced by a tree."""
     match tree:
         case And(parts):
             return and_(*(replaced(part, leaf) for part in parts))
@@ -184,7 +184,7 @@ def replaced(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
 
 
 def mapped(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
-    """The same, where all else stays as it is written."""
+    """The same, with the rest of the tree unchanged."""
     match tree:
         case And(parts):
             return And(tuple(mapped(part, leaf) for part in parts))
@@ -199,11 +199,11 @@ def mapped(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
 # --- comparisons --------------------------------------------------------------------------------------------
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
-"""How most leaves compare."""
+"""The operators of most leaves."""
 MIRRORED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """`x op y` is `y MIRRORED[op] x`."""
 OPPOSITE: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-"""What holds of two ordered values where `op` does not."""
+"""The operator that holds between two ordered values where `op` does not."""
 COMPARES: dict[Operator, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip

@@ -1,11 +1,11 @@
 """`anabranch network run`: all peers of a network on this machine, until they are stopped.
 
-A run watches its file: subscriptions, thin peers and streams come and go with what is written there, without a restart,
-and a new version that is wrong in any way is reported and the old one stays, whole.
-A thin peer that is no longer written down has gone: its subscriptions are cancelled and its streams end.
-What cannot change while peers are at work, super-peers and links above all, takes effect with the next start.
+A run watches its file: changes of subscriptions, thin peers and streams take effect without a restart, and a new
+version with an error is reported and the old one stays as a whole.
+A thin peer that is removed from the file has left: its subscriptions are cancelled and its streams end.
+Other changes, of super-peers and links above all, take effect with the next start.
 
-SIGTERM and SIGINT let the epochs at work finish; kill -9 costs nothing but their repetition.
+SIGTERM and SIGINT let the epochs at work finish; kill -9 only makes them run again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import local_session
 
-_PAUSE = 0.2
+_POLL_SECONDS = 0.2
 _FIXED = (
     "topology",
     "strategy",
@@ -42,11 +42,11 @@ _FIXED = (
 )
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
-"""Gives a network that can run in a folder and tells of the epochs of its peers."""
+"""Opens a network that runs in a folder and reports the epochs of its peers."""
 
 
 def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
-    """Peers whose epochs run on Spark."""
+    """A network whose peers run their epochs on Spark."""
     session = local_session()
     return RunningNetwork(network, folder, session=session, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
 
@@ -59,10 +59,10 @@ def run(
     stop: Event | None = None,
     opens: Opens | None = None,
 ) -> None:
-    """Run a network: to the end of what is there (`once`), or until a signal comes or `stop` is set.
+    """Run a network: to the end of the present input (`once`), or until a signal comes or `stop` is set.
 
-    What is set aside goes to `dead_letters`, which comes before the file that the network names.
-    Without other `opens`, its peers run on Spark.
+    Dead letters go to `dead_letters`, which overrides the file that the network names.
+    By default, its peers run on Spark.
     """
     network = read_network(file)
     folder = checkpoint(network, file)
@@ -96,11 +96,11 @@ def run(
 
 
 class _RunStopped(Exception):
-    """Ends a run to the end of what is there before it has come there, behind the epochs that are committed."""
+    """Ends a run with `once` before the end of its input, after the committed epochs."""
 
 
 def _letters(path: Path | None, folder: Path) -> Callable[[RunningNetwork], None]:
-    """Tells a file what was set aside in a network that keeps its records in a folder."""
+    """Writes the dead letters of a network to a file; it keeps its position in a folder."""
     if path is None:
         return lambda running: None
     return LetterFile.of(path, folder).take
@@ -115,11 +115,11 @@ def _attend(
     letters: Callable[[RunningNetwork], None],
     dead_letters: Path | None,
 ) -> None:
-    """Let the network run, and take changes of its file."""
+    """Let the network run, and apply changes of its file."""
     watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
-    while running.running and not stop.wait(_PAUSE):
+    while running.running and not stop.wait(_POLL_SECONDS):
         letters(running)
         if watch.touched():
             network = _reload(file, watch, network, running, log, dead_letters)
@@ -133,14 +133,14 @@ def _files(file: Path, network: Network) -> list[Path]:
 
 
 def checkpoint(network: Network, file: Path) -> Path:
-    """Where a network keeps what it must not forget."""
+    """The folder with the durable state of a network."""
     if network.checkpoint is None:
         raise UsageError(f"'{file}': [network] lacks 'checkpoint'", hint='as in checkpoint = "state"')
     return network.checkpoint
 
 
 def check(network: Network) -> None:
-    """Refuse what cannot be planned, or cannot be answered without an end."""
+    """Refuse a network that cannot be planned, or a query that has to wait for the end."""
     checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
     for name, each in network.subscriptions.items():
         checking.printed(name, each.text, label=str(each.file))
@@ -172,8 +172,8 @@ def _reload(
     log: Log,
     dead_letters: Path | None = None,
 ) -> Network:
-    """Take the new version of a network, or keep the old one and say why; gives the one that holds."""
-    watch.follow(_files(file, network))  # before reading: what is written from here on is another change
+    """Apply the new version of a network, or keep the old one and say why; gives the one in force."""
+    watch.follow(_files(file, network))  # before reading: later writes are another change
     try:
         fresh = read_network(file)
         if fresh == network:
@@ -196,7 +196,7 @@ def _reload(
 
 
 def _carry_out(old: Network, new: Network, running: RunningNetwork) -> Iterator[tuple[str, str]]:
-    """Change a running network, and say what was changed: first who goes, then, at one place of all streams, the rest.
+    """Change a running network, and report the changes: first removals, then, at one place of all streams, the rest.
 
     So a subscription that comes with its stream sees all of it.
     """
@@ -206,7 +206,9 @@ def _carry_out(old: Network, new: Network, running: RunningNetwork) -> Iterator[
         running.leave(name)
         yield "peer left", name
     for name in streams["removed"]:
-        if old.streams[name].by in new.thin or old.streams[name].by in new.topology.places:  # else it has left with it
+        if (
+            old.streams[name].by in new.thin or old.streams[name].by in new.topology.places
+        ):  # else it left with its peer
             running.end_stream(name)
         yield "stream removed", name
     for name in (*thin["added"], *thin["changed"]):

@@ -1,7 +1,7 @@
-"""What runs of sites and of networks have in common: files that are watched, signals, and the log.
+"""What runs of sites and of networks have in common: watched files, signals, and the log.
 
-Everything that happens is one line of JSON in the log, with its time, which is standard error unless a file is named;
-on a terminal a display takes the place of the epochs' lines.
+Every event is one line of JSON with its time in the log, which is standard error unless a file is named; on a terminal
+a display replaces the lines of epochs.
 The log says how a run ended: `stopped`, with the reason, or `failed`, with the error that it ended with.
 """
 
@@ -28,19 +28,19 @@ from anabranch.spark.plan.wanted import Epoch
 from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_EVERY = 1.0
-_STAYED = 2.0
-"""Seconds between two looks at what a run waits for, and after which it is told."""
+_CHECK_SECONDS = 1.0
+_LASTING_SECONDS = 2.0
+"""Seconds between two checks of what a run waits for, and after which a wait is reported."""
 
 
 class Watch:
-    """Sees when files were touched: cheap to ask, and right to the byte once they are read again."""
+    """Detects changes of files: cheap to ask, and exact once they are read again."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         self.follow(files)
 
     def follow(self, files: Iterable[Path]) -> None:
-        """Watch these, as they are now."""
+        """Watch these files, as they are now."""
         self._files = list(files)
         self._looks = self._look()
 
@@ -60,7 +60,7 @@ def _look(file: Path) -> tuple[int, int, int] | None:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The names of what was added, changed and removed."""
+    """The names that were added, changed and removed."""
     return {
         "added": [name for name in after if name not in before],
         "changed": [name for name in after if name in before and before[name] != after[name]],
@@ -69,17 +69,17 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, li
 
 
 class Signals(list[str]):
-    """The names of the signals that have come, in their order."""
+    """The names of the received signals, in order."""
 
     @property
     def hurry(self) -> bool:
-        """Whether somebody will not wait for the epoch at work, and has said so by a second signal."""
+        """Whether a second signal asks not to wait for the epoch at work."""
         return len(self) > 1
 
 
 @contextmanager
 def signals(stop: Event) -> Iterator[Signals]:
-    """Let signals stop the run at the end of its epoch; only the main thread can listen to them."""
+    """Let signals stop the run at the end of its epoch; only the main thread receives them."""
     come = Signals()
     if current_thread() is not main_thread():
         yield come
@@ -98,14 +98,14 @@ def signals(stop: Event) -> Iterator[Signals]:
 
 
 def reason_of(come: Signals, stop: Event) -> str:
-    """Why a run has stopped: the first signal, or because it was told to, or because all was read that was there."""
+    """Why a run has stopped: the first signal, a request, or the end of the input."""
     return come[0] if come else "asked" if stop.is_set() else "end"
 
 
 class Waits:
-    """Tells the log what a run waits for: each thing once, when it has stayed so for a while.
+    """Logs what a run waits for: each wait once, when it has lasted for a while.
 
-    A writer may be in the midst of a line whenever somebody looks, so a first look says nothing.
+    A writer may be within a line at any time, so a first check reports nothing.
     """
 
     def __init__(self, log: Log, look: Callable[[], Iterable[Wait]]) -> None:
@@ -116,16 +116,16 @@ class Waits:
         self._next = monotonic()
 
     def due(self) -> bool:
-        """Whether it is time for another look."""
+        """Whether it is time for another check."""
         return monotonic() >= self._next
 
     def tell(self, *, at_once: bool = False) -> None:
-        """Look, and tell what has stayed so, or `at_once` all that there is."""
+        """Check, and log the waits that have lasted, or `at_once` all of them."""
         now = monotonic()
-        self._next = now + _EVERY
+        self._next = now + _CHECK_SECONDS
         self._since = {each: self._since.get(each, now) for each in self._look()}
         for each, since in self._since.items():
-            if each not in self._told and (at_once or now - since >= _STAYED):
+            if each not in self._told and (at_once or now - since >= _LASTING_SECONDS):
                 self._told.add(each)
                 self._log.event("waiting", stream=each.stream, message=each.message, hint=each.hint)
 
@@ -141,7 +141,7 @@ class Log:
     @staticmethod
     @contextmanager
     def opened(file: Path | None) -> Iterator[Log]:
-        """A log into a file, or on standard error."""
+        """A log to a file, or to standard error."""
         console = Console(stderr=True)
         with ExitStack() as held:
             status = held.enter_context(console.status("starting")) if console.is_terminal else None
@@ -158,7 +158,7 @@ class Log:
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
-        """Log what ends a run: an error, which goes on, or a signal that comes while the run is not yet at work."""
+        """Log the end of a run: an error, which is raised on, or a signal that comes before the run is at work."""
         try:
             yield
         except KeyboardInterrupt as error:
@@ -174,17 +174,17 @@ class Log:
         if self._lines is not None:
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             line = visible_json({"time": now, **fields}) + "\n"
-            print(line, end="", file=self._lines, flush=True)  # at once: other threads write, too
+            print(line, end="", file=self._lines, flush=True)  # flushed: other threads write, too
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Something that happens now and then."""
+        """Log an event."""
         self._write({"event": kind, **fields})
         if self._status is not None:
             shown = ", ".join(f"{key} {value}" for key, value in fields.items())
             self._status.console.print(visible(f"{kind}: {shown}"), markup=False, highlight=False)
 
     def epoch(self, epoch: Epoch, peer: str | None = None) -> None:
-        """An epoch was committed, in a network by a peer."""
+        """Log a committed epoch, in a network with its peer."""
         metrics = epoch.metrics
         self._write({"event": "epoch", **({} if peer is None else {"peer": peer}), **asdict(metrics)})
         self._items += metrics.items
@@ -193,6 +193,6 @@ class Log:
         self.say(f"epoch {metrics.epoch}{whose}: {self._items:,} items, {self._dead:,} dead letters in this run")
 
     def say(self, text: str) -> None:
-        """Show what is going on, where somebody looks."""
+        """Show a message on the display, if there is one."""
         if self._status is not None:
             self._status.update(Text(visible(text)))

@@ -1,11 +1,11 @@
-"""`anabranch run`: a site at work until it is stopped, and `anabranch answer`: what it has answered.
+"""`anabranch run`: a site at work until it is stopped, and `anabranch answer`: its committed answers.
 
-A run watches its site: what changes there takes effect with the next epoch, without a restart.
-A new version that is wrong in any way is reported and the old one stays, whole.
-SIGTERM and SIGINT let the epoch at work finish, and a second one does not; kill -9 costs nothing but its repetition.
+A run watches its site: changes take effect with the next epoch, without a restart.
+A new version with an error is reported and the old one stays as a whole.
+SIGTERM and SIGINT let the epoch at work finish, and a second one does not; kill -9 only makes it run again.
 
-Everything that happens is one line of JSON in the log, which is standard error unless the site names a file; on a
-terminal a display takes the place of the epochs' lines.
+Every event is one line of JSON in the log, which is standard error unless the site names a file; on a terminal a
+display replaces the lines of epochs.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _Functions: TypeAlias = Mapping[str, ImportedFunction]
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where things go by the word of whoever started the run; files come before those that the site names."""
+    """The outputs named on the command line; its files override those of the site."""
 
     dead_letters: Path | None
     late_items: Path | None
     console: TextIO | None
-    """For console sinks; None is standard output as it is when they print."""
+    """For console sinks; None is standard output at the time of printing."""
 
 
 def run(
@@ -62,11 +62,11 @@ def run(
     late_items: Path | None = None,
     stop: Event | None = None,
 ) -> None:
-    """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
+    """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
-    site.check_files(dead_letters, late_items)  # before any of them is written, the log too
+    site.check_files(dead_letters, late_items)  # before any of them is written, including the log
     allow(site.settings.limits.steps)
-    # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
+    # On a terminal the display stays below what is printed; output to a file or pipe must bypass it.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
     functions = site.functions
     stop = stop or Event()
@@ -99,9 +99,9 @@ def run(
 
 
 def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]:
-    """The committed answer of one subscription of a site, whole and in order, in pieces.
+    """The committed answer of one subscription of a site, complete and in order, in pieces.
 
-    With `timeline`, what its display has shown, one line of JSON for each moment that changed it.
+    With `timeline`, its displays, one line of JSON for each moment that changed it.
     """
     site = read_site(file)
     import_all(site.functions)
@@ -140,9 +140,9 @@ def _wanted(
     warn: Callable[[str], None] = lambda message: None,
     known: Collection[str] = (),
 ) -> Workload:
-    """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end.
+    """The workload of a site; raises for a query that is wrong, or has to wait for the end.
 
-    What queries keep that grows without bound is told to `warn`, but of those that are `known`.
+    State that grows without bound is reported to `warn`, except for the subscriptions `known`.
     """
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
@@ -173,18 +173,18 @@ def _wanted(
 
 
 def _files(file: Path, site: SiteDescription) -> list[Path]:
-    """What is watched of a site."""
+    """The files of a site that are watched."""
     return [file, *(each.file for each in site.subscriptions.values())]
 
 
 def _reload(
     file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
 ) -> SiteDescription:
-    """Take the new version of a site, or keep the old one and say why; gives the one that holds.
+    """Apply the new version of a site, or keep the old one and say why; gives the one in force.
 
-    The functions are those that the run has begun with.
+    The functions stay those of the start.
     """
-    watch.follow(_files(file, site))  # before reading: what is written from here on is another change
+    watch.follow(_files(file, site))  # before reading: later writes are another change
     try:
         fresh = read_site(file)
         if fresh == site:
@@ -211,7 +211,7 @@ def _reload(
 
 
 def _fixed(site: SiteDescription) -> dict[str, object]:
-    """What of a site takes effect with a start only."""
+    """The settings of a site that take effect only with a start."""
     settings = {
         each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
     }

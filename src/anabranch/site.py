@@ -1,8 +1,8 @@
-"""SITE.toml: the streams and subscriptions of one running engine, as a user writes them down.
+"""SITE.toml: the streams and subscriptions of one running engine, as a user declares them.
 
 Paths are relative to the file.
-What is not understood is refused by name, with the table it stands in (`stream/reading/toml_tables.py`).
-Two sites are equal when they mean the same, whatever the layout; that is how a run sees whether its file has changed.
+Unknown keys are refused by name, with their table (`stream/reading/toml_tables.py`).
+Two sites are equal when they mean the same, whatever the layout; so a run detects changes of its file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import parse
-from anabranch.language.outputs import gives_json
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
@@ -33,7 +33,7 @@ from anabranch.values.declared import declared_timing
 
 @dataclass(frozen=True, slots=True)
 class SiteSubscription:
-    """A query, where it was read from, and where its answer goes besides the answer log."""
+    """A query, its file, and its sink besides the answer log."""
 
     text: str
     file: Path
@@ -44,11 +44,11 @@ class SiteSubscription:
 
 @dataclass(frozen=True, slots=True)
 class SiteDescription:
-    """What a SITE.toml says."""
+    """The content of a SITE.toml."""
 
     file: Path
     owner: Path
-    """The file, under the name by which its checkpoint knows it; it may have been renamed."""
+    """The file, under the name that its checkpoint knows; it may have been renamed."""
     checkpoint: Path
     settings: Settings
     log: Path | None
@@ -64,7 +64,7 @@ class SiteDescription:
     """The files behind `doc()`."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
-        """Refuse files that come in each other's way; those given here come before those that the site names."""
+        """Refuse files that conflict; those given here override those of the site."""
         read = [
             Claim(self.file, "the site file"),
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
@@ -157,8 +157,8 @@ def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Coll
 
 
 def _with_displays(site: SiteDescription) -> SiteDescription:
-    """A site whose streams know that they are streams of updates where they are displays, and of JSON where they are
-    answers in JSON (LAWS 3.12)."""
+    """Mark the streams that are displays as streams of updates, and those that are answers in JSON as streams of JSON
+    (LAWS 3.12)."""
     streams = dict(site.streams)
     while shown := [
         each for each in streams.values() if each.answer and not each.updates and _shows(site, each.answer, streams)
@@ -179,7 +179,7 @@ def _is_json(site: SiteDescription, name: str, streams: Mapping[str, Source]) ->
 
 
 def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
-    """Whether the answer of a subscription is a display; what is wrong with its query is told later."""
+    """Whether the answer of a subscription is a display; errors in its query are reported later."""
     inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
     try:
         return prepare(name, site.subscriptions[name].text, inputs, "spark", endless=True).shows

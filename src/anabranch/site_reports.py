@@ -1,6 +1,6 @@
-"""A site looked at from outside: what its branches remember, and how its streams have evolved.
+"""A site seen from outside: the states of its branches, and how its streams have evolved.
 
-Needs neither Spark nor the run's leave; the one thing that is changed is a stream, by an accent that a user publishes.
+Needs neither Spark nor the run's lock; it changes only streams, by accents that a user publishes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from anabranch.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one branch makes its shard remember."""
+    """The state of one branch in its shard."""
 
     subscriptions: tuple[str, ...]
     """Its members."""
@@ -47,11 +47,11 @@ class Holding:
     size: int
     """Bytes on disk."""
     waiting: str
-    """What waits for which input, as text."""
+    """The waiting items by input, as text."""
 
 
 def holdings(file: Path) -> list[Holding]:
-    """What the branches of a site remember after its newest epoch."""
+    """The states of a site's branches after its newest epoch."""
     site = read_site(file)
     checkpoint = Checkpoint.open(site.checkpoint, site.owner)
     newest = Manifests(checkpoint.manifests).newest()
@@ -80,7 +80,7 @@ def _kind(subscription: Registration) -> str:
 
 
 def stream_course(file: Path, stream: str) -> StreamCourse:
-    """A stream of a site, with what is known of its evolution, if the site has run."""
+    """A stream of a site, with its evolution, if the site has run."""
     site = read_site(file)
     if stream not in site.streams:
         hint = did_you_mean(stream, site.streams, f"it has {', '.join(site.streams) or 'none'}")
@@ -91,23 +91,23 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
 
 @dataclass(frozen=True, slots=True)
 class AccentPlan:
-    """An accent that may be published into a stream of a site, and what would come of it."""
+    """An accent that may be published into a stream of a site, and its effects."""
 
     publications: tuple[Publication, ...]
     """One for each partition."""
     warnings: tuple[str, ...]
     forecast: Callable[[], Forecast]
-    """What the subscriptions would do about it."""
+    """How the subscriptions would react to it."""
 
     def publish(self) -> list[Path]:
-        """Publish it; gives the files that it stands in."""
+        """Publish it; gives the files that contain it."""
         return [each.write() for each in self.publications]
 
 
 def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> AccentPlan:
-    """An accent that somebody wants to publish into a stream of a site; raises where the stream cannot take it.
+    """An accent to be published into a stream of a site; raises where the stream cannot take it.
 
-    All partitions are looked at before anything is written.
+    All partitions are checked before anything is written.
     """
     course = stream_course(file, stream)
     if not read_site(file).settings.accents:
@@ -119,7 +119,7 @@ def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> Ac
 
 
 def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
-    """What the subscriptions that a site has now would do, those among them that have not begun yet as well."""
+    """How the present subscriptions of a site would react, including those that have not begun yet."""
     site = read_site(file)
     courses = {name: stream_course(file, name) for name in site.streams}
     checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
@@ -141,7 +141,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
 
 
 def forecast_lines(found: Forecast) -> Iterator[str]:
-    """The lines that `anabranch accent --dry-run` prints: whom an accent concerns, and what each would do."""
+    """The lines that `anabranch accent --dry-run` prints: the subscriptions concerned, and how each would react."""
     for each in found.reactions:
         for name in each.subscriptions if each.deed == "ends" else ():
             yield f"ends: {visible(name)}: {visible(found.reasons[name])}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path as FilePath
@@ -12,14 +13,14 @@ from random import Random
 import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items import untemplated as guided
-from anabranch.columnar.match.arranging import gathered
+from anabranch.columnar.match.forms import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
@@ -221,8 +222,7 @@ class Stream:
 
     def _member(self, plans: Sequence[PanePlan]) -> Member:
         query, law = relaxed([each.query for each in plans]), PaneLaw(plans[0], parse_root(b"<r>"), self.path)
-        told = any(each.result is None for each in plans)
-        return Member("q", query, law, told)
+        return Member("q", query, law, any(each.tells_firsts for each in plans))
 
     def _take(
         self,
@@ -247,6 +247,19 @@ class Stream:
                 assert isinstance(element, Item | Punctuation)
                 counter.show(entry, element)
         counter.take()
+
+
+def one_clock(random: Random) -> Callable[[Fraction], str]:
+    """How the times of a stream are written: as plain numbers, as dateTimes near 1970, or as both side by side."""
+    kinds = random.choice((("plain",), ("plain",), ("iso",), ("plain", "plain", "iso"), ("iso", "iso", "plain")))
+
+    def written(seconds: Fraction) -> str:
+        if random.choice(kinds) == "plain":
+            return f"{float(seconds):g}"
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=int(seconds * 1_000_000))
+        return f"{moment.isoformat()}{random.choice(('Z', 'Z', '', '+00:00'))}"
+
+    return written
 
 
 def cut(items: Sequence[str], random: Random) -> list[tuple[int, bytes]]:

@@ -10,11 +10,11 @@ import pytest
 
 from anabranch.branch.panes import grouped
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.query import shared
-from branch.counting import Found, Stream
+from branch.counting import Found, Stream, one_clock
 
 KEYS = ("DE", "FR", "DE", "FR", "IT", "1", "1.0", "01", "", " ", "A&amp;B", "&lt;", "é", 'say "a"', "it's", "a b", "-0")
 NUMBERS = ("0", "1", "2", "2.5", "-3", "-0", "0.1", "99", "7.50")
@@ -39,7 +39,7 @@ SHAPES = (
 
 def one_stream(random: Random) -> Stream:
     """A stream with mostly rising times and mostly usual items."""
-    time, odd = 0, random.choice((0.0, 0.0, 0.05, 0.3))
+    time, odd, clock = 0, random.choice((0.0, 0.0, 0.05, 0.3)), one_clock(random)
     usual = random.choice((USUAL[:1], USUAL[2:3], USUAL[:2], USUAL))
     keys = random.sample(KEYS, random.choice((1, 3, 6, len(KEYS))))
     items: list[str] = []
@@ -49,21 +49,27 @@ def one_stream(random: Random) -> Stream:
         number = random.choice(ODD if random.random() < odd else NUMBERS)
         key, other = random.choice(keys), random.choice(keys)
         attribute = other.replace('"', "&quot;")
-        items.append(shape.format(t=f"{(time - 5) / 10:g}", k=key, c=attribute, n=number, q=other))
+        items.append(shape.format(t=clock(Fraction(time - 5, 10)), k=key, c=attribute, n=number, q=other))
     slack, origin = random.choice(("0", "0", "0.3")), random.choice(("0", "0", "-2", "1.5"))
     return Stream(items, slack, origin, random.choice((None, "t")), random.random() < 0.2)
 
 
 def one_json_stream(random: Random) -> Stream:
     """The same in records, whose keys are texts, numbers, nothing, or lists of them."""
-    time, odd = 0, random.choice((0.0, 0.0, 0.1))
+    time, odd, clock = 0, random.choice((0.0, 0.0, 0.1)), one_clock(random)
     items: list[str] = []
     for _ in range(random.randint(0, 60)):
         time += random.choice((0, 1, 2, 5, 12, -2))
         key: object = random.choice(('DE "x"', "FR", "A&B", "1", 1, 1.5, "é\n", "", "<"))
         if random.random() < odd:
             key = random.choice((None, [key, "b"], [], {"x": key}, True))
-        record = {"t": time / 10, "k": key, "n": random.choice((0, 1, 2.5, -3)), "c": random.choice(("u", "v"))}
+        text = clock(Fraction(time, 10))
+        record = {
+            "t": text if ":" in text else time / 10,
+            "k": key,
+            "n": random.choice((0, 1, 2.5, -3)),
+            "c": random.choice(("u", "v")),
+        }
         if random.random() < odd:
             del record[random.choice(("k", "n", "c"))]
         items.append(json.dumps(record, ensure_ascii=random.random() < odd))
@@ -84,27 +90,34 @@ def one_query(random: Random, is_json: bool = False) -> str:
     if random.random() < 0.3:
         keys.append(random.choice(_ONE).replace("$k", "$l").replace("@c", "c" if is_json else "@c"))
     named = random.choice(("", "", "let $v := $o/n "))
-
-    def call() -> str:
-        paths = ("$o/n", "$o/n", "$o", "$o/p/q", "$o/t", "$o/n[. > 1]", "$o/missing", "for $i in $o return $i/n * 2")
-        path = random.choice((*paths, "$v") if named else paths)
-        return f"{random.choice(('min', 'max', 'sum', 'count', 'avg'))}({path})"
-
-    asked = random.choice(("", "", "where $o/n >= 1 ", "where $o/k != 'FR' and not($o/n > 50) "))
-    first = f"let $a := {call()} " if random.random() < 0.7 else ""
-    clauses = [f"where {call()} >= 1 ", f"order by {call()} descending ", f"let $b := {call()} order by $b, $k "]
-    clauses += ["order by $k ", "count $i where $i <= 3 ", f"where {call()} >= 1 let $b := {call()} "]
-    clauses += ["where $a >= 1 or count($o) > 2 "] if first else []
-    where = "".join(random.sample(clauses, random.choice((0, 0, 1, 1, 2))))
-    where = where if where.count("let $b") < 2 else ""
-    shown = ["$k", "$k", call(), call(), *(["$a"] if first else []), *(["$l"] if len(keys) > 1 else [])]
-    shown += [f"${name}" for name in "bi" if f"let ${name} " in where or f"count ${name} " in where]
-    one, two = ", ".join(random.sample(shown, 2)), ", ".join(random.sample(shown, random.choice((1, 2, 3))))
-    result = random.choice((f'<g k="{{ {one} }}">{{ {two} }}</g>', f"<g><a>{{ {one} }}</a>{{ {two} }}</g>", "<g/>"))
     size = random.choice(("1", "0.5", "2", "0.25", "0.3", "6"))
     step = random.choice(("", "", " step 0.5", " step 0.1", " step 1.2", " step 4", " step 0.07"))
     count, by = random.choice(("1", "2", "3", "6")), random.choice(("", " step 1", " step 2", " step 4"))
     window = random.choice((f"t diff {size}{step}", f"t diff {size}{step}", f"count {count}{by}"))
+    bounds = ["window-start($w)", "window-end($w)"] if "diff" in window and random.random() < 0.6 else []
+
+    def call(*functions: str) -> str:
+        paths = ("$o/n", "$o/n", "$o", "$o/p/q", "$o/t", "$o/n[. > 1]", "$o/missing", "for $i in $o return $i/n * 2")
+        path = random.choice((*paths, "$v") if named else paths)
+        return f"{random.choice(functions or ('min', 'max', 'sum', 'count', 'avg'))}({path})"
+
+    asked = random.choice(("", "", "where $o/n >= 1 ", "where $o/k != 'FR' and not($o/n > 50) "))
+    first = f"let $a := {call()} " if random.random() < 0.7 else ""
+    clauses = [
+        f"where {call('sum', 'avg', 'count')} >= 1 ",
+        f"order by {call()} descending ",
+        f"let $b := {call()} order by $b, $k ",
+    ]
+    clauses += ["order by $k ", "count $i where $i <= 3 ", f"where {call('count')} >= 1 let $b := {call()} "]
+    clauses += ["where $a >= 1 or count($o) > 2 "] if first else []
+    clauses += ["order by window-end($w), $k descending "] if bounds else []
+    where = "".join(random.sample(clauses, random.choice((0, 0, 1, 1, 2))))
+    where = where if where.count("let $b") < 2 else ""
+    shown = ["$k", "$k", call(), call(), *(["$a"] if first else []), *(["$l"] if len(keys) > 1 else [])]
+    shown += [f"${name}" for name in "bi" if f"let ${name} " in where or f"count ${name} " in where]
+    shown += bounds
+    one, two = ", ".join(random.sample(shown, 2)), ", ".join(random.sample(shown, random.choice((1, 2, 3))))
+    result = random.choice((f'<g k="{{ {one} }}">{{ {two} }}</g>', f"<g><a>{{ {one} }}</a>{{ {two} }}</g>", "<g/>"))
     chosen = random.choice(("", "", "", "[n >= 1]", "[k]", "[not(n < 2)]"))
     loop = f'for $w in stream("s")/r/i{chosen} |{window}| '
     inner = f"for $o in $w {named}{asked}group by {', '.join(keys)} {first}{where}return {result}"
@@ -227,6 +240,9 @@ def test_an_item_with_several_keys_is_in_no_group() -> None:
         "for $o in $w where $o/n where $o/k group by $k := $o/k return <g>{ $k, count($o) }</g>",
         "for $o in $w for $p in $o/p group by $k := $o/k return <g>{ $k, count($o) }</g>",
         "for $o in $w group by $k := $o/k return <g>{ $k, 1 div count($o) }</g>",
+        "for $o in $w group by $k := $o/k where max($o/n) > 1 return <g>{ $k, count($o) }</g>",
+        "for $o in $w group by $k := $o/k where window-end($w) > 1 return <g>{ $k, count($o) }</g>",
+        "for $o in $w where $o/n > 1 group by $k := $o/k return <g>{ $k, window-end($w) }</g>",
         "for $o in $w let $k := $o/k group by $k let $k := 1 return <g>{ $k, count($o) }</g>",
     ],
 )

@@ -11,7 +11,7 @@ from anabranch.branch.panes.group import PaneGroup, Served
 from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
-from branch.counting import Found, Stream
+from branch.counting import Found, Stream, one_clock
 
 NUMBERS = ("0", "1", "2", "2.5", "7.50", "-3", "-0", "0", "1.3", "0.1", "007", "+4", ".5", "5.", "99")
 ODD = (
@@ -80,17 +80,17 @@ def one_stream(random: Random) -> Stream:
         random.choice((1, 10, 1000)),
         random.choice(("", "", "", "17000000001234", "1700000000.1234")),
     )
-    odd, usual = random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(USUAL)
+    odd, usual, clock = random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(USUAL), one_clock(random)
     items: list[str] = []
     for _ in range(random.randint(0, 60)):
         time += random.choice((0, 1, 2, 3, 5, 5, 10, 12, -2, -7 if odd else 0, 130 if odd else 1))
-        text = f"{start}{max(time, 0):03}" if start else f"{(time - 20) / tenths:g}"
+        text = f"{start}{max(time, 0):03}" if start else clock(Fraction(time - 20, tenths))
         if random.random() < odd / 3:
             text = random.choice(ODD)
         shape = random.choice(SHAPES if random.random() < odd else usual)
         a, b = (random.choice(ODD if random.random() < odd else NUMBERS) for _ in range(2))
         item = shape.format(t=text, a=a, b=b)
-        if "punctuation" not in item or text not in ODD:
+        if "punctuation" not in item or (text not in ODD and ":" not in text):
             items.append(item)
     slack, origin = random.choice(("0", "0", "3", "0.25")), random.choice(("0", "0", "-20", "1.5"))
     return Stream(items, slack, origin, random.choice((None, "t")), random.random() < 0.2)
@@ -118,13 +118,13 @@ def one_json_stream(random: Random) -> Stream:
         is_number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", text)
         return text if is_number and random.random() < 0.8 else json.dumps(text)
 
-    time, odd, usual = 0, random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(RECORDS)
+    time, odd, usual, clock = 0, random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(RECORDS), one_clock(random)
     items: list[str] = []
     for _ in range(random.randint(0, 60)):
         time += random.choice((0, 1, 2, 3, 5, 5, 10, 12, -2, -7 if odd else 0))
         shape = random.choice(ODD_RECORDS) if random.random() < odd else usual
         a, b = (random.choice(ODD if random.random() < odd else NUMBERS) for _ in range(2))
-        items.append(shape.format(t=written(f"{time / 10:g}"), a=written(a), b=written(b)))
+        items.append(shape.format(t=written(clock(Fraction(time, 10))), a=written(a), b=written(b)))
     return Stream(items, random.choice(("0", "0.25")), time=random.choice((None, "t")), form="json")
 
 
@@ -143,7 +143,11 @@ def one_query(random: Random) -> str:
     window = random.choice((f"{reference} diff {size}{step}", f"{reference} diff {size}{step}", f"count {count}{by}"))
     source = f'stream("s")/r/i{random.choice(CHOSEN)}{below}'
     where = random.choice(("", "", f"where {call()} >= 1 ", "where $a >= 1 or $b < 5 "))
-    result = random.choice(("<o>{ $a }</o>", "<o n='{count($w)}'>{ $a, $b }</o>", "($a, $b)", "$a + 1", "($a, <e/>)"))
+    results = ["<o>{ $a }</o>", "<o n='{count($w)}'>{ $a, $b }</o>", "($a, $b)", "$a + 1", "($a, <e/>)"]
+    if "diff" in window:
+        results += ["<o s='{ window-start($w) }'>{ $a, window-end($w) }</o>", "<o>{ window-start($w) }</o>"]
+        results += ["(window-end($w), $b)", "<o>{ $a, string(window-start($w)) }</o>", "window-end($w) - 1"]
+    result = random.choice(results)
     named = f"let $v := $w/n let $a := {random.choice(('sum', 'max'))}($v{random.choice(('', '[. > 1]', '/m'))})"
     first = random.choice((f"let $a := {call()}", f"let $a := {call()}", named))
     body = f"for $w in {source} |{window}| {first} let $b := {call()} {where}return {result}"
@@ -236,6 +240,34 @@ def test_a_window_without_values() -> None:
     """LAWS case 12: avg is empty, sum 0, count 0."""
     query = 'for $w in stream("s")/r/i |t diff 10| return <o>{ avg($w/n) }<s>{ sum($w/n), count($w/n) }</s></o>'
     assert answered(query, Stream(["<i><t>3</t></i>"])) == "<o><s>0 0</s></o>"
+
+
+def test_a_predicate_raises_in_an_item_without_the_value() -> None:
+    """It is put to the item before the path goes on; nowhere where what it is put to is missing."""
+    shapes = ["<i><t>1</t><n>5</n><c><m>4</m></c></i>", "<i><t>11</t><n/><c><m>4</m></c></i>"] * 10
+    stream = Stream([*shapes, "<i><t>21</t><n/><c/></i>", "<i><t>22</t><n>7</n><c/></i>", "<i><t>31</t><c/></i>"])
+    for path, dead in (("$w[n >= 2]/c/m", 2), ("$w/c[m >= 2]/m", 0), ("$w/n[. >= 2]", 2)):
+        query = f'for $w in stream("s")/r/i |t diff 10| return <o>{{ max({path}) }}</o>'
+        plan = stream.plan(query)
+        assert plan is not None
+        text, found = stream.by_panes(query, plan, Random(1))
+        law = stream.by_law(query)
+        assert (text, sorted(map(str, found.dead))) == (law.text, sorted(map(str, law.dead)))
+        assert len(found.dead) == dead
+
+
+def test_a_window_of_times_compared_with_a_number() -> None:
+    """LAWS 2.3, 2.4: the greatest of dateTimes is one, which is no number; the window's first item names it."""
+    query = """for $w in stream("s")/r/i |t diff 10| where max($w/n) > 3
+        return <o>{ window-start($w), window-end($w) }</o>"""
+    at = "1970-01-01T00:00:0{}Z"
+    stream = Stream(["<i><t>1</t></i>", *items((at.format(2), at.format(5)), ("11", 4)), "<i><t>12</t></i>"])
+    plan = stream.plan(query)
+    assert plan is not None
+    text, found = stream.by_panes(query, plan, Random(1))
+    law = stream.by_law(query)
+    assert (text, list(map(str, found.dead))) == (law.text, list(map(str, law.dead)))
+    assert (text, [each.code for each in found.dead]) == ("<o>10 20</o>", ["XPTY0004"])
 
 
 def test_a_computed_value_that_is_no_number_counts() -> None:

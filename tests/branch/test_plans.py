@@ -17,7 +17,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.members import BranchMember
-from anabranch.branch.plans.plans import Planned
+from anabranch.branch.plans.plans import PlanBranch
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.runtime.evolution.outlet import accent_text
@@ -46,7 +46,7 @@ class Told:
         self._open(None)
 
     def _open(self, state: BranchState | None) -> None:
-        self.branch = Planned(
+        self.branch = PlanBranch(
             BranchMember("q", "q", self.plan, self.taken, self.policy), self.inputs, state, self.taken
         )
 

@@ -13,7 +13,7 @@ from anabranch.branch import BranchMember
 from anabranch.branch.held_items import HeldNode, Shelf
 from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NextEntries
-from anabranch.branch.joins.answers import Leaders, Led, shifts
+from anabranch.branch.joins.answers import Leaders, LedPairing, shifts
 from anabranch.branch.joins.step_join import Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.columnar.items.query import CompiledFor
@@ -186,7 +186,7 @@ def test_a_wider_join_has_the_pairs_of_a_narrower_one(monkeypatch: pytest.Monkey
     led: list[tuple[int, int]] = []
     find = Leaders.led
 
-    def noted(self: Leaders) -> list[Led]:
+    def noted(self: Leaders) -> list[LedPairing]:
         found = find(self)
         led.extend((_size(each.pairing), _size(leader.pairing)) for leader in found for each in leader.narrower)
         return found

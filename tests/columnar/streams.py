@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from random import Random
 
-from anabranch.columnar.items.answering import Rows, StreamAnswers
+from anabranch.columnar.items.answering import Answers, ReadEntry, Rows, StreamAnswers
+from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.items.programs import ItemQuery as Asked
 from anabranch.columnar.scan.shred import Shredder
@@ -184,9 +185,23 @@ class Stream:
 
         shredder = Shredder(self.splitter(), self.limits)
         for piece in (*pieces, None):
-            out.found.items += answers.answer(shredder, piece, read_one, out).items
+            out.found.items += answer_piece(answers, shredder, piece, read_one, out).items
         out.found.carry = shredder.carry
         return out.found, read
+
+
+def answer_piece(
+    answers: StreamAnswers, shredder: Shredder, piece: bytes | None, read: Callable[[Cut], Item | None], out: Answers
+) -> ReadCounts:
+    """Answer what ends in the next piece, None for the end of input, as a task does with a range."""
+    counts = ReadCounts()
+    for batch in answers.batches(shredder, piece):
+        counts += batch.counts
+        for stretch in batch.entries.between_accents():
+            for matched in answers.matched(stretch):
+                elements = (ReadEntry(entry, read(cut)) for entry, cut in matched.unread())
+                counts += matched.answer(elements, out)
+    return counts
 
 
 def check_by_law(stream: Stream, data: bytes, random: Random) -> tuple[StreamAnswers, int]:

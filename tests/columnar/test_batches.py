@@ -18,8 +18,8 @@ from spark.bare import BareTrunk
 def test_evaluations_are_no_garbage(tmp_path: Path, wire: WireFormat) -> None:
     """Of all forms of queries; whatever evaluates holds its batch."""
     (tmp_path / "in").mkdir()
-    write_readings(tmp_path / "in" / "readings", wire, 500, repeated=True)
-    queries = {name: text for part in mixture(28, 0.9) for name, text in part.queries(wire).items()}
+    write_readings(tmp_path / "in" / "readings", wire, 500, "repeated")
+    queries = {name: text for part in mixture(34, 0.9) for name, text in part.queries(wire).items()}
     run = BareTrunk(tmp_path / "run", [wire.source(tmp_path / "in")], Random(1), finite=True)
     gc.collect()
     gc.disable()

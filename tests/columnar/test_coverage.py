@@ -6,7 +6,7 @@ from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.stream.elements import Item
 from anabranch.stream.reading.lines import Cut
-from columnar.streams import Stream, _Out, item_queries
+from columnar.streams import Stream, _Out, answer_piece, item_queries
 
 ASKED = {
     "usual": 'for $p in stream("s")/root/p where $p/v > 2 return <a>{ $p/v }</a>',
@@ -25,7 +25,7 @@ def _counts(stream: Stream, *pieces: bytes) -> tuple[ReadCounts, Coverage]:
         (element,) = reader.elements([cut], "f")
         return element if isinstance(element, Item) else None
 
-    found = (answers.answer(shredder, piece, read, out) for piece in (*pieces, None))
+    found = (answer_piece(answers, shredder, piece, read, out) for piece in (*pieces, None))
     return sum(found, ReadCounts()), answers.coverage
 
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.expressions.tree import ColumnArithmetic, ConstantValue, PartText
 from anabranch.columnar.items import untemplated
-from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.condition import (
     NO,
     UNCLEAR,
     YES,
     Condition,
     ItemTest,
+    MomentTest,
     NumberTest,
     PatternTest,
     PresenceTest,
@@ -26,6 +26,7 @@ from anabranch.columnar.match.condition import (
     SumTest,
     TextTest,
 )
+from anabranch.columnar.match.forms import gathered
 from anabranch.columnar.match.index import Matcher, Matches
 from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.ranks import UNKNOWN, rank_sums
@@ -64,13 +65,14 @@ def _batch(random: Random, items: int) -> Shredded:
     return found
 
 
-_VALUES = ["0", "1", "2", "2.5", "3", "-4", "7.25", "10", "x", "abc", "1234567890123456789", "1e3", ""]
+_MOMENTS = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00+01:00", "2026-03-01T10:00:00.5Z", "2026-03-01"]
+_VALUES = ["0", "1", "2", "2.5", "3", "-4", "7.25", "10", "x", "abc", "1234567890123456789", "1e3", "", *_MOMENTS]
 _PATTERNS = ["", "1", "2.5", "0", "abc", "bc", "x", "34567", "none", "5", "-"]
 
 
 def _condition(random: Random, depth: int) -> Tree[ItemTest]:
     number = random.choice([0.0, 1.0, 2.0, 2.5, -4.0, 5.0, random.uniform(-5, 10)])
-    match random.randrange(12 if depth else 7):
+    match random.randrange(13 if depth else 8):
         case 0 | 1:
             return NumberTest(1 + random.randrange(_LEAVES), random.choice(_OPERATORS), number)
         case 2:
@@ -85,10 +87,13 @@ def _condition(random: Random, depth: int) -> Tree[ItemTest]:
         case 6:
             return RowTest(_REPEATED, (_row_condition(random, number),))
         case 7:
-            return Settled(random.choice([YES, NO, UNCLEAR]))
+            moment = random.choice(["2026-03-01T12:00:00", "2026-03-01T24:00:00Z", *_MOMENTS]).encode()
+            return MomentTest(1 + random.randrange(_LEAVES), random.choice(_OPERATORS), moment)
         case 8:
+            return Settled(random.choice([YES, NO, UNCLEAR]))
+        case 9:
             return Not(_condition(random, depth - 1))
-        case 9 | 10:
+        case 10 | 11:
             return And(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 4))))
         case _:
             return Or(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 3))))
@@ -107,6 +112,7 @@ def _row_condition(random: Random, number: float) -> Tree[ItemTest]:
         Or((low, TextTest(_REPEATED, "=", text))),
         And((Not(low), PatternTest(_REPEATED, random.choice(_PATTERNS).encode()))),
         NumberTest(doubled, "<", number),
+        MomentTest(_REPEATED, random.choice(_OPERATORS), random.choice(_MOMENTS).encode()),
         And((NumberTest(around, ">=", number), NumberTest(doubled, "<", number))),
         PresenceTest(_REPEATED),
     ]

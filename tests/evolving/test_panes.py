@@ -18,7 +18,7 @@ from anabranch.columnar.panes import units as pane_units
 from anabranch.columnar.panes.panes import PaneCounter
 from anabranch.columnar.panes.rows import ManyPanes, Pane
 from anabranch.columnar.panes.units import decimals
-from anabranch.spark.epoch.counting import Again, RangeResult
+from anabranch.spark.epoch.counting import RangeResult, Recount
 from anabranch.spark.intake import ranges
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.state.pane_branches import PaneBranches
@@ -213,12 +213,12 @@ def test_unknown(tmp_path: Folder) -> None:
 
 
 @pytest.fixture
-def again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
+def again(monkeypatch: pytest.MonkeyPatch) -> list[Recount]:
     """All that is counted once more."""
-    found: list[Again] = []
+    found: list[Recount] = []
     recount = PaneBranches._recount
 
-    def noted(self: PaneBranches, numbers: Sequence[int], reach: Range, again: Again) -> RangeResult:
+    def noted(self: PaneBranches, numbers: Sequence[int], reach: Range, again: Recount) -> RangeResult:
         found.append(again)
         return recount(self, numbers, reach, again)
 
@@ -227,7 +227,7 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
 
 
 @pytest.mark.mass
-def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again: list[Again]) -> None:
+def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again: list[Recount]) -> None:
     """Random queries over random accented streams, in any split; counts that turn out void are counted again."""
     accents = 0
     for seed in range(6):

@@ -13,10 +13,11 @@ from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import nodes
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.errors import Aborted
+from anabranch.errors import Aborted, DynamicError
 from anabranch.language import ast, check, parse
+from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.evolution.canonical import canonical
-from anabranch.law.rounds.windows import Progress, count_windows, extent_of, time_windows
+from anabranch.law.rounds.windows import Progress, amount_on, count_windows, extent_of, sessions, time_windows
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.runtime.evolution.outlet import Outlet, accent_text
@@ -85,9 +86,9 @@ class Law:
         self._source = source
         self._standing = standing(check(parse(query), query, inputs={"s": None}).query)
         (clause,) = self._standing.fors
-        assert isinstance(clause.window, ast.CountWindow | ast.TimeWindow)
-        self._clause, self._extent = clause, extent_of(clause.window, TimeScale())
-        self._is_timed = isinstance(clause.window, ast.TimeWindow)
+        assert clause.window is not None
+        self._clause, self._scale = clause, TimeScale(origin=source.origin)
+        self._is_timed = not isinstance(clause.window, ast.CountWindow)
         self._units, self._root = Units(self._standing), parse_root(b"<r>")
         self._evolutions = [Evolution.of(source) for _ in source.partitions]
         """What the partitions make of their elements."""
@@ -98,8 +99,8 @@ class Law:
         domains = [Evolution.of(source).domains]
         self._outlet = Outlet(lineage_of(self._standing), policy=policy, domains=domains, partitions=[parts])
         self._progress = Progress(source.slack, parts)
-        self._held: list[tuple[Fraction, Item, int]] = []
-        """The nodes that were selected, each by its value, its item, and its number there."""
+        self._held: list[tuple[Fraction, Item, int, object]] = []
+        """The nodes that were selected, each by its value, its item, its number there, and the key of its session."""
         self._next = 0
         self.texts: list[str] = []
         self.aborted: str | None = None
@@ -149,14 +150,15 @@ class Law:
             self.aborted = error.message
 
     def _take(self, item: Item, partition: int) -> None:
-        found = self._units.candidates(0, self._root, item, TimeScale(origin=self._source.origin))
+        found = self._units.candidates(0, self._root, item, self._scale)
         for number, each in enumerate(found.nodes):
             late = self._is_timed and each.value is not None and self._progress.is_late(partition, each.value)
-            if each.selected and not late and (each.value is not None or not self._is_timed):
-                self._held.append((each.value or Fraction(0), item, number))
+            is_placed = each.value is not None or not self._is_timed
+            if each.selected and not late and is_placed and not isinstance(each.key, DynamicError):
+                self._held.append((each.value or Fraction(0), item, number, each.key))
 
     def _pass(self, punctuation: Punctuation, partition: int) -> None:
-        if isinstance(self._clause.window, ast.TimeWindow):
+        if isinstance(self._clause.window, ast.TimeWindow | ast.SessionWindow):
             path = path_in_item(self._clause.source, self._clause.window.reference, Spelling())
             value = passed(punctuation, path, None)
             if value is not None:
@@ -165,21 +167,28 @@ class Law:
     def _tell(self, accents: Sequence[Accent]) -> None:
         self.texts += map(accent_text, accents)
         for purge in self._outlet.purges:
-            self._held = [(value, _without(item, purge.path), number) for value, item, number in self._held]
+            self._held = [(value, _without(item, purge.path), number, key) for value, item, number, key in self._held]
 
     def _answer(self) -> None:
         """The windows that are complete and were not answered yet."""
-        extent, reached = self._extent, self._progress.reached
-        nodes = [(value, (item, number)) for value, item, number in self._held]
+        reached, window = self._progress.reached, self._clause.window
+        nodes = [(value, (item, number)) for value, item, number, _ in self._held]
+        first = self._progress.first if self._late else None
+        match window:
+            case ast.SessionWindow(_, gap):
+                keyed = [(key, value, (item, number)) for value, item, number, key in self._held]
+                complete = [*sessions(amount_on(gap, self._scale), keyed, first)]
+            case ast.TimeWindow():
+                extent = extent_of(window, self._scale)
+                complete = [*time_windows(extent, nodes, 0 if first is None else extent.from_start(first))]
+            case ast.CountWindow():
+                complete = [*count_windows(extent_of(window, self._scale), [node for _, node in nodes])]
         if self._is_timed:
-            first = self._progress.first if self._late else None
-            whole = list(time_windows(extent, nodes, 0 if first is None else extent.from_start(first)))
-            complete = [each for each in whole if reached is not None and each.k * extent.step + extent.size <= reached]
-        else:
-            complete = list(count_windows(extent, [node for _, node in nodes]))
-        for window in complete[self._next :]:
-            content = [self._units.nodes(0, self._root, item)[number] for item, number in window.content]
-            self.texts.append(self._units.window(content, forward=self._outlet.forward).text)
+            complete = [each for each in complete if reached is not None and each.end <= reached]
+        for each in complete[self._next :]:
+            content = [self._units.nodes(0, self._root, item)[number] for item, number in each.content]
+            values = WindowValues(content, WindowBounds(each.start, each.end, self._scale, each.is_time))
+            self.texts.append(self._units.window(values, forward=self._outlet.forward).text)
         self._next = len(complete)
 
 

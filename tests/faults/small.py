@@ -1,4 +1,4 @@
-"""A small engine on the shared Spark: two streams, four subscriptions with sinks, one that remembers, a few epochs."""
+"""A small engine, on the shared Spark or without: two streams, four subscriptions with sinks, a few epochs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ class Killed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A folder with streams, sinks and a checkpoint; each `run` is an engine of its own."""
+    """A folder with streams, sinks and a checkpoint; each `run` is an engine of its own, in this process without Spark.
 
-    spark: SparkSession
+    What is written, and how it is read again, is the same on both hosts.
+    """
+
+    spark: SparkSession | None
     folder: Path
 
     @staticmethod
-    def make(spark: SparkSession, folder: Path) -> Small:
+    def make(spark: SparkSession | None, folder: Path) -> Small:
         """Streams that are good for a few epochs."""
         small = Small(spark, folder)
         (folder / "document").write_text("<ps>")
@@ -55,7 +58,8 @@ class Small:
 
     def run(self, epoch_bytes: int = EPOCH_BYTES) -> dict[str, str]:
         """Read to the end of what is there; gives the answers."""
-        with Engine(self.spark, checkpoint=self.checkpoint, once=True, epoch_bytes=epoch_bytes) as engine:
+        local = self.spark is None
+        with Engine(self.spark, local=local, checkpoint=self.checkpoint, once=True, epoch_bytes=epoch_bytes) as engine:
             for name in ("lines", "document"):
                 engine.stream(name, self.folder / name)
             found = [engine.subscribe(text, name, sink=self.folder / "out" / name) for name, text in QUERIES.items()]

@@ -1,4 +1,8 @@
-"""A damaged checkpoint is refused by name: no run silently begins afresh, and none goes on with a wrong answer."""
+"""A damaged checkpoint is refused by name: no run silently begins afresh, and none goes on with a wrong answer.
+
+Who notices it is the same code on every host, so most of this is tried without Spark; on it, what Spark itself writes
+and one file of each that the driver and a task read.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from anabranch.branch import cache
 from anabranch.branch.state import VERSION
 from anabranch.errors import AnabranchError, StateError
 from anabranch.spark.checkpoint import durable
@@ -38,9 +43,12 @@ SEALED = (
 )
 """Files with a checksum, or whose parts have one."""
 UNSEALED = ("spark/offsets/[0-9]*", "spark/commits/[0-9]*")
-CASES = [
-    *((what, how) for what in SEALED for how in DAMAGE),
+CASES = [(what, how) for what in SEALED for how in DAMAGE]
+ON_SPARK = [
     *((what, how) for what in UNSEALED for how in ("emptied", "cut off")),
+    ("manifest/*", "changed"),
+    ("plans/*.plan", "emptied"),
+    ("state/*/*", "cut off"),
 ]
 
 
@@ -54,15 +62,13 @@ class Half:
     def restore(self) -> None:
         plans._load.cache_clear()  # another process would not have it
         plans._blocks.clear()
+        cache.here = cache.ProcessCache()
         for name in ("state", "out"):
             shutil.rmtree(self.small.folder / name)
             shutil.copytree(self.spare / name, self.small.folder / name)
 
 
-@pytest.fixture(scope="module")
-def half(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Half:
-    """One checkpoint for all kinds of damage."""
-    folder = tmp_path_factory.mktemp("half")
+def _half(spark: SparkSession | None, folder: Path) -> Half:
     small = Small.make(spark, folder)
     small.run()
     small.grow(20, 30)
@@ -71,15 +77,26 @@ def half(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Half:
     return Half(small, folder / "spare")
 
 
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Half:
+    """One checkpoint for all kinds of damage."""
+    return _half(None, tmp_path_factory.mktemp("half"))
+
+
+@pytest.fixture(scope="module")
+def half_on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Half:
+    """The same on Spark."""
+    return _half(spark, tmp_path_factory.mktemp("half"))
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """All that a checkpoint holds, except who was the last to look at it."""
     found = {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     return {name: data for name, data in found.items() if name not in ("lock", "run.json")}
 
 
-@pytest.mark.parametrize(("what", "how"), CASES)
-def test_damage_is_named(half: Half, what: str, how: str) -> None:
-    """Whichever file was emptied, cut off or changed by a bit, the newest of its kind: an error instead of answers."""
+def check_damage(half: Half, what: str, how: str) -> None:
+    """The newest file of a kind is damaged: an error instead of answers."""
     half.restore()
     path = max(half.small.checkpoint.glob(what))
     path.write_bytes(DAMAGE[how](path.read_bytes()))
@@ -87,19 +104,40 @@ def test_damage_is_named(half: Half, what: str, how: str) -> None:
         half.small.run()
 
 
-@pytest.mark.parametrize(
-    "what", ["format.json", "order/*", "plans/*.plan", "manifest/*", "segments/*/*", "state/*/*", "spark"]
-)
-def test_a_loss_is_named(half: Half, tmp_path: Path, what: str) -> None:
-    """A part of the checkpoint that is gone is missed; put back, it is as if nothing had been."""
+@pytest.mark.parametrize(("what", "how"), CASES)
+def test_damage_is_named(half: Half, what: str, how: str) -> None:
+    """Whichever file with a checksum was emptied, cut off or changed by a bit."""
+    check_damage(half, what, how)
+
+
+@pytest.mark.parametrize(("what", "how"), ON_SPARK)
+def test_damage_is_named_on_spark(half_on_spark: Half, what: str, how: str) -> None:
+    """The same for Spark's own files, and for one that the driver reads and two that tasks read."""
+    check_damage(half_on_spark, what, how)
+
+
+def check_loss(half: Half, folder: Path, what: str) -> None:
+    """A part of a checkpoint that is gone is missed; put back, it is as if nothing had been."""
     half.restore()
     path = max(half.small.checkpoint.glob(what))
-    shutil.move(path, tmp_path)
+    shutil.move(path, folder)
     with pytest.raises(StateError, match=r"damaged|not a checkpoint|cannot read"):
         half.small.run()
     path.parent.mkdir(exist_ok=True)  # without files it was swept away
-    shutil.move(tmp_path / path.name, path)
+    shutil.move(folder / path.name, path)
     assert half.small.run() == half.small.law()
+
+
+@pytest.mark.parametrize("what", ["format.json", "order/*", "plans/*.plan", "segments/*/*", "state/*/*"])
+def test_a_loss_is_named(half: Half, tmp_path: Path, what: str) -> None:
+    """Of whatever files an epoch goes on from."""
+    check_loss(half, tmp_path, what)
+
+
+@pytest.mark.parametrize("what", ["spark", "manifest/*", "state/*/*"])
+def test_a_loss_is_named_on_spark(half_on_spark: Half, tmp_path: Path, what: str) -> None:
+    """Of what Spark itself has written, of what its own files are held against, and of what a task reads."""
+    check_loss(half_on_spark, tmp_path, what)
 
 
 def test_the_state_of_another_release_is_refused(half: Half) -> None:
@@ -121,9 +159,9 @@ def test_the_state_of_another_release_is_refused(half: Half) -> None:
 
 
 @pytest.mark.parametrize("how", ["lost", "changed"])
-def test_a_sight_that_was_not_read_to_its_end_is_needed(spark: SparkSession, tmp_path: Path, how: str) -> None:
+def test_a_sight_that_was_not_read_to_its_end_is_needed(tmp_path: Path, how: str) -> None:
     """Killed before all was read that it had seen at one moment, a run must know what that was, or says so."""
-    small = Small.make(spark, tmp_path)
+    small = Small.make(None, tmp_path)
     small.run_until("sinks-moved", 0)
     sight = small.checkpoint / "sight.json"
     good = sight.read_bytes()

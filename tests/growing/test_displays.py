@@ -12,8 +12,9 @@ import pytest
 from anabranch import Engine, Parquet
 from anabranch.aggregates.folds import EntryShare, Fold
 from anabranch.branch.display.folds import FOLDS, fold
+from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.machine import GrowingDisplay
-from anabranch.branch.growing.split import ARRIVALS, growth_of
+from anabranch.branch.growing.split import growth_of
 from anabranch.branch.intake.entries import FeedOrigin, RawEntry
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
@@ -96,7 +97,7 @@ def test_what_is_kept() -> None:
             ["one row per item of 's' that adds to its answer"],
         ),
         ("median(stream('s')/r/i/v)", 10, ["all values that 'median()' is taken over"]),
-        ("distinct-values(stream('s')/r/i/v)", 10, ["every item of 's'"]),
+        ("let $s := stream('s')/r/i return <a n='{ count($s) }'>{ $s[v > 3] }</a>", 10, ["every item of 's'"]),
     ):
         query = check(parse(text), text).query
         display = GrowingDisplay(query, {"s": stream})
@@ -118,6 +119,10 @@ def test_what_is_kept() -> None:
         'sum(stream("s")/r/i/v)',
         'for $i in stream("s")/r/i order by $i/v return $i/v',
         '<a>{ for $w in stream("s")/r/i|count 2| return sum($w/v) }{ distinct-values(stream("s")/r/i/v) }</a>',
+        'for $i in stream("s")/r/i group by $v := $i/v order by max($i/v) return <g>{ $v, $v + 1, sum($i/v) }</g>',
+        'for $i in stream("s")/r/i group by $v := $i/v return <g>{ $i[1]/v, $i/v = 2, distinct-values($i/v) }</g>',
+        '(for $i in stream("s")/r/i order by $i/v descending return <g>{ $i/v + 1 }</g>)[position() <= 2]',
+        'let $r := for $w in stream("s")/r/i|count 2| return <w>{ $w/v }</w> return <a n="{ count($r) }">{ $r/v + 0 }</a>',
     ],
 )
 def test_a_stream_that_evolves_is_read_in_the_units_of_the_start(tmp_path: Path, query: str) -> None:

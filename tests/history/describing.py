@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from anabranch.branch.display.split import (
+from anabranch.branch.display.parts import (
     ComputedPart,
+    DistinctPart,
     EachPart,
     ElementPart,
     FixedPart,
     Folded,
+    GroupPart,
     Part,
     SequencePart,
+    SlicePart,
     WholePart,
     WindowPart,
 )
@@ -30,6 +33,12 @@ def describe(part: Part | Folded, indent: str = "") -> str:
             return f'{indent}each entry of "{stream}"{matching}{against}{order}'
         case WindowPart(_, found):
             return f"{indent}each of the {found.kind} of {_named(found.streams)}"
+        case GroupPart(stream):
+            return f'{indent}groups of "{stream}"'
+        case DistinctPart(over):
+            return f"{indent}different values of {describe(over)}"
+        case SlicePart(over):
+            return f"{indent}some of {describe(over)}"
         case Folded(function, over):
             return f"{indent}{function} over {describe(over)}"
         case ComputedPart(_, names):

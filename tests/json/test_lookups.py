@@ -29,7 +29,7 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
 @pytest.mark.parametrize(
     ("query", "lines", "expected", "codes"),
     [
-        # case 57: five things
+        # case 66: five things
         (
             LOOP + 'return { "a": $o.a, "n": count($o.a), "m": count($o.a[]) }',
             '{"a": []}\n{"a": ["x"]}\n{"a": "x"}\n{"a": null}\n{}\n',
@@ -37,16 +37,16 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             '{"a": null, "n": 1, "m": 0}\n{"a": null, "n": 0, "m": 0}\n',
             [],
         ),
-        # case 58: a string is no number, and numbers keep their spelling
+        # case 67: a string is no number, and numbers keep their spelling
         (LOOP + "where $o.n = 1.5 return $o", '{"n": 1.50}\n{"n": "1.50"}\n', '{"n": 1.50}\n', ["XPTY0004"]),
-        # case 59: truth
+        # case 68: truth
         (
             LOOP + "where $o.ok return { 'i': $o.i }",
             '{"i": 1, "ok": true}\n{"i": 2, "ok": false}\n{"i": 3, "ok": "false"}\n{"i": 4, "ok": null}\n{"i": 5}\n',
             '{"i": 1}\n{"i": 3}\n',
             [],
         ),
-        # case 60: groups
+        # case 69: groups
         (
             'for $w in stream("s")|count 3| for $o in $w group by $k := $o.n return { "k": $k, "n": count($o) }',
             '{"n": 1}\n{"n": 1.0}\n{"n": "1"}\n',
@@ -165,7 +165,7 @@ def _inputs_of_nothing() -> Inputs:
 
 
 def test_the_longest_name_wins() -> None:
-    """`$a.b` is a variable where it is bound (case 61), and printing keeps apart what was written apart."""
+    """`$a.b` is a variable where it is bound (case 70), and printing keeps apart what was written apart."""
     from anabranch.language import parse, print_query
     from anabranch.law import evaluate
 

@@ -9,6 +9,7 @@ from anabranch.errors import QueryError
 from anabranch.language import Checked, ast, check, parse, print_query
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law.functions import BUILTINS
+from anabranch.law.library.special import SPECIAL
 from anabranch.stream.photons import photons_dtd
 from anabranch.stream.schema import Schema
 
@@ -113,7 +114,7 @@ def test_registered_functions_are_known() -> None:
 
 def test_the_library_is_what_the_evaluator_has() -> None:
     """Every function that passes the checks can be evaluated, and the other way round."""
-    assert set(SIGNATURES) == set(BUILTINS)
+    assert set(SIGNATURES) == {*BUILTINS, *SPECIAL}
 
 
 # --- inputs -----------------------------------------------------------------------------------------------

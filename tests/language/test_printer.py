@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from anabranch.errors import QueryError
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.clauses import expression_of
+from anabranch.language.operators import INFIX, TYPE_OPERATORS
+from anabranch.language.parsing.operators import CAUGHT
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_expression
 from anabranch.language.rewrite import parts
@@ -27,7 +29,8 @@ PREFIXES = ("p", "q", "for")
 NUMBERS = ("0", "1", "007", "1.", ".5", "1.30", "1e0", "2.5E-3", "1e+9")
 CHARACTERS = "ab \t\r\n<>&{}'\"[]()|#?-$/é😀"
 """Mostly what means something elsewhere in a query."""
-AXES = ("child", "attribute", "parent", "self", "descendant", "descendant-or-self")
+AXES = get_args(ast.Axis)
+TYPES = ("xs:integer?", "element(a)*", "empty-sequence()", "document-node(element(a))", "item()+", "function(*)")
 FEW = st.integers(0, 3)
 FUEL = 25
 
@@ -87,6 +90,12 @@ class Maker:
             self.negation,
             self.cast,
             self.comparison,
+            self.operator,
+            self.typed,
+            self.attempt,
+            self.inline_function,
+            self.dynamic_call,
+            self.computed,
         )
         loose = (self.conjunction, self.disjunction, self.condition, self.quantified, self.loop, self.element)
         self.fuel -= 1
@@ -108,6 +117,27 @@ class Maker:
 
     def call(self) -> ast.Call:
         return ast.Call(self.pick("avg", "not", "return", "fn:count", "local:f"), self.several(self.expression))
+
+    def operator(self) -> ast.Call:
+        return ast.Call(self.pick(*INFIX), (self.expression(), self.expression()))
+
+    def typed(self) -> ast.Call:
+        return ast.Call(self.pick(*TYPE_OPERATORS), (self.expression(), ast.String(self.pick(*TYPES))))
+
+    def attempt(self) -> ast.Call:
+        catches = (ast.String(self.pick("*", "err:FOAR0001 err:*")), ast.InlineFunction(CAUGHT, self.expression()))
+        return ast.Call("op:try", (ast.InlineFunction((), self.expression()), *catches))
+
+    def inline_function(self) -> ast.InlineFunction:
+        return ast.InlineFunction(self.named(str, self.name), self.expression())
+
+    def dynamic_call(self) -> ast.Call:
+        return ast.Call("op:call", (self.expression(), *self.several(self.expression)))
+
+    def computed(self) -> ast.Call:
+        if self.pick(True, False):
+            return ast.Call(self.pick("op:text", "op:comment", "op:document"), (self.expression(),))
+        return ast.Call(self.pick("op:attribute", "op:processing-instruction"), (self.expression(), self.expression()))
 
     def filter(self) -> ast.Filter:
         return ast.Filter(self.expression(), (self.predicate(), *self.tail()))
@@ -150,13 +180,14 @@ class Maker:
         return ast.Path(start, (first, *others))
 
     def step(self) -> ast.Step:
-        return ast.Step(self.pick(*AXES), self.test(), self.tail(), self.pick(True, False))  # type: ignore[arg-type]
+        return ast.Step(self.pick(*AXES), self.test(), self.tail(), self.pick(True, False))
 
     def test(self) -> ast.NameTest | ast.KindTest:
         name, prefix = self.name(), self.prefix()
         by_name = (ast.NameTest(name), ast.NameTest("*"), ast.NameTest(name, prefix))
         wild = (ast.NameTest("*", prefix), ast.NameTest(name, "*"))
-        kinds = (ast.KindTest("text"), ast.KindTest("node"))
+        instruction = ast.KindTest("processing-instruction", name)
+        kinds = (ast.KindTest("text"), ast.KindTest("node"), ast.KindTest("comment"), instruction)
         tests: tuple[ast.NameTest | ast.KindTest, ...] = (*by_name, *wild, *kinds)
         return self.pick(*tests)
 
@@ -184,11 +215,13 @@ class Maker:
         return expression_of((*self.several(self.binding, 1), *behind), self.expression(), ast.NOWHERE)
 
     def binding(self) -> ast.For | ast.PositionalFor | ast.Let:
-        match self.pick("let", "at", "for"):
+        match self.pick("let", "at", "allowing empty", "for"):
             case "let":
                 return ast.Let(self.name(), self.expression())
             case "at":
-                return ast.PositionalFor(self.name(), f"{self.name()}.at", self.expression())
+                return ast.PositionalFor(self.name(), f"{self.name()}.at", self.expression(), self.pick(True, False))
+            case "allowing empty":
+                return ast.PositionalFor(self.name(), None, self.expression(), allows_empty=True)
             case _:
                 return ast.For(self.name(), self.expression(), self.perhaps(self.window))
 

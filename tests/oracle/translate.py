@@ -83,6 +83,9 @@ class Translation:
                 return f"({', '.join(map(self.expression, items))})"
             case ast.Call(name, arguments):
                 return self.call(name, arguments)
+            case ast.InlineFunction(parameters, body):
+                names = ", ".join(f"${each}" for each in parameters)
+                return f"function({names}) {{ {self.expression(body)} }}"
             case ast.Filter(base, tail):
                 return f"({self.expression(base)}){self.tail(tail)}"
             case ast.Path(start, steps):

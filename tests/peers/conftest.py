@@ -10,4 +10,4 @@ from anabranch.peers import links
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the newest document of a link stays when all have read it."""
-    monkeypatch.setattr(links, "KEPT", 1)
+    monkeypatch.setattr(links, "RETAINED", 1)

@@ -9,7 +9,7 @@ from random import Random
 from anabranch.network.description import Network, RegisteredQuery, RegisteredStream, Strategy
 from anabranch.network.operators import arriving
 from anabranch.network.topology import Topology
-from anabranch.peers.programs import FLOW, over
+from anabranch.peers.programs import FLOW_PREFIX, over
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.wanted import Workload
@@ -71,7 +71,9 @@ def dead_letters_of(network: RunningNetwork, name: str) -> list[DeadLetter]:
     found: list[DeadLetter] = []
     for peer in network.peers.values():
         is_last = peer.name == subscription.at
-        makers = {FLOW + each.flow for each in peer.program.made if each.kind == "results" and each.flow in flows}
+        makers = {
+            FLOW_PREFIX + each.flow for each in peer.program.made if each.kind == "results" and each.flow in flows
+        }
         for letter in peer.log.dead_letters() if is_last or makers else ():
             of_stream = letter.subscription is None and letter.place.stream in streams
             if letter.subscription in makers or (is_last and (letter.subscription == name or of_stream)):

@@ -202,10 +202,19 @@ def test_the_look_of_items_is_that_of_a_sample_or_assumed(explain: Explain) -> N
 def test_of_windows_and_joins_the_way_in_is_said(explain: Explain) -> None:
     """Their references and preselections."""
     found = explain(**{name: papers.SHARING[name] for name in ("q1", "q5")})
-    assert "  in columns: windows are filled, if items look as the schema declares" in found
+    assert "  in columns: windows are counted by panes, if items look as the schema declares" in found
     assert "  in columns: items reach the join, if items look as the query's paths suggest" in found
     window = '<r>{ for $w in stream("photons")/photons/photon[en/..] |count 3| return <c>{ count($w) }</c> }</r>'
     assert "  by the law: a step along the parent axis: 'en/..'" in explain(w=window)
+
+
+def test_windows_are_counted_or_filled(explain: Explain) -> None:
+    """The revenue per minute and country, with the bounds of its windows, is counted; what shows items is not."""
+    window = 'for $w in stream("orders")/orders/order|ts diff PT1M| for $o in $w group by $c := $o/country '
+    counted = window + 'return <r at="{ window-start($w) }" c="{ $c }">{ sum($o/amount) }</r>'
+    assert "  in columns: windows are counted by panes, if items look as" in explain(w=counted)
+    filled = window + 'return <r at="{ window-start($w) }">{ $o/amount }</r>'
+    assert "  in columns: windows are filled, if items look as" in explain(w=filled)
 
 
 def test_what_cannot_be_in_columns_whatever_items_look_like(explain: Explain) -> None:

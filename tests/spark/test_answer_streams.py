@@ -186,7 +186,7 @@ def test_a_run_that_dies_delivers_every_result_once(
 
 def test_what_is_unread_outlives_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs that are dropped take nothing from a stream that has still to read their answers."""
-    monkeypatch.setattr("anabranch.spark.checkpoint.retention.LEAST", 2)
+    monkeypatch.setattr("anabranch.spark.checkpoint.retention.MIN_EPOCHS", 2)
     random = Random(5)
     (tmp_path / "s").write_text(lines(random, range(60)))
     with Engine(local=True, checkpoint=tmp_path / "state", once=True, epoch_bytes=100, keep=2) as engine:

@@ -1,4 +1,7 @@
-"""The durable trunk: lists of actions on one checkpoint (write, run, want, kill, look), on the shared Spark."""
+"""The durable trunk: lists of actions on one checkpoint (write, run, want, kill, look).
+
+On the shared Spark is what depends on how it lets epochs come; the rest is the same on every host.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from anabranch.errors import AnabranchError, StateError, StreamError, UsageError
 from anabranch.spark.checkpoint import crash, durable, retention
@@ -18,17 +20,18 @@ from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.sinks import Files
 from anabranch.stream.settings import Keep
-from spark.trunks import ALL, Killed, Site, items, lines
+from spark.trunks import ALL, Killed, Site, items, lines, spark_for
 
 
 @pytest.fixture
-def site(spark: SparkSession, tmp_path: Path) -> Site:
-    """A site with one stream of lines."""
-    site = Site(spark, tmp_path)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
+    """A site with one stream of lines, on Spark for tests that are marked so."""
+    site = Site(spark_for(request), tmp_path)
     site.stream("s", "in")
     return site
 
 
+@pytest.mark.spark
 def test_runs_with_other_epochs_give_the_same_answer(site: Site) -> None:
     """Lines, a document that never closes and gzip, grown between runs, in epochs of other sizes: the law's answer."""
     site.stream("d", "docs", form="document")
@@ -62,6 +65,7 @@ def test_runs_with_other_epochs_give_the_same_answer(site: Site) -> None:
     assert {each.manifest.run for each in site.seen} == {1, 2, 3}
 
 
+@pytest.mark.spark
 def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed at every point of an epoch, one after the other; sinks, dead letters, windows: nothing lost or doubled."""
     site.subscribe(all=ALL, threes='<r>{ for $w in stream("s")/root/p |count 3 step 2| return <w>{ $w }</w> }</r>')
@@ -87,6 +91,7 @@ def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.Mon
     assert [each.epoch for each in found] == list(range(len(found)))
 
 
+@pytest.mark.spark
 def test_an_epoch_that_comes_again_keeps_its_plan(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plan was written before the kill; a query that is added in between begins with the epoch after it."""
     site.subscribe(one=ALL)
@@ -154,6 +159,7 @@ def test_a_hundred_subscriptions_come_and_go_without_a_restart(site: Site) -> No
         assert site.answer(name) == items(start, end), name
 
 
+@pytest.mark.spark
 def test_a_trunk_gains_and_loses_streams_while_it_runs(site: Site) -> None:
     """A stream that is added is read from its beginning; one that is taken out and put back goes on where it was."""
     site.subscribe(all=ALL)
@@ -226,7 +232,7 @@ def test_two_runs_on_one_checkpoint(site: Site) -> None:
 
 def test_the_oldest_epochs_are_dropped(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """With three epochs to keep, the answer is what those hold, and says that it is not whole; runs go on."""
-    monkeypatch.setattr(retention, "LEAST", 2)
+    monkeypatch.setattr(retention, "MIN_EPOCHS", 2)
     site.settings = replace(site.settings, keep=Keep(epochs=3))
     site.subscribe(all=ALL)
     site.write("in/a", lines(0, 10))
@@ -260,7 +266,7 @@ def test_late_files_are_read_with_a_warning(site: Site) -> None:
         ("overwrite", StreamError, "has become shorter"),
         ("format", UsageError, "was read as 'lines' until now, not as 'json'"),
         ("manifest", StateError, "00000000.json' is damaged"),
-        ("spark", StateError, "does not belong to the manifests"),
+        pytest.param("spark", StateError, "does not belong to the manifests", marks=pytest.mark.spark),
     ],
 )
 def test_what_cannot_go_on_is_named(site: Site, spoil: str, error: type[AnabranchError], message: str) -> None:
@@ -289,6 +295,7 @@ def _contents(folder: Path) -> Mapping[str, bytes]:
     return {each.name: each.read_bytes() for each in folder.iterdir()}
 
 
+@pytest.mark.spark
 def test_metrics_tell_what_an_epoch_did(site: Site) -> None:
     """Items, bytes, dead letters and matches by subscription."""
     site.subscribe(all=ALL, none='<r>{ for $p in stream("s")/root/p where $p > 100 return $p }</r>')

@@ -432,7 +432,7 @@ def test_searching_finds_what_reading_finds(
     monkeypatch.setattr(
         reading, "pieces", lambda path, start, end, _, **kind: storage.pieces(path, start, end, size, **kind)
     )
-    monkeypatch.setattr(storage, "_GLANCE", 10_000)
+    monkeypatch.setattr(storage, "_LOOK_BYTES", 10_000)
     given = [random.choice(JSON if form == "json" else XML) for _ in range(40)]
     ends = random.choice(("\n", "\r\n"))
     text = ends.join(given) + random.choice((ends, ""))

@@ -9,8 +9,8 @@ import pytest
 from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.errors import AnabranchError, StateError, StreamError
 from anabranch.spark.answers.segments import (
+    BUFFER_BYTES,
     DEAD_LETTERS,
-    HELD,
     SegmentWriter,
     read_chunk,
     read_dead_letters,
@@ -101,7 +101,7 @@ def test_a_segment_holds_the_answers_of_all_subscriptions(tmp_path: Path) -> Non
     """Chunks by subscription, written out before they grow too large, give back what was added, in order."""
     letter = DeadLetter(Place("s", "in", 7), "bad\u2028line", '<p>"\n', "FORG0001", "q")
     with SegmentWriter(tmp_path, 3, 14) as segment:
-        for text in ("<a>é</a>", "x" * HELD, "<b/>"):
+        for text in ("<a>é</a>", "x" * BUFFER_BYTES, "<b/>"):
             segment.add(0, text)
             segment.add(1, "<c/>")
         segment.bury(letter)
@@ -113,7 +113,7 @@ def test_a_segment_holds_the_answers_of_all_subscriptions(tmp_path: Path) -> Non
     assert segment.segments[0].letters == 1
     for number in found:
         found[number] = "".join(read_chunk(tmp_path, chunk) for chunk in index.of(number))
-    assert found == {0: "<a>é</a>" + "x" * HELD + "<b/>", 1: "<c/><c/><c/>"}
+    assert found == {0: "<a>é</a>" + "x" * BUFFER_BYTES + "<b/>", 1: "<c/><c/><c/>"}
     first = index.of(0)[0]
     assert first.entries == 2
     assert read_chunk(tmp_path, first, first.first) == "<a>é</a>"

@@ -43,6 +43,8 @@ def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
         (GROUPED, "windows by panes"),
         (GROUPED.replace("$o/k", "$o/k + 1"), "windows"),
         (HELD, "windows"),
+        (WINDOW.replace("diff 5", "gap 5 by k"), "sessions by panes"),
+        (HELD.replace("diff 5", "gap 5"), "sessions"),
         (JOIN, "step join"),
         (INTERVAL, "interval join"),
         ('count(stream("s")/r/i)', "display of items"),

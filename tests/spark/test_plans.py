@@ -20,7 +20,7 @@ from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.members import BranchMember
-from anabranch.branch.plans.plans import Planned
+from anabranch.branch.plans.plans import PlanBranch
 from anabranch.engine.evolved import Answered, Fed, NoSpill, fed, run_branch
 from anabranch.engine.reading import read_stream
 from anabranch.engine.reports.evolution import StreamCourse
@@ -52,7 +52,7 @@ def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed]) -> Answered:
     """A plan of the builder over whole streams, by one branch that is never saved."""
     out, needed = Answered(), {stream: streams[stream] for stream in streams_of(plan)}
     inputs = {stream: each.stream for stream, each in needed.items()}
-    branch = Planned(BranchMember("", name, plan, out), inputs, None, NoSpill())
+    branch = PlanBranch(BranchMember("", name, plan, out), inputs, None, NoSpill())
     run_branch(branch, needed)
     out.aborted = branch.aborted.get("")
     return out

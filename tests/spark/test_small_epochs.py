@@ -44,7 +44,7 @@ def test_one_task_answers_what_stages_answer(
         return shuffled(self, shards, *rest)
 
     monkeypatch.setattr(RDD, "partitionBy", counted)
-    monkeypatch.setattr(spark_host, "_SHORT", short)
+    monkeypatch.setattr(spark_host, "_SHORT_SECONDS", short)
     site.settings = Settings(trigger_ms=20, shards=2)
     site.subscribe(all=ALL, threes=_THREES, sums=_SUMS)
     site.write("in/a", lines(0, 40))

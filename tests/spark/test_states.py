@@ -13,15 +13,12 @@ from random import Random
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
 
 from anabranch.errors import UsageError
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.hosts import spark_host
 from anabranch.spark.state.shard import answer_shards
-from spark.trunks import Site
-
-pytestmark = pytest.mark.spark
+from spark.trunks import Site, spark_for
 
 PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>\n'
 TIMES = '<r>{{ for $w in stream("s")/root/p |{}| return <w>{{ $w/t }}</w> }}</r>'
@@ -45,13 +42,14 @@ def counts(*found: int) -> str:
 
 
 @pytest.fixture
-def site(spark: SparkSession, tmp_path: Path) -> Site:
-    """A site with one stream, whose items have times in `t`."""
-    site = Site(spark, tmp_path)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
+    """A site with one stream, whose items have times in `t`; on Spark for tests that are marked so."""
+    site = Site(spark_for(request), tmp_path)
     site.stream("s", "in", time="t")
     return site
 
 
+@pytest.mark.spark
 def test_count_windows_begin_with_their_subscription(site: Site) -> None:
     """LAWS case 5: A comes with the first item, B with the second; an epoch may end within a window."""
     site.subscribe(a=TIMES.format("count 2"))
@@ -146,6 +144,7 @@ def test_what_closes_a_window(site: Site) -> None:
     assert answers == [("<r/>", "<r/>"), one, one, one, two, two, three]
 
 
+@pytest.mark.spark
 def test_late_items_are_counted_and_put_aside(site: Site) -> None:
     """LAWS 3.2: with a slack of 2, 19 behind 20 is in time and 5 is late: for all windows alike, and for them alone."""
     site.set_slack("s", 2)
@@ -187,9 +186,9 @@ ENDS = "".join(PUNCTUATION.format(f'where="true()" at="{time}"') for time in (1_
 
 
 @pytest.fixture
-def several(spark: SparkSession, tmp_path: Path) -> Site:
+def several(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     """A site with a branch of every kind."""
-    site = Site(spark, tmp_path)
+    site = Site(spark_for(request), tmp_path)
     site.stream("s", "s0", "s1", time="t")
     site.stream("u", "u0", time="t")
     site.subscribe(**SEVERAL)
@@ -203,6 +202,7 @@ def grow(site: Site, start: int, end: int) -> None:
         site.append(f"{folder}/a", at(*(time for time in times if start <= time < end)))
 
 
+@pytest.mark.spark
 def test_the_number_of_shards_may_change(several: Site) -> None:
     """One checkpoint with 1, 7 and 2 shards, in epochs of other sizes: the law's answers, and states are found."""
     shards: list[set[int]] = []
@@ -280,6 +280,7 @@ def test_a_state_stops_growing(several: Site) -> None:
 # --- tasks that die ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spark
 def test_a_task_that_dies_is_tried_again(several: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed when its states and answers are written: Spark runs it again, and only what the second wrote counts."""
     grow(several, 0, 20)

@@ -210,10 +210,19 @@ def timed_case(random: Random, partitions: int = 1) -> TimedCase:
         "groups": f"{way} for $i in $w group by $u := $i/u return <g u='{{ $u }}'>{{ count($i), sum($i/n) }}</g>",
         "narrow groups": f"{narrow} for $i in $w where $i/n > 2 group by $u := $i/u return <g>{{ $u, max($i/n) }}</g>",
         "counted bounds": f"{way} return <n s='{{ window-start($w) }}' e='{{ window-end($w) }}'>{{ count($w) }}</n>",
+        "bounds of groups": f"{way} for $i in $w group by $u := $i/u "
+        "return <g s='{ window-start($w) }' u='{ $u }'>{ sum($i/n), window-end($w) }</g>",
+        "narrow bounds": f"{narrow} let $s := window-start($w) where count($w) > 1 return ($s, max($w/n))",
+        "bounds of some": f"{narrow} for $i in $w where $i/n > 2 group by $u := $i/u "
+        "return <g>{ $u, window-end($w), count($i) }</g>",
         "late ones": f"{way} where count($w) > 1 return ($w/n, window-end($w))",
         "sessions": f"for $w in stream('s')/r/i|t gap {step}| return {SHOW}",
         "sessions by user": f"for $w in stream('s')/r/i|t gap {step} by u| return {SHOW}",
         "sums of sessions": f"for $w in stream('s')/r/i[n mod 3 != 1]|t gap {step} by u| return <n>{{ sum($w/n) }}</n>",
+        "visits": f"for $w in stream('s')/r/i|t gap {step} by u| return "
+        "<v u='{ $w[1]/u }' s='{ window-start($w) }' e='{ window-end($w) }'>{ count($w), sum($w/n) }</v>",
+        "counted sessions": f"for $w in stream('s')/r/i[n mod 2 = 0]|t gap {size}| "
+        "where count($w) > 1 return <v><e>{ window-end($w) }</e>{ max($w/n) }</v>",
         "join": f"for $x in stream('s')/r/i|t diff {size} step {step}|, $y in stream('s')/r/i|t diff {step}| "
         "where $x/n < $y/n return <p>{ $x/n, $y/n }</p>",
     }

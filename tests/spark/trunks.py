@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.language import check, parse, print_query
@@ -15,6 +16,7 @@ from anabranch.law import evaluate, stream_input
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.local_host import LocalHost
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.limits import Limits
@@ -30,15 +32,23 @@ class Killed(Exception):
     """Stands for kill -9 in tests that cannot afford a process."""
 
 
+def spark_for(request: pytest.FixtureRequest) -> SparkSession | None:
+    """The shared Spark for a test that is marked `spark`; the others do without."""
+    return request.getfixturevalue("spark") if request.node.get_closest_marker("spark") else None
+
+
 def printed(text: str, *streams: str) -> str:
     return print_query(check(parse(text), text, inputs=dict.fromkeys(streams or ("s",))).query)
 
 
 class Site:
-    """A checkpoint, its streams and subscriptions; each `run` is a trunk of its own, to the end of what is there."""
+    """A checkpoint, its streams and subscriptions; each `run` is a trunk of its own, to the end of what is there.
 
-    def __init__(self, spark: SparkSession, top: Path) -> None:
-        self.spark, self.top = spark, top
+    Without Spark this process is the host; all but who runs which task, and when, is the same.
+    """
+
+    def __init__(self, spark: SparkSession | None, top: Path) -> None:
+        self.host, self.top = LocalHost() if spark is None else SparkHost(spark), top
         self.wanted = Workload({}, {})
         self.settings = Settings(trigger_ms=20)
         self.seen: list[Epoch] = []
@@ -79,7 +89,7 @@ class Site:
 
     def trunk(self) -> Trunk:
         listener = Listener(self.seen.append, self.warnings.append)
-        return Trunk(SparkHost(self.spark), self.top / "state", self.settings, listener=listener)
+        return Trunk(self.host, self.top / "state", self.settings, listener=listener)
 
     def run(self, **changes: int) -> None:
         with self.trunk() as trunk:

@@ -1,11 +1,11 @@
-"""Aggregates: one file per function, and the registry that everybody else asks.
+"""Aggregates: one file per function, and the registry that all other modules use.
 
-A file says all there is to know of its function (`function.py` lists what): its law over values, its value from a
-partial, how it is kept up to date while values come and go, how it is read from columns of panes, which letters of a
-partial travel for it, and what becomes of it when the values change their unit.
+A file has everything about its function (`function.py` lists what): its law over values, its value from a partial, how
+it is maintained while values come and go, how it is read from columns of panes, which letters of a partial it needs,
+and how it changes when the values change their unit.
 `min` and `max` are one function in two directions, and so have one file.
-To add a function is to write its file and name it here; the language, the builder, windows, displays, accents and the
-network find it by itself.
+A new function needs its file and its name here; the language, the builder, windows, displays, accents and the network
+find it in the registry.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
 }
 """All functions by name."""
 BY_PANES: Mapping[str, AggregateFunction] = {name: each for name, each in AGGREGATES.items() if each.is_by_panes}
-"""Those that a window can have put together from the partials of its panes; for the others it holds its items."""
+"""The functions that can be computed from the partials of panes; for the others a window holds its items."""

@@ -1,7 +1,7 @@
-"""Exact numbers of values, and what becomes of them when they are rounded once, at the end (LAWS 2.1, 2.2).
+"""Exact numbers of values, rounded once, at the end (LAWS 2.1, 2.2).
 
 Sums are taken in fractions, so neither the order nor the grouping of values can show.
-What was rounded is kept (`Rounded`), so that a result that leaves in another unit is not rounded twice (LAWS 4.3).
+The exact value is kept (`Rounded`), so that a result in another unit is not rounded twice (LAWS 4.3).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MORE_BITS = 2 * math.ceil(MAX_DIGITS * math.log2(10)) + 120
 
 
 def exact_numbers(values: Iterable[Atomic]) -> list[Fraction | float]:
-    """The true numbers that values are; floats only for INF and NaN. Raises for the first that is none."""
+    """The exact numbers of values; floats only for INF and NaN. Raises for the first value that is no number."""
     return [_exact(value) for value in values]
 
 
 def exact_sum(values: Iterable[Atomic | Fraction]) -> Fraction | float:
-    """The true sum of all values as a fraction; a float only where INF or NaN is among them."""
+    """The exact sum of all values as a fraction; a float only where INF or NaN is among them."""
     total, special = Fraction(0), 0.0
     for value in values:
         number = value if isinstance(value, Fraction) else _exact(value)
@@ -51,18 +51,18 @@ def _exact(value: Atomic) -> Fraction | float:
 
 
 def integers_in(values: Sequence[Atomic]) -> list[int] | None:
-    """Values that all are integers; None where one is something else."""
+    """Values that are all integers; None where one is not."""
     found = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
     return found if len(found) == len(values) else None
 
 
 def rounded(exact: Fraction | float) -> float:
-    """The double that an aggregate gives (LAWS 2.2)."""
+    """The double of an aggregate (LAWS 2.2)."""
     return exact if isinstance(exact, float) else Rounded(nearest_double(exact), exact)
 
 
 def root(square: Fraction) -> Fraction:
-    """The square root; where it is irrational, a fraction that no unit change and no rounding tells from it.
+    """The square root; where it is irrational, a fraction that no unit change and no rounding can distinguish from it.
 
     Let the square be `p / q`.
     An irrational root, scaled by a fraction of at most MAX_DIGITS digits, is further from every number of 54 bits,
@@ -77,7 +77,7 @@ def root(square: Fraction) -> Fraction:
 
 
 def extreme(values: list[Atomic], greatest: bool) -> Values:
-    """The least or greatest value: a double for numbers (LAWS 2.1), else one of the type of all; nothing of nothing."""
+    """The least or greatest value: a double for numbers (LAWS 2.1), else one of their type; empty for no values."""
     if not values:
         return []
     if all(isinstance(each, bool) for each in values):
@@ -100,7 +100,7 @@ def extreme(values: list[Atomic], greatest: bool) -> Values:
 
 
 def _times(values: Sequence[Atomic]) -> list[TimeValue] | None:
-    """Values that are all of one type of times or durations; text that is a dateTime is one (LAWS 2.3)."""
+    """Values that are all of one type of times or durations; text that is a dateTime counts as one (LAWS 2.3)."""
     found = [DateTime.read(each) if isinstance(each, Untyped) else each for each in values]
     times = [each for each in found if isinstance(each, TIMES)]
     return times if len(times) == len(values) and len(set(map(type, times))) == 1 else None
@@ -122,7 +122,7 @@ def durations_in(values: Sequence[Atomic]) -> list[Duration] | None:
 
 
 def extreme_number(number: Decimal | Fraction) -> float:
-    """The same for the exact number that is at the end."""
+    """The same for the exact extreme number."""
     double = nearest_double(number) if isinstance(number, Fraction) else float(number)
     return (
         double

@@ -1,7 +1,7 @@
 """`min` and `max`: the least and the greatest value; empty for no values (LAWS 2.1).
 
-Of numbers it is a double (LAWS 2.1), of others one of their type, and of texts that all are dateTimes a dateTime
-(LAWS 2.3); of -0 and 0, and of moments by different clocks, which are equal, it is the earlier one.
+Of numbers it is a double (LAWS 2.1), of others one of their type, and of texts that are all dateTimes a dateTime
+(LAWS 2.3); of equal values, such as -0 and 0 or moments by different clocks, it is the earlier one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`min` and `max` of what is edited: a multiset, because the value at the end may go (LAWS 5.6)."""
+"""`min` and `max` of edited values: a multiset, because the extreme value may be removed (LAWS 5.6)."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,10 +13,8 @@ from anabranch.aggregates.folds import EntryOrder, EntryShare, Fold, Rising, Sha
 from anabranch.values.atomic import (
     MOMENT,
     NOT_A_NUMBER,
-    NULL,
     NUMBER,
     Atomic,
-    JsonNull,
     OrderRank,
     Untyped,
     order_rank,
@@ -24,13 +22,13 @@ from anabranch.values.atomic import (
 )
 from anabranch.values.numbers import no_number
 from anabranch.values.sequences import Values, atomize
-from anabranch.values.times import TIMES, DateTime, TimeValue, read_time
+from anabranch.values.times import TIMES, DateTime, TimeValue
+from anabranch.values.written import read_atom, write_atom
 
 _ZERO = order_rank(0)
 _MOMENT = "moment"
 """Text that is a dateTime."""
-_TYPES: Mapping[str, type[TimeValue]] = {each.name: each for each in TIMES}
-_TIME_KINDS = frozenset((_MOMENT, *_TYPES))
+_TIME_KINDS = frozenset((_MOMENT, *(each.name for each in TIMES)))
 
 
 class ExtremeFold(Fold):
@@ -42,18 +40,18 @@ class ExtremeFold(Fold):
         self._ranks: Rising[OrderRank] = Rising()
         self._kinds: Counter[str] = Counter()
         self._times: dict[OrderRank, dict[int, TimeValue]] = {}
-        """By rank and entry, the first time or duration: equal ones are spelled differently, and the earlier counts."""
+        """By rank and entry: the first time or duration; equal ones differ in spelling, and the earlier counts."""
         self._failing: dict[int, Atomic] = {}
-        """By entry, the first value that has no place among numbers."""
+        """By entry: the first value that is not comparable with numbers."""
         self._zeros: dict[int, float] = {}
-        """By entry, the first of its zeros: -0 and 0 are equal, and the earlier one counts."""
-        self._negative = 0  # how many of these are -0
+        """By entry: the first of its zeros, for -0 and 0 are equal, and the earlier one counts."""
+        self._negative = 0  # the number of these that are -0
 
     def share(self, values: Values) -> Share:
-        return [_encode(each) for each in atomize(values)]
+        return [write_atom(each) for each in atomize(values)]
 
     def put(self, entry: int, share: Share) -> None:
-        for atom in map(_decode, share):
+        for atom in map(read_atom, share):
             rank, kind = order_rank(atom), _kind(atom)
             self._ranks.put(rank)
             self._kinds[kind] += 1
@@ -68,7 +66,7 @@ class ExtremeFold(Fold):
                 self._negative += str(self._zeros[entry]) == "-0.0"
 
     def remove(self, entry: int, share: Share) -> None:
-        for atom in map(_decode, share):
+        for atom in map(read_atom, share):
             rank = order_rank(atom)
             self._ranks.remove(rank)
             self._kinds[_kind(atom)] -= 1
@@ -80,7 +78,7 @@ class ExtremeFold(Fold):
         self._negative -= str(self._zeros.pop(entry, None)) == "-0.0"
 
     def value(self) -> Values:
-        """By the law's function, over values that decide: any NaN, any of the wrong kind, or the one at the end."""
+        """By the law's function, over the decisive values: any NaN, any of the wrong kind, or the extreme."""
         ranks, kinds = self._ranks.all(), set(+self._kinds)
         if not ranks:
             return []
@@ -105,12 +103,12 @@ class ExtremeFold(Fold):
         return [extreme_number(end)]
 
     def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
-        """The first value of each kind, the first zero, and the value at the end."""
+        """The first value of each kind, the first zero, and the extreme value."""
         first: dict[Any, tuple[int, Sequence[str]]] = {}
         end: tuple[OrderRank, int, Sequence[str]] | None = None
         for entry, share in shares:
             for written in share:
-                atom = _decode(written)
+                atom = read_atom(written)
                 rank = order_rank(atom)
                 first.setdefault(_kind(atom), (entry, written))
                 if rank == _ZERO:
@@ -122,7 +120,7 @@ class ExtremeFold(Fold):
 
 
 def _kind(atom: Atomic) -> str:
-    """How a value counts for `min` and `max`; `text` is untyped text that is neither a number nor a dateTime."""
+    """The kind of a value for `min` and `max`; `text` is untyped text that is neither a number nor a dateTime."""
     if isinstance(atom, TIMES):
         return atom.name
     if isinstance(atom, bool):
@@ -130,44 +128,3 @@ def _kind(atom: Atomic) -> str:
     if isinstance(atom, str) and not isinstance(atom, Untyped):
         return "string"
     return {NOT_A_NUMBER: "nan", NUMBER: "number", MOMENT: _MOMENT}.get(order_rank(atom)[0], "text")
-
-
-def _encode(atom: Atomic) -> list[str]:
-    match atom:
-        case bool():
-            return ["boolean", str(int(atom))]
-        case Untyped():
-            return ["untyped", str(atom)]
-        case str():
-            return ["string", atom]
-        case int():
-            return ["integer", f"{atom:x}"]
-        case Decimal():
-            return ["decimal", str(atom)]
-        case float():
-            return ["double", repr(float(atom))]
-        case JsonNull():
-            return ["null", ""]
-        case _:
-            return [atom.name, str(atom)]
-
-
-def _decode(data: Sequence[str]) -> Atomic:
-    kind, text = data
-    match kind:
-        case "null":
-            return NULL
-        case "boolean":
-            return text == "1"
-        case "untyped":
-            return Untyped(text)
-        case "string":
-            return text
-        case "integer":
-            return int(text, 16)
-        case "decimal":
-            return Decimal(text)
-        case "double":
-            return float(text)
-        case _:
-            return read_time(_TYPES[kind], text)

@@ -1,11 +1,11 @@
-"""Aggregates as states: values are put in and removed, and the aggregate is always that of the values that are there.
+"""Aggregates as states: values are added and removed, and the aggregate is always that of the present values.
 
-What an entry of a document gives to an aggregate is its *share*, plain data that can be written down; when an entry
-changes, its old share is removed and its new one put in (history paper, section 6: `adjust`).
-Sums are a group, so a removed share is subtracted; what depends on the order of the values keeps all of them
+An entry of a document contributes its *share* to an aggregate, plain data that can be saved; when an entry changes,
+its old share is removed and its new one added (history paper, section 6: `adjust`).
+Sums are a group, so a removed share is subtracted; aggregates that depend on the order of values keep all of them
 (LAWS 5.6).
-The value is what the function's law gives for all values together, errors included: which one of several is told, the
-order of the entries decides.
+The value is that of the function's law over all values, errors included: of several errors, the order of the entries
+decides.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ T = TypeVar("T", bound=Any)
 
 
 class EntryOrder(Protocol):
-    """The order of the entries, which others keep up to date."""
+    """The order of the entries, maintained elsewhere."""
 
     def precedes(self, one: int, other: int) -> bool: ...
 
@@ -57,37 +57,37 @@ class Fold(ABC):
 
     @abstractmethod
     def share(self, values: Values) -> Share:
-        """What an entry with these values gives; None for nothing."""
+        """The share of an entry with these values; None for an empty one."""
 
     def failed(self, error: DynamicError) -> Share:
-        """What an entry gives that fails; for those that can bear it."""
+        """The share of an entry that fails; for folds that accept errors."""
         raise error
 
     @abstractmethod
     def put(self, entry: int, share: Share) -> None:
-        """An entry that gives something, and has given nothing so far."""
+        """Add the share of an entry that has none so far."""
 
     @abstractmethod
     def remove(self, entry: int, share: Share) -> None:
-        """An entry that has given something gives nothing any more."""
+        """Remove the share of an entry."""
 
     @abstractmethod
     def value(self) -> Values:
         """The aggregate of all values; raises what the law's function would."""
 
     def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
-        """A few shares that have the same value together as all of these, which come in the order of their entries.
+        """A few shares with the same value together as all of these, which are in the order of their entries.
 
-        That is for entries that are never removed.
+        Only for entries that are never removed.
         """
         return shares
 
     is_small: ClassVar[bool] = True
-    """Whether shares can be `reduced` to a few, however many there were."""
+    """Whether shares can be `reduced` to a few, however many there are."""
 
 
 class CountFold(Fold):
-    """What follows from the number of values; the share is the number."""
+    """Aggregates of the number of values; the share is the number."""
 
     def __init__(self, finish: Callable[[int], Value]) -> None:
         self._finish = finish
@@ -110,7 +110,7 @@ class CountFold(Fold):
 
 
 class FailingEntries:
-    """The errors of entries; the one to tell is that of the first entry."""
+    """The errors of entries; the one reported is that of the first entry."""
 
     def __init__(self, entries: EntryOrder) -> None:
         self._entries = entries
@@ -120,7 +120,7 @@ class FailingEntries:
         self._errors[entry] = message, code
 
     def remove(self, entry: int) -> bool:
-        """An entry fails no more; whether it did."""
+        """Remove the error of an entry; whether there was one."""
         return self._errors.pop(entry, None) is not None
 
     def tell(self) -> None:
@@ -134,7 +134,7 @@ _DURATION_TYPES = frozenset(each.name for each in DURATIONS)
 
 
 class SumFold(Fold):
-    """What follows from the number of values, their sum, and perhaps the sum of their squares.
+    """Aggregates of the number of values, their sum, and possibly the sum of their squares.
 
     The share is the number and a text: the sums as fractions, or INF, -INF or NaN; or the number and an error.
     Of durations it is their number, their type, and their sum as one of them; without a type where they are among
@@ -150,9 +150,9 @@ class SumFold(Fold):
         durations: Callable[[Duration, int], Duration] | None = None,
         integers: bool = False,
     ) -> None:
-        """`finish` makes the aggregate of a count, a sum and a sum of squares, `durations` that of a sum and a count.
+        """`finish` computes the aggregate from a count, a sum and a sum of squares, `durations` from a sum and a count.
 
-        With `integers`, the sum of nothing but integers is one.
+        With `integers`, the sum of integers only is an integer.
         """
         self._finish = finish
         self._finish_durations = durations
@@ -161,7 +161,7 @@ class SumFold(Fold):
         self._squared = squares
         self._keeps_integers = integers
         self._integers = 0
-        """How many of the values are integers, where that matters."""
+        """The number of values that are integers, where that matters."""
         self._count = 0
         self._total, self._squares = Fraction(0), Fraction(0)
         self._special: Counter[str] = Counter()
@@ -222,7 +222,7 @@ class SumFold(Fold):
         return _given(self._finish(self._count, total, self._squares))
 
     def _of_durations(self, counts: Counter[str]) -> Duration:
-        """The aggregate where there are durations: of one type, and nothing else."""
+        """The aggregate where there are durations, which must all be of one type."""
         (kind, count), *others = counts.items()
         if others or kind not in _DURATION_TYPES or count < self._count:
             raise of_several_kinds()
@@ -262,7 +262,7 @@ class SumFold(Fold):
 
 
 def _sum_of(shares: Sequence[Share]) -> str:
-    """The sum of those in some shares, as one of them has it."""
+    """The sum in some shares, in the form of a share."""
     return write_fraction(sum((read_fraction(each["sum"]) for each in shares), Fraction(0)))
 
 
@@ -277,7 +277,7 @@ def _share_of_durations(atoms: Sequence[Atomic]) -> Share:
 
 
 class Rising(Generic[T]):
-    """Values in rising order, equal ones as often as they were put; many are put at first, and few at a time later."""
+    """Values in ascending order, with multiplicity; many are added at first, and few at a time later."""
 
     def __init__(self) -> None:
         self._values: list[T] = []
@@ -291,7 +291,7 @@ class Rising(Generic[T]):
         del values[bisect_left(values, value)]
 
     def all(self) -> list[T]:
-        """The values, to be read only."""
+        """The values, read only."""
         if len(self._fresh) > len(self._values) // 16:
             self._values += self._fresh
             self._values.sort()
@@ -303,7 +303,7 @@ class Rising(Generic[T]):
 
 
 class NumbersFold(Fold):
-    """What follows from numbers in rising order; the share is all of them, or an error."""
+    """Aggregates of numbers in ascending order; the share is all of them, or an error."""
 
     is_small = False
 
@@ -332,7 +332,7 @@ class NumbersFold(Fold):
             self._numbers.remove(each)
 
     def _read(self, share: Share, sign: int = 1) -> list[Fraction | float]:
-        """The numbers of a share that can be ordered; the others are counted."""
+        """The ordered numbers of a share; NaN is only counted."""
         texts = [] if isinstance(share, dict) else share
         self._nans += sign * texts.count("nan")
         return [read_number_text(each) for each in texts if each != "nan"]

@@ -1,4 +1,4 @@
-"""What there is to say of an aggregate function."""
+"""The interface of an aggregate function."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Column:
 
     values: NDArray[np.float64] | NDArray[np.int64]
     present: NDArray[np.bool_] | None = None
-    """Where there is a value; None for everywhere."""
+    """Which windows have a value; None for all."""
 
     def at(self, window: int) -> Values:
-        """The aggregate of one window, as the evaluator would be given it."""
+        """The aggregate of one window, as the evaluator receives it."""
         return [] if self.present is not None and not self.present[window] else [self.values[window].item()]
 
 
 class WindowStatistics(Protocol):
-    """What columns of panes tell of many windows, by aggregated path."""
+    """Statistics of many windows from columns of panes, by aggregated path."""
 
     def counts(self, path: int) -> NDArray[np.int64]:
-        """How many values each window has."""
+        """The number of values of each window."""
 
     def quotients(self, path: int, divisors: NDArray[np.int64] | None, by: Affine) -> NDArray[np.float64]:
         """The double nearest to each sum divided by a number, in a unit."""
@@ -49,13 +49,13 @@ class AggregateFunction(ABC):
 
     name: ClassVar[FunctionName]
     needs: ClassVar[str]
-    """The letters of what a partial must tell (`partial.py`)."""
+    """The letters that a partial must have (`partial.py`)."""
     takes_numbers: ClassVar[bool] = True
-    """Whether it looks at the values, and fails where one is no number."""
+    """Whether it reads the values, and fails where one is no number."""
     is_total: ClassVar[bool] = False
-    """Whether there is a value where there are no values."""
+    """Whether it has a value over no values."""
     kind: ClassVar[Literal["integer", "number", "extreme"]] = "number"
-    """Of which type the result is; an extreme of strings is a string."""
+    """The type of the result; an extreme of strings is a string."""
 
     @abstractmethod
     def law(self, values: Values) -> Values:
@@ -63,14 +63,14 @@ class AggregateFunction(ABC):
 
     @abstractmethod
     def of_partial(self, known: Partial) -> int | float | None:
-        """The aggregate of values that have not failed, `Rounded` where it was; None for the empty sequence."""
+        """The aggregate from a partial without failure, `Rounded` where it was rounded; None for the empty sequence."""
 
     @abstractmethod
     def fold(self, entries: EntryOrder) -> Fold:
-        """The aggregate as a state, into which values are put and from which they are removed."""
+        """The aggregate as a state, to which values are added and from which they are removed."""
 
     def follows(self, by: Affine) -> Affine | None:
-        """What becomes of the aggregate when its values change their unit (LAWS 4.2a); None where that is unknown."""
+        """How the aggregate changes when its values change their unit (LAWS 4.2a); None where that is unknown."""
         return by
 
     def column(self, windows: WindowStatistics, path: int, by: Affine) -> Column:
@@ -78,7 +78,7 @@ class AggregateFunction(ABC):
         raise AssertionError(f"'{self.name}' is not put together from panes")
 
     def value(self, known: Partial) -> Values:
-        """The aggregate from a partial as the evaluator is given it; raises the failure that concerns it."""
+        """The aggregate from a partial as the evaluator receives it; raises the failure that concerns it."""
         if known.failure and (known.failure.stage == 0 or self.takes_numbers):
             raise known.failure.error
         found = self.of_partial(known)
@@ -86,5 +86,5 @@ class AggregateFunction(ABC):
 
     @property
     def is_by_panes(self) -> bool:
-        """Whether all it needs is in the columns of panes."""
+        """Whether columns of panes have all it needs."""
         return set(self.needs) <= set(COLUMNS)

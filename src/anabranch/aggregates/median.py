@@ -1,7 +1,7 @@
 """`median`: the middle value, or the mean of the middle two, exactly and rounded once; empty for no values (LAWS 2.2).
 
 INF and -INF lie beyond all other values, the mean of both is NaN, and NaN among the values makes it NaN.
-It needs the values themselves: a partial has all of them, each with how often it occurs.
+It needs the values themselves: a partial has all of them, each with its multiplicity.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Median(AggregateFunction):
 
 
 def _middle(numbers: Sequence[Fraction | float]) -> float:
-    """The median of numbers that rise."""
+    """The median of ascending numbers."""
     a, b = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return rounded((a + b) / 2)

@@ -1,22 +1,22 @@
-"""Partials: all that has to be known of some values, for aggregates that are put together from parts.
+"""Partials: the statistics of some values from which aggregates are computed, and which can be merged.
 
 Law (LAWS 2.1, 2.2): the value of an aggregate is that over all values at once, whatever parts the values came in and in
 which order the parts are merged.
-A *partial* tells, each by a letter:
+A *partial* has, each with a letter:
 
-* `c`: how many values there are;
-* `s`: their true sum, an integer with a number of decimal places: integers do not lose digits, so it is as exact after
-  months as on the first day, and its size grows with the logarithm of what was summed;
-  what a unit change has made a fraction that is no decimal is summed beside it;
-  and which of INF, -INF and NaN are among the values; NaN makes every aggregate NaN, both infinities a sum;
+* `c`: the number of values;
+* `s`: their exact sum, an integer with a number of decimal places: integers lose no digits, so it is as exact after
+months as on the first day, and its size grows with the logarithm of what was summed;
+fractions from unit changes that are no decimals are summed beside it;
+and which of INF, -INF and NaN are among the values; NaN makes every aggregate NaN, both infinities a sum;
 * `l`, `g`: the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the
   earlier one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
-* `q`: the true sum of the squares, and `v`: all values, each with how often it occurs; both only where asked for;
-* how many of the values are dateTimes, with the first and the last of them: where all values are, that is the least or
-  greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, and so a failure is noted, too;
-* the first failure: a path that failed comes before a text that is no number, because a path is followed to its end
-  before anything is summed, and of two of a kind the earlier one counts;
-  with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
+* `q`: the exact sum of the squares, and `v`: all values, each with its multiplicity; both only where needed;
+* the number of values that are dateTimes, with the first and the last of them: where all values are, that is the least
+or greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, so a failure is recorded, too;
+* the first failure: a path that failed comes before a text that is no number, because a path is evaluated completely
+before anything is summed, and of two of a kind the earlier one counts;
+with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
 
 `merge` is associative and commutative, and `Partial()` is its neutral element.
 """
@@ -37,13 +37,13 @@ from anabranch.values.instants import moment_seconds
 from anabranch.values.numbers import exact_number, nearest_double, no_number, summand
 
 COLUMNS = "cslg"
-"""What columns of panes hold, and what travels between peers."""
+"""The letters that columns of panes hold, and that peers exchange."""
 POSITIVE, NEGATIVE, NAN = 1, 2, 4
-"""What a partial notes of values that no sum can hold."""
+"""Values that no sum can hold, as flags."""
 _ALONE = {POSITIVE: math.inf, NEGATIVE: -math.inf}
 _NOTHING = Fraction(0)
 _MOST_PLACES = 40
-"""A fraction with more decimal places than these is not held as a decimal."""
+"""A fraction with more decimal places is not held as a decimal."""
 
 
 class Ranked(NamedTuple):
@@ -52,16 +52,16 @@ class Ranked(NamedTuple):
     value: float
     order: int
     exact: Fraction | None = None
-    """What it was rounded from; None where its shortest spelling says so."""
+    """The exact number it was rounded from; None where that is its shortest spelling."""
 
     @property
     def number(self) -> Fraction:
-        """The exact value of what is finite."""
+        """The exact value of a finite one."""
         return Fraction(repr(self.value)) if self.exact is None else self.exact
 
 
 class TextMoment(NamedTuple):
-    """A text that is a dateTime: its seconds, its place in the stream, and itself; of equal ones the earlier counts."""
+    """A text that is a dateTime: seconds, place in the stream, and text; of equal ones the earlier counts."""
 
     seconds: Fraction
     order: int
@@ -69,27 +69,27 @@ class TextMoment(NamedTuple):
 
 
 class TextMoments(NamedTuple):
-    """What is known of values that are dateTimes."""
+    """The dateTimes among the values."""
 
     values: int
-    """How many there are."""
+    """Their number."""
     first: TextMoment
     last: TextMoment
 
     def merge(self, other: TextMoments) -> TextMoments:
-        """What is known of both; of equal ones at one place, those of an item, its own is the earlier."""
+        """The dateTimes of both; of equal ones at one place, within an item, its own is the earlier."""
         first = min(self.first, other.first, key=lambda each: (each.seconds, each.order))
         last = min(self.last, other.last, key=lambda each: (-each.seconds, each.order))
         return TextMoments(self.values + other.values, first, last)
 
     def moved(self, base: int) -> TextMoments:
-        """The same, so many places further on in the stream."""
+        """The same, so many places later in the stream."""
         first, last = (each._replace(order=each.order + base) for each in (self.first, self.last))
         return self._replace(first=first, last=last)
 
 
 class ItemAt(NamedTuple):
-    """An item of a stream as a dead letter shows it: where it stands, and its text."""
+    """An item of a stream as shown in a dead letter: its place and its text."""
 
     file: str
     offset: int
@@ -97,17 +97,17 @@ class ItemAt(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why there is no value; the least of several is the one to tell."""
+    """Why there is no value; of several failures the least counts."""
 
     stage: Literal[0, 1]
-    """0 where following the path failed, 1 where what it led to is no number."""
+    """0 where evaluating the path failed, 1 where its value is no number."""
     order: int
     message: str
     code: str | None
     items: tuple[tuple[int, ItemAt], ...] = ()
     """The items that the dead letter names, and one more where it cannot name all; with their places in the stream."""
     values: int = 1
-    """How many texts are no numbers."""
+    """The number of texts that are no numbers."""
 
     @property
     def error(self) -> DynamicError:
@@ -115,18 +115,18 @@ class Failure(NamedTuple):
 
     @staticmethod
     def read(fields: Sequence[Any]) -> Failure:
-        """The failure that was written as these fields; an earlier release wrote no items."""
+        """The failure from its written fields; an earlier release wrote no items."""
         stage, order, message, code, *more = fields
         items, values = more or ((), 1)
         return Failure(stage, order, message, code, tuple((at, ItemAt(*item)) for at, item in items), values)
 
     def moved(self, base: int) -> Failure:
-        """The same, so many places further on in the stream."""
+        """The same, so many places later in the stream."""
         items = tuple((at + base, item) for at, item in self.items)
         return self._replace(order=self.order + base, items=items)
 
     def merge(self, other: Failure) -> Failure:
-        """What there is to tell of both."""
+        """The failure of both together."""
         first = self if self[:2] <= other[:2] else other
         if first.stage == 0:
             return first
@@ -137,29 +137,29 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What is known of some values."""
+    """The statistics of some values."""
 
     count: int = 0
     total: int = 0
-    """The sum of those that are finite, in units of 10**-places."""
+    """The sum of the finite decimals, in units of 10**-places."""
     places: int = 0
     special: int = 0
     least: Ranked | None = None
     greatest: Ranked | None = None
     failure: Failure | None = None
     rest: Fraction = _NOTHING
-    """The sum of those that are no decimals."""
+    """The sum of fractions that are no decimals."""
     squares: Fraction = _NOTHING
     values: Mapping[Fraction | float, int] = field(default_factory=dict, hash=False)
-    """How often each value occurs, but for NaN."""
+    """The multiplicity of each value, except NaN."""
     moments: TextMoments | None = None
 
     @staticmethod
     def of(value: str | Fraction, order: int, item: ItemAt | None = None, needs: str = COLUMNS) -> Partial:
-        """What is known of one value, as an item spells it or as a unit change has made it.
+        """The partial of one value, as an item spells it or as a unit change has computed it.
 
-        `order` is its place in the stream, and `item` what a dead letter shows of the item that has it; `needs` are the
-        letters of what is asked for.
+        `order` is its place in the stream, and `item` its item as shown in a dead letter; `needs` are the letters of
+        the statistics wanted.
         """
         exact: Fraction | float
         if isinstance(value, Fraction):
@@ -189,11 +189,11 @@ class Partial:
 
     @staticmethod
     def failed(error: DynamicError, order: int, item: ItemAt | None = None) -> Partial:
-        """What is known of values that could not be had."""
+        """The partial of values that could not be evaluated."""
         return Partial(failure=Failure(0, order, error.message, error.code, _named(item, order)))
 
     def merge(self, other: Partial) -> Partial:
-        """What is known of the values of both."""
+        """The partial of the values of both."""
         places = max(self.places, other.places)
         return Partial(
             self.count + other.count,
@@ -210,7 +210,7 @@ class Partial:
         )
 
     def moved(self, base: int) -> Partial:
-        """The same, so many places further on in the stream."""
+        """The same, so many places later in the stream."""
         least, greatest, failure, moments = self.least, self.greatest, self.failure, self.moments
         return replace(
             self,
@@ -222,7 +222,7 @@ class Partial:
 
     @property
     def sum(self) -> Fraction | float:
-        """The true sum."""
+        """The exact sum."""
         if self.special:
             return _ALONE.get(self.special, math.nan)
         return Fraction(self.total, 10**self.places) + self.rest
@@ -234,7 +234,7 @@ def merged(partials: Iterable[Partial]) -> Partial:
 
 
 def _parts(number: Decimal | float) -> tuple[int, int, int]:
-    """A summand as an integer, its decimal places, and what is special about it."""
+    """A summand as an integer, its decimal places, and its flags."""
     if isinstance(number, float):
         return 0, 0, NAN if math.isnan(number) else POSITIVE if number > 0 else NEGATIVE if number < 0 else 0
     sign, digits, exponent = number.as_tuple()
@@ -244,7 +244,7 @@ def _parts(number: Decimal | float) -> tuple[int, int, int]:
 
 
 def _places(value: Fraction) -> int | None:
-    """The number of decimal places by which a fraction is a whole number; None where there are too many, or none."""
+    """The number of decimal places of a fraction; None where there are too many, or it is no decimal."""
     rest, places = value.denominator, [0, 0]
     for number, prime in enumerate((2, 5)):
         while rest % prime == 0 and places[number] <= _MOST_PLACES:
@@ -254,7 +254,7 @@ def _places(value: Fraction) -> int | None:
 
 
 def _ranked(double: float, order: int, exact: Fraction | None) -> Ranked:
-    """A value with what it was rounded from, where that has to be told."""
+    """A value with its exact number, where the double alone does not determine it."""
     plain = Ranked(double, order)
     if exact is None or not math.isfinite(double) or plain.number == exact:
         return plain
@@ -274,7 +274,7 @@ def _better(a: Ranked | None, b: Ranked | None, *, lower: bool) -> Ranked | None
 
 
 def _counted(a: Mapping[Fraction | float, int], b: Mapping[Fraction | float, int]) -> Mapping[Fraction | float, int]:
-    """How often each value occurs in either."""
+    """The multiplicities of both together."""
     if not a or not b:
         return a or b
     few, many = sorted((a, b), key=len)

@@ -1,7 +1,7 @@
 """`stddev`: the standard deviation of a sample, the root of `sum((x - avg) ** 2) / (n - 1)`; empty below two values.
 
 The variance is an exact fraction, and its root is rounded once (LAWS 2.2); INF or NaN among the values makes it NaN.
-A unit change `a*x + b` leaves it as `. * a`: what is added to all values does not spread them (LAWS 4.2a).
+A unit change `a*x + b` leaves it as `. * a`: adding to all values does not spread them (LAWS 4.2a).
 """
 
 from __future__ import annotations

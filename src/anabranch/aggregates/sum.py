@@ -1,6 +1,6 @@
 """`sum`: the double nearest to the true sum; of integers an integer, of durations one (LAWS 2.1, 2.2, 2.7).
 
-It follows a unit change that only scales, since how many values were summed is not to be seen in it (LAWS 4.2a).
+It follows a unit change that only scales, since the number of values is not visible in it (LAWS 4.2a).
 """
 
 from __future__ import annotations

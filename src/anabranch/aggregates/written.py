@@ -1,11 +1,11 @@
-"""Partials in writing: the same texts whether they go to a shard, to a peer or to a disk.
+"""Partials as text: the same for shards, peers and disk.
 
-A partial is written by the letters of what it tells (`partial.py`): `c` a whole number, `s` a decimal, `l` and `g` a
-double; these are empty where there are no values.
--0 and 0 are equal and the earlier is the answer, so a double comes with its place in the stream, wherever it is 0.
+A partial is written by its letters (`partial.py`): `c` a whole number, `s` a decimal, `l` and `g` a double; these are
+empty where there are no values.
+-0 and 0 are equal and the earlier is the answer, so a double of value 0 comes with its place in the stream.
 `x` says that INF or NaN is among the values.
-Between peers the letters are attributes of an element (`branch/remote/lines.py`); elsewhere they are JSON, with what
-does not travel: what a value was rounded from, sums of what is no decimal (`r`), `q`, `v`, and the failure (`e`).
+Between peers the letters are attributes of an element (`branch/remote/lines.py`); elsewhere they are JSON, with fields
+that peers do not exchange: exact values before rounding, sums of fractions (`r`), `q`, `v`, and the failure (`e`).
 Times (`t`) are a text in both.
 """
 
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"(0|[1-9][0-9]*)\Z", re.ASCII)
 
 
 def partial_texts(known: Partial, letters: str, *, exactly: bool = False) -> dict[str, str]:
-    """What a partial tells by some letters, and `x` where that is needed."""
+    """Some letters of a partial as texts, and `x` where needed."""
     texts = {
         "c": str(known.count),
         "s": sum_text(known.count, known.total, known.places),
@@ -41,9 +41,9 @@ def partial_texts(known: Partial, letters: str, *, exactly: bool = False) -> dic
 
 
 def read_texts(texts: Mapping[str, str]) -> Partial:
-    """The partial that tells this; ValueError where a text is none of these."""
+    """The partial of these texts; ValueError where one is malformed."""
     total, places = _read_sum(texts.get("s", ""))
-    has_values = any(texts.get(each) for each in COLUMNS)  # where no number is told, that is all that is asked
+    has_values = any(texts.get(each) for each in COLUMNS)  # without a count, only their existence matters
     return Partial(
         read_number(texts["c"]) if "c" in texts else int(has_values),
         total,
@@ -55,9 +55,9 @@ def read_texts(texts: Mapping[str, str]) -> Partial:
 
 
 def sum_text(count: int, total: int, places: int) -> str:
-    """The sum of so many values, a whole number of units of 10**-places, without zeros at its end; of none, none."""
+    """The sum of so many values, in units of 10**-places, without trailing zeros; empty for no values."""
     if not count:
-        return ""  # which is an integer, and not a double as any other sum is
+        return ""  # the sum of no values is an integer, any other a double
     if not places:
         return str(total)
     digits = str(abs(total)).rjust(places + 1, "0")
@@ -66,7 +66,7 @@ def sum_text(count: int, total: int, places: int) -> str:
 
 
 def rank_text(found: Ranked | None, *, exactly: bool = False) -> str:
-    """An extreme value; where it may be equal to another that is written otherwise, with its place."""
+    """An extreme value; where an equal one may be written otherwise, with its place."""
     if found is None:
         return ""
     exact = f" {write_fraction(found.exact)}" if exactly and found.exact is not None else ""
@@ -98,12 +98,12 @@ def _read_rank(text: str) -> Ranked | None:
 
 
 def moments_text(known: TextMoments) -> str:
-    """What is known of dateTimes: their number, and the first and the last, each behind its place."""
+    """The dateTimes as text: their number, and the first and the last, each behind its place."""
     return f"{known.values} {known.first.order} {known.first.text.strip()} {known.last.order} {known.last.text.strip()}"
 
 
 def read_moments(text: str) -> TextMoments:
-    """What `moments_text` has written."""
+    """The dateTimes from `moments_text`."""
     count, *told = text.split(" ")
     if len(told) != 4:
         raise ValueError("it tells of no first and last time")
@@ -121,7 +121,7 @@ def _read_moment(order: str, text: str) -> TextMoment:
 
 
 def partial_to_json(known: Partial) -> dict[str, Any]:
-    """All that a partial tells, as a JSON value."""
+    """A partial as a JSON value."""
     found: dict[str, Any] = dict(partial_texts(known, COLUMNS, exactly=True))
     more = {"r": known.rest, "q": known.squares}
     found |= {letter: write_fraction(each) for letter, each in more.items() if each}
@@ -135,7 +135,7 @@ def partial_to_json(known: Partial) -> dict[str, Any]:
 
 
 def partial_from_json(value: Mapping[str, Any] | Sequence[Any]) -> Partial:
-    """The partial that was written so; earlier releases wrote a list."""
+    """The partial from its JSON; earlier releases wrote a list."""
     if isinstance(value, Sequence):
         return _from_list(*value)
     plain = read_texts({letter: text for letter, text in value.items() if letter in f"{COLUMNS}x"})
@@ -164,5 +164,5 @@ def number_text(number: Fraction | float) -> str:
 
 
 def read_number_text(text: str) -> Fraction | float:
-    """What `number_text` has written."""
+    """The number from `number_text`."""
     return read_fraction(text) if "/" in text else float(text)

@@ -1,7 +1,7 @@
-"""Folding what a sliding window holds, without beginning anew at each step.
+"""The fold of a sliding window, without starting anew at each step.
 
-Two stacks make a queue: what is newer lies in one, folded together as a whole; what is older in the other, each folded
-with all that is newer than it there.
+Two stacks make a queue: the newer elements lie in one, folded into a single value; the older in the other, each folded
+with all newer ones there.
 When the older ones run out, the newer ones are turned over.
 So each element is merged about three times, however many windows it is in.
 The merge must be associative and commutative.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Sliding(Generic[T]):
-    """A queue of elements with rising keys that knows what they are all together."""
+    """A queue of elements with ascending keys that knows their fold."""
 
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge
@@ -41,7 +41,7 @@ class Sliding(Generic[T]):
             self._new, self._folded = [], None
 
     def all(self) -> T | None:
-        """All elements as one; None where there is none."""
+        """The fold of all elements; None where there is none."""
         if not self._old:
             return self._folded
         return self._old[-1][1] if self._folded is None else self._merge(self._old[-1][1], self._folded)

@@ -1,13 +1,13 @@
 """Windows: `W_k = [k*step, k*step + size)`, over reference values or over item numbers.
 
-Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other; what is no time is in
-none with `k < 0`.
+Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other; a value that is no time
+is in none with `k < 0`.
 Bounds are fractions, so a step of 0.1 is a tenth and nothing else.
 
-Items: grouped by the windows that hold them, or by *panes*: the widest pieces that every window is made of whole
+Items: grouped by the windows that hold them, or by *panes*: the widest pieces that divide every window without rest
 (the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
-Accents: values are canonical before they are asked for here, so a unit change of the reference path moves no item to
-another window (LAWS 4.2 b); what comes out is the operator's to say (`algebra/operators/windowed.py`).
+Accents: values are canonical before they get here, so a unit change of the reference path moves no item to another
+window (LAWS 4.2 b); the operator decides what comes out (`algebra/operators/windowed.py`).
 Updates: windows over streams of updates are refused.
 """
 
@@ -20,7 +20,7 @@ from fractions import Fraction
 from anabranch.values.placing import Moment
 
 EARLIEST = -(1 << 80)
-"""A number before those of all windows: what nobody has moved to or answered yet begins here."""
+"""A number before those of all windows: the start of a state that has not moved or answered yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +31,23 @@ class Extent:
     step: Fraction
 
     def start(self, k: int) -> Fraction:
-        """Where window `k` begins."""
+        """The start of window `k`."""
         return k * self.step
 
     def end(self, k: int) -> Fraction:
-        """Where window `k` ends, itself not in it."""
+        """The end of window `k`, exclusive."""
         return k * self.step + self.size
 
     def behind(self, value: Fraction) -> int:
-        """The first `k` whose window ends behind a value, whatever it is the value of."""
+        """The first `k` whose window ends behind a value of any type."""
         return math.floor((value - self.size) / self.step) + 1
 
     def first(self, value: Fraction) -> int:
-        """The first `k` whose window can hold an item with this value."""
+        """The first `k` whose window can hold an item of this value."""
         return self.behind(value) if isinstance(value, Moment) else max(0, self.behind(value))
 
     def from_start(self, value: Fraction) -> int:
-        """The first `k` whose window begins at `value` or behind it."""
+        """The first `k` whose window begins at or after `value`."""
         return math.ceil(value / self.step)
 
     def holding(self, value: Fraction) -> range:
@@ -57,13 +57,13 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """The panes of windows: pane `p` is the interval `[p*width, (p+1)*width)`, and window `k` some panes in a row."""
+    """The panes of windows: pane `p` is the interval `[p*width, (p+1)*width)`, and a window some of them in a row."""
 
     width: Fraction
     size: int
-    """How many panes a window has."""
+    """The number of panes in a window."""
     step: int
-    """How many panes lie between the beginnings of two windows."""
+    """The number of panes between the starts of two windows."""
 
     @staticmethod
     def of(extent: Extent) -> Panes:
@@ -78,11 +78,11 @@ class Panes:
         return math.floor(value / self.width)
 
     def is_used(self, pane: int) -> bool:
-        """Whether there is a window with `k >= 0` that holds a pane."""
+        """Whether a window with `k >= 0` holds a pane."""
         return pane >= 0 and pane % self.step < self.size
 
     def is_used_before(self, pane: int) -> bool:
-        """Whether there is a window with `k < 0` that holds a pane."""
+        """Whether a window with `k < 0` holds a pane."""
         return pane < self.size - self.step and pane % self.step < self.size
 
     def window(self, k: int) -> range:
@@ -94,6 +94,6 @@ class Panes:
         return max(0, (pane - self.size) // self.step + 1)
 
     def ended(self, reached: Fraction) -> int:
-        """How many windows end at or before a value."""
+        """The number of windows that end at or before a value."""
         unit = self.width.numerator * reached.denominator
         return max(0, (reached.numerator * self.width.denominator - self.size * unit) // (self.step * unit) + 1)

@@ -1,4 +1,4 @@
-"""How fast everyday queries are: fourteen forms (`workloads/forms.py`) over items written in three ways.
+"""How fast everyday queries are: twenty-three forms (`workloads/forms.py`) over items written in three ways.
 
 `ratios.FORM.FORMAT`: one subscription of the form, its answers committed, against a streaming query of plain Spark:
 `from_xml` or `from_json` with a declared schema, the equivalent expression, and Parquet.
@@ -153,9 +153,9 @@ class FormsBench:
 
     def _file(self, form: QueryForm, wire: WireFormat) -> Path:
         """The readings that a form needs; all forms with the same need read the same file."""
-        file = self.folder / f"{wire.name}-{'repeated' if form.repeated else 'plain'}"
+        file = self.folder / f"{wire.name}-{form.readings}"
         if not file.exists():
-            write_readings(file, wire, self.scale.items, repeated=form.repeated)
+            write_readings(file, wire, self.scale.items, form.readings)
         return file
 
     def figures(self) -> Figures:
@@ -200,14 +200,15 @@ def _leaves(element: ElementTree.Element) -> Iterator[str]:
 
 
 def _comparable(values: Iterable[Any]) -> tuple[str, ...]:
-    """Texts, numbers in one spelling, to nine digits; a row of Spark may have rows in it."""
+    """Texts, numbers in one spelling, to nine digits if they are not whole; a row of Spark may have others in it."""
     found: list[str] = []
     for value in values:
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | list):
             found += _comparable(value)
             continue
         try:
-            found.append(f"{float(value):.9g}")
+            text = str(value)
+            found.append(text if text.isdecimal() else f"{float(value):.9g}")
         except ValueError:
-            found.append(str(value))
+            found.append(text)
     return tuple(found)

@@ -14,6 +14,11 @@ them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 in plain Spark: JSON read with a schema, a watermark, `window` and the shop in `groupBy`, appended to Parquet.
 Both are checked to give the same sums and counts for the windows that both have closed.
 
+`sessions_vs_spark`: the visits of 10,000 users, who have looked at pages less than half an hour apart (LAWS 3.9): the
+user, both bounds, a count and a sum for each, against the same in plain Spark: JSON read with a schema, a watermark,
+`session_window` and the user in `groupBy`, appended to Parquet.
+Both are checked to give the same bounds, counts and sums for the visits that both have closed.
+
 `count_vs_time`: the same average over count windows against q2: as many windows of about as many photons.
 `partitions_vs_one`: q2 over a stream of four partitions, which are merged by their time, against the same photons in
 one partition.
@@ -24,7 +29,7 @@ Count windows and partitions are compared with the law over a few photons before
 An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and no query is
 brought anything, not even a time.
 
-`--only` takes parts: q2, many, groups, count, partitions, small.
+`--only` takes parts: q2, many, groups, sessions, count, partitions, small.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import count
 from math import isclose
@@ -45,6 +51,7 @@ from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.photons import Q2, Rows, Spark, photons_streamed, source, window_queries, write_files
 from anabranch.bench.workloads.sales import BY_SHOP, SHOPS, sales, spark_by_shop, write_sales
+from anabranch.bench.workloads.views import USERS, VISITS, spark_visits, views, write_views
 from anabranch.stream.reading.source import Source
 
 _SPARK_Q2 = """
@@ -53,6 +60,7 @@ _SPARK_Q2 = """
     group by window(time, '20 seconds', '10 seconds')"""
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _GROUP = re.compile(r'<shop t="([^"]*)" name="([^"]*)" n="([^"]*)">([^<]*)</shop>')
+_VISIT = re.compile(r'<visit user="([^"]*)" from="([^"]*)" to="([^"]*)" views="([^"]*)">([^<]*)</visit>')
 _COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
 """In ten seconds come forty photons, of which fourteen are from Vela."""
 _FILES = 3
@@ -131,6 +139,20 @@ class WindowsBench:
             "groups",
         )
         self._note("groups_vs_spark", found, groups=groups)
+
+    def sessions(self) -> None:
+        """Compare sessions by key with plain Spark."""
+        folder = self._fresh()
+        write_views(folder, _FILES, self.scale.items, min(USERS, self.scale.items // 20))
+        visits = check_sessions(self.spark, folder, self._fresh())
+        trials, stream = Trials(self.spark, self._fresh()), [views(folder)]
+        found = compare(
+            lambda: trials.ours(stream, {"visits": VISITS}),
+            lambda: trials.theirs(spark_visits(self.spark, folder), _FILES),
+            self.scale.rounds,
+            "sessions",
+        )
+        self._note("sessions_vs_spark", found, sessions=visits)
 
     def counted(self) -> None:
         """Compare count windows with time windows."""
@@ -218,6 +240,7 @@ _PARTS: Mapping[str, Callable[[WindowsBench], None]] = {
     "q2": WindowsBench.q2,
     "many": WindowsBench.many,
     "groups": WindowsBench.groups,
+    "sessions": WindowsBench.sessions,
     "count": WindowsBench.counted,
     "partitions": WindowsBench.partitions,
     "small": WindowsBench.small,
@@ -278,6 +301,34 @@ def check_groups(spark: Spark, folder: Path, work: Path) -> int:
         assert ours[group][0] == times, "both must find the same counts"
         assert isclose(ours[group][1], amount, rel_tol=1e-9), "both must find the same sums"
     return len(theirs)
+
+
+def check_sessions(spark: Spark, folder: Path, work: Path) -> int:
+    """How many sessions Spark closes; an error where one differs from ours.
+
+    Spark closes one only with the next epoch; all that ended before the last file are there.
+    """
+    _, outcome = of_trunk(spark, [views(folder)], {"visits": VISITS}, work / "ours")
+    of_spark(spark_visits(spark, folder), work / "theirs", _FILES)
+    given = _VISIT.findall("".join(outcome.answers["visits"]))
+    ours = {
+        (user, _millisecond(begin), _millisecond(end)): (int(n), float(total)) for user, begin, end, n, total in given
+    }
+    rows = spark.read.parquet(str(work / "theirs" / "out"))
+    rows = rows.selectExpr("*", "unix_millis(start) as first", "unix_millis(end) as last")
+    theirs = {(row["user"], row["first"], row["last"]): (row["n"], row["seconds"]) for row in rows.collect()}
+    rmtree(work)
+    closed = max((last for _, _, last in theirs), default=0)
+    assert theirs.keys() == {each for each in ours if each[2] <= closed}, "both must find the same sessions"
+    for session, (times, seconds) in theirs.items():
+        assert ours[session][0] == times, "both must find the same counts"
+        assert isclose(ours[session][1], seconds, rel_tol=1e-9), "both must find the same sums"
+    return len(theirs)
+
+
+def _millisecond(text: str) -> int:
+    """The milliseconds since 1970 of a dateTime."""
+    return round(1_000 * datetime.fromisoformat(text).timestamp())
 
 
 def small_epochs(spark: Spark, work: Path, epoch_count: int, items: int) -> list[float]:

@@ -1,8 +1,8 @@
-"""Branches: what subscriptions remember, each a continuation of the trunk with a state of its own.
+"""Branches: subscriptions with state, each a continuation of the trunk.
 
 A branch is fed with raw elements, takes them in the order of LAWS 1.2 and answers by the laws of windows and joins;
-what it must remember between two epochs is a `BranchState`.
-Nothing here knows of Spark, files or clocks: how the input was cut into feeds and epochs cannot show in an answer.
+its state between two epochs is a `BranchState`.
+Nothing here knows Spark, files or clocks: how the input was cut into feeds and epochs cannot show in an answer.
 """
 
 from anabranch.branch.members import BranchMember

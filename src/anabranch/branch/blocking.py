@@ -1,8 +1,8 @@
-"""Queries that can say nothing before their streams end: everything waits, and the law answers over the whole.
+"""Queries that can answer nothing before their streams end: all entries wait, and the law answers over the whole.
 
-The entries wait in the spill; only when the end has come are they read, all of them, in the units of query start.
-Of what has evolved nothing comes out: the answer is that of the canonical items (LAWS 4.7), unless the query needs a
-path that has gone.
+The entries wait in the spill; only at the end are they read, all of them, in the units of query start.
+No accent comes out: the answer is that of the canonical items (LAWS 4.7), unless the query needs a path that was
+dropped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BlockingBranch(Merged):
             self._merge.restore(known, state.tables["waiting"])
 
     def _run(self) -> None:
-        """Nothing is taken before the end."""
+        """Take nothing before the end."""
 
     def _finish(self) -> None:
         given = {stream.name: self._read(stream) for stream in self._streams}
@@ -84,7 +84,7 @@ class BlockingBranch(Merged):
             out.late(place)
 
     def _survives(self, given: Mapping[str, Input]) -> bool:
-        """Whether the query can do with what its streams have become."""
+        """Whether the query can be answered after all drops of its streams."""
         changes = ([(each.time, name, each) for each in given[name].changes] for name in self._standing.streams)
         merged = (Announced(name, each.partition, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
         told = [*shown_at(self._starts), *merged]
@@ -123,16 +123,16 @@ class BlockingBranch(Merged):
             yield reader.read(backlog.take())
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         return BranchState({"operator": "whole", "ended": merge["ended"]}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
-        """How many entries wait for the end."""
+        """The number of entries that wait for the end."""
         return sum(super().waiting.values())
 
     @property
     def waiting(self) -> dict[Key, int]:
-        """None of them waits for another input."""
+        """No entry waits for another input."""
         return {}

@@ -1,9 +1,9 @@
-"""A cache of what branches made of their states, in the process that had them last.
+"""A cache of what branches computed from their states, in the process that ran them last.
 
-A state is all that an answer depends on; but to make something of it again takes time, so it is kept when an epoch is
-over, under a key that says all that it follows from.
-It is given away once: the branch that takes it may change it, and puts it back when its epoch is known to count.
-The cache is so small that a process with many branches does not grow with them.
+A state is all that an answer depends on; but restoring takes time, so a branch's objects are cached at the end of an
+epoch, under a key of all that they follow from.
+A value leaves the cache when it is taken: the branch may change it, and puts it back when its epoch is committed.
+The cache is small, so that a process with many branches does not grow with them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _MOST_WEIGHT = 250_000
 
 
 class ProcessCache:
-    """What is cached in one process."""
+    """The cache of one process."""
 
     def __init__(self) -> None:
         self._values: list[tuple[Any, Any, int]] = []
 
     def put(self, key: Any, value: Any, weight: int = 0) -> None:
-        """Keep a value; where there are too many, the oldest go first."""
+        """Cache a value; where there are too many, the oldest are dropped."""
         if weight > _MOST_WEIGHT:
             return
         self._values.append((key, value, weight))
@@ -29,7 +29,7 @@ class ProcessCache:
             del self._values[0]
 
     def take(self, key: Any) -> Any:
-        """The value of a key, which is not in the cache any more; None for nothing."""
+        """Remove and return the value of a key; None if it is missing."""
         for number, (known, value, _) in enumerate(self._values):
             if known == key:
                 del self._values[number]
@@ -38,4 +38,4 @@ class ProcessCache:
 
 
 here = ProcessCache()
-"""That of this process; tests put others in its place."""
+"""The cache of this process; tests replace it."""

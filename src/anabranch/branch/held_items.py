@@ -1,11 +1,11 @@
-"""The items that a branch holds, so that it can show them again.
+"""The items that a branch holds, so that queries can read them again.
 
-An item is held as the raw entry it came in and read when it is needed, once: whoever asks for it again gets the same
-nodes, as identity and document order in XQuery demand.
-Where its stream has evolved, the maps that lead to the units of query start are held with it (LAWS 4.3): so it is read
-again to the same tree, however far the stream has come since.
-Document order is the order in which the items of a stream were taken, whichever of them was read again first; so its
-nodes are numbered by the item's own number, and not by when they were made.
+An item is held as its raw entry and parsed once, when it is needed: later readers get the same nodes, as identity and
+document order in XQuery demand.
+Where its stream has evolved, the maps to the units of query start are held with it (LAWS 4.3): so it is parsed again to
+the same tree, however far the stream has come since.
+Document order is the order in which the items of a stream were taken, not the order in which they were parsed; so nodes
+are numbered by the item's own number.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ ENTRY = (
 """The columns of a raw entry in a table of a state."""
 _SCHEMA = pa.schema([("number", pa.int64()), *ENTRY, ("units", pa.string())])
 _RAW: Mapping[Path, Affine] = MappingProxyType({})
-"""The maps of an item that is meant as it is written."""
+"""The maps of an item whose values are as written."""
 _ITEM = 1 << 32  # more than an item has nodes
 _STREAM = _ITEM << 64  # more than a stream has items
 _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a query makes or a document has
 
 
 class HeldItem:
-    """An item with its number among all that the branch took."""
+    """An item with its number among all items of the branch."""
 
     __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
 
@@ -62,7 +62,7 @@ class HeldItem:
         units: Mapping[Path, Affine] = _RAW,
         gone: frozenset[Path] = frozenset(),
     ) -> None:
-        """`units` are the maps to the units of query start, `gone` the paths that the item has lost since."""
+        """`units` are the maps to the units of query start, `gone` the paths that were dropped since."""
         self._shelf = shelf
         self._item = item
         self._nodes: dict[int, list[Value]] = {}
@@ -83,23 +83,23 @@ class HeldItem:
 
     @property
     def item(self) -> Item:
-        """The item itself, read again if need be."""
+        """The item, parsed again if need be."""
         if self._item is None:
             self._item = self._shelf.read(self)
         return self._item
 
     @property
     def written(self) -> Element:
-        """The item as it came."""
+        """The item as it arrived."""
         return self._shelf.parse(self).tree if self.units else self.item.tree
 
     @property
     def trees(self) -> list[Element]:
-        """The item as queries have read it: whole, and without what it has lost since for some of them."""
+        """The item as queries have read it: complete, and without paths that were dropped since."""
         return [self.item.tree, *(each.item.tree for each in self._lacking.values())]
 
     def candidates(self, clause: int) -> Candidates:
-        """What the `for` of this number looks at in the item."""
+        """The nodes of the item that the `for` of this number selects from."""
         found = self._shelf.units.candidates(
             clause, self.stream.root, self.item, self._shelf.scale(clause, self.stream)
         )
@@ -107,11 +107,11 @@ class HeldItem:
         return found
 
     def node(self, clause: int, index: int) -> Value:
-        """One of the nodes that the `for` of this number sees."""
+        """One of the nodes of the `for` of this number."""
         return self._seen(clause)[index]
 
     def without(self, paths: frozenset[Path], clause: int, index: int) -> Value | None:
-        """The same node in the item without some paths; None if it is gone itself."""
+        """The same node in the item without some paths; None if it was dropped itself."""
         if paths not in self._lacking:
             self._lacking[paths] = HeldItem(self._shelf, self.number, self.entry, None, self.units, paths)
         node = self.node(clause, index)
@@ -126,7 +126,7 @@ class HeldItem:
 
 
 class HeldNode:
-    """One node of an item, with the value that places it in windows."""
+    """One node of an item, with its reference value."""
 
     __slots__ = ("clause", "index", "kept", "value")
 
@@ -141,12 +141,12 @@ class HeldNode:
         return self.kept.node(self.clause, self.index)
 
     def without(self, paths: frozenset[Path]) -> Value | None:
-        """The node in the item without some paths; None if it is gone itself."""
+        """The node in the item without some paths; None if it was dropped itself."""
         return self.kept.without(paths, self.clause, self.index)
 
     @property
     def key(self) -> tuple[int, int]:
-        """Tells it from all others of its `for`."""
+        """Identifies it among all nodes of its `for`."""
         return self.kept.number, self.index
 
     def row(self) -> dict[str, Any]:
@@ -155,38 +155,38 @@ class HeldNode:
 
 
 HELD = pa.schema([("value", pa.string()), ("number", pa.int64()), ("clause", pa.int32()), ("index", pa.int32())])
-"""The columns of a table of what is held."""
+"""The columns of a table of held nodes."""
 _PLACED = pa.schema([("windows", pa.string()), ("row", pa.int64()), ("position", pa.string())])
-"""Where something held stands: in which windows, by its row, and at which position it waits for them, if it does."""
+"""The place of a held node: its windows, its row, and the position at which it waits to enter, if it does."""
 
 
 class Shelf:
-    """Gives items their numbers, and has those back that were held when an epoch ended."""
+    """Numbers items, and restores those that were held at the end of an epoch."""
 
     def __init__(self, inputs: Mapping[str, InputStream], units: Units) -> None:
         self.inputs = inputs
         self.units = units
         self.taken = 0
-        """How many items the branch took."""
+        """The number of items that the branch took."""
         self._readers: dict[str, EntryReader] = {}
         self._restored: dict[int, HeldItem] = {}
         self._scales: dict[int, TimeScale] = {}
 
     def put(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW) -> HeldItem:
-        """The next item that the branch takes, with the maps by which it was brought into the units of query start."""
+        """The next item of the branch, with the maps by which it was converted into the units of query start."""
         kept = HeldItem(self, self.taken, entry, item, units)
         self._number_nodes(kept, item.tree)
         self.taken += 1
         return kept
 
     def scale(self, clause: int, stream: InputStream) -> TimeScale:
-        """What the values of the reference of the `for` of this number count in, which goes over a stream."""
+        """The time scale of the reference of the `for` of this number, over a stream."""
         if clause not in self._scales:
             self._scales[clause] = stream.source.scale(self.units.reference(clause, stream.root))
         return self._scales[clause]
 
     def read(self, kept: HeldItem) -> Item:
-        """Read an item again."""
+        """Parse an item again."""
         found = self.parse(kept)
         item = replace(found, tree=remeasured(found.tree, kept.units)) if kept.units else found
         self._number_nodes(kept, item.tree)
@@ -199,7 +199,7 @@ class Shelf:
         return item
 
     def parse(self, kept: HeldItem) -> Item:
-        """An item as it came."""
+        """An item as it arrived."""
         stream = kept.stream
         if stream.name not in self._readers:
             self._readers[stream.name] = EntryReader(stream)
@@ -217,17 +217,17 @@ class Shelf:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self, row: Mapping[str, Any]) -> HeldNode:
-        """What was held in an earlier epoch, from its row."""
+        """A node held in an earlier epoch, from its row."""
         return HeldNode(read_value(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
 
     def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, HeldNode, int | None]]:
-        """What `placed_tables` was given."""
+        """The nodes that `placed_tables` has written."""
         held = [self.held(row) for row in tables["held"].to_pylist()]
         for windows, row, position in zip(*(each.to_pylist() for each in tables["placed"].columns), strict=True):
             yield windows, held[row], None if position is None else int(position)
 
     def restore(self, table: pa.Table, taken: int) -> None:
-        """Take in what `kept_table` gave, and how many items were taken."""
+        """Restore the items of `kept_table`, and the number of items taken."""
         self.taken = taken
         for row in table.to_pylist():
             units = _RAW if row["units"] is None else _units(row["units"])
@@ -235,7 +235,7 @@ class Shelf:
 
 
 _TIME = "@"
-"""What the text of a value begins with that is a time."""
+"""The first character of a value that is a time."""
 
 
 def write_value(value: Fraction) -> str:
@@ -244,21 +244,21 @@ def write_value(value: Fraction) -> str:
 
 
 def read_value(text: str) -> Fraction:
-    """The value that `write_value` gave this text for."""
+    """The value that `write_value` has written."""
     above, _, below = text.removeprefix(_TIME).partition("/")
     value = Fraction(int(above), int(below or 1))
     return Moment(value) if text.startswith(_TIME) else value
 
 
 def number_nodes(tree: Element, stream: int, number: int) -> None:
-    """Give the nodes of an item their place in document order: by the rank of its stream, then by its number there."""
+    """Set the document order of an item's nodes: by the rank of its stream, then by its number there."""
     renumber(tree, count(_BEFORE + stream * _STREAM + number * _ITEM))
 
 
 def placed_tables(placed: Iterable[tuple[str, HeldNode, int | None]]) -> dict[str, pa.Table]:
-    """What windows of several names hold, in order, each with the position at which it waits, if it does.
+    """The nodes held by windows of several names, in order, each with the position at which it waits, if it does.
 
-    What several of them hold is there once.
+    A node held by several windows is written once.
     """
     rows: dict[tuple[int, int, int], int] = {}
     held: list[HeldNode] = []
@@ -275,7 +275,7 @@ def placed_tables(placed: Iterable[tuple[str, HeldNode, int | None]]) -> dict[st
 
 
 def kept_table(held: Iterable[HeldNode]) -> pa.Table:
-    """The items of which something is held, each once."""
+    """The items with a held node, each once."""
     items = list({each.kept.number: each.kept for each in held}.values())
     origins, cuts = [each.entry.origin for each in items], [each.entry.cut for each in items]
     columns = {
@@ -295,7 +295,7 @@ def entry_row(entry: RawEntry) -> dict[str, Any]:
 
 
 def entry_of(row: Mapping[str, Any]) -> RawEntry:
-    """The raw entry that such a row holds."""
+    """The raw entry of such a row."""
     cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
     return RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
 

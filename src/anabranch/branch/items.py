@@ -1,14 +1,14 @@
-"""Items that answer one by one and still have an order to keep: that of several partitions, or of values in a row.
+"""Item queries that need an order: that of several partitions, or of adjacent values.
 
-Nothing is held; what the branch remembers is how far its inputs are, and whether each answer so far ends with a value.
+No items are held; the state is the progress of the inputs, and whether each answer so far ends with a value.
 
-Items come one by one, or a few thousand at a time in columns: the times of all entries are found in columns, the
-inputs merged, and the answers laid out in the order of the merge.
+Items are taken singly, or a few thousand at a time in columns: the times of all entries are computed in columns, the
+inputs merged, and the answers laid out in merge order.
 An entry that does not fit the template, or is unclear, is answered by the law, in its place.
-What columns cannot show at all, and everything where no query or its stream is made for it, is left to the merge and
-its operator; so which way an item takes never shows in an answer.
-Made for columns are queries that `columnar/items/query.py` compiles, whose pieces may stand side by side as they are;
-others of the branch are answered by the law, item by item, behind the same merge.
+Elements that columns cannot represent, and streams or queries without columns, are left to the merge and the operator;
+so the path that an item takes never shows in an answer.
+Columns serve queries that `columnar/items/query.py` compiles, whose pieces need no separator; other queries of the
+branch are answered by the law, item by item, behind the same merge.
 """
 
 from __future__ import annotations
@@ -66,25 +66,25 @@ class ItemOperator:
             asker.answers.give(kept, (), partial(asker.item, kept))
 
     def signal(self, signal: StreamSignal) -> None:
-        """A query without state ignores punctuations."""
+        """Ignore punctuations: the query has no state."""
 
     def finish(self) -> None:
-        """The input has ended, which changes nothing."""
+        """Ignore the end of the input."""
 
     def held(self) -> list[HeldNode]:
-        """Nothing must be shown again."""
+        """No nodes are held."""
         return []
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """Nothing must be remembered."""
+        """There is no state."""
         return {}, {}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Nothing was."""
+        """There is no state."""
 
 
-_SLOW = 64
-"""How many items are answered one by one before their answers are laid out with the others."""
+_SINGLY = 64
+"""So many items are answered singly before their answers are laid out with the others."""
 
 
 def answer_in_columns(
@@ -96,9 +96,9 @@ def answer_in_columns(
     unclear: Indices,
     kept: Mapping[int, HeldItem],
 ) -> None:
-    """Answer a query; `arrivals` are entries in their order, `chosen` and `unclear` places in it.
+    """Answer a query; `arrivals` are entries in order, `chosen` and `unclear` places in it.
 
-    What is chosen is laid out in columns, what is unclear asked of the law, and `kept` has those entries as items.
+    Chosen entries are laid out in columns, unclear ones are answered by the law, for which `kept` has them as items.
     """
     if not laid.query.fragments:
         chosen = chosen[:0]
@@ -106,9 +106,9 @@ def answer_in_columns(
     made, _ = computed_texts(shredded, [laid.made], nothing, arrivals[chosen].astype(np.int32))
     places = np.zeros(len(arrivals), np.int64)
     places[chosen] = np.arange(len(chosen))
-    for first in range(0, max(len(unclear), 1), _SLOW):
-        slow = unclear[first : first + _SLOW]
-        end = int(unclear[first + _SLOW]) if first + _SLOW < len(unclear) else len(arrivals)
+    for first in range(0, max(len(unclear), 1), _SINGLY):
+        slow = unclear[first : first + _SINGLY]
+        end = int(unclear[first + _SINGLY]) if first + _SINGLY < len(unclear) else len(arrivals)
         fast, chosen = np.split(chosen, [np.searchsorted(chosen, end)])
         pieces = [_by_law(asker, kept[entry]) for entry in arrivals[slow].tolist()]
         given = np.fromiter(map(bool, pieces), np.bool_, len(pieces))
@@ -118,13 +118,13 @@ def answer_in_columns(
             at = np.concatenate([places[fast], np.zeros(np.count_nonzero(given), np.int64)])[order]
             data, offsets = laid_out(shredded, laid.fragments, picks, pieces, made, at)
             lengths = np.diff(offsets)
-            lengths = lengths[lengths > 0]  # what is empty is no answer
+            lengths = lengths[lengths > 0]  # an empty text is no answer
             if len(lengths):
                 asker.answers.extend(bytes(data), len(lengths), int(lengths[0]))
 
 
 def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: Verdicts) -> None:
-    """Leave those entries to the law for which what a query gives cannot be computed."""
+    """Mark entries as unclear for which a query's result cannot be computed in columns."""
     chosen = np.flatnonzero(verdicts == YES)
     entries = arrivals[chosen].astype(np.int32)
     _, unclear = computed_texts(shredded, [laid.made], np.zeros(len(chosen), np.int64), entries)
@@ -132,7 +132,7 @@ def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: 
 
 
 def _by_law(asker: Asker, kept: HeldItem) -> bytes:
-    """What an item adds to an answer; nothing where it fails and is set aside."""
+    """The text that an item adds to an answer; empty where it fails and is set aside."""
     try:
         return asker.item(kept).text.encode()
     except DynamicError as error:
@@ -142,21 +142,21 @@ def _by_law(asker: Asker, kept: HeldItem) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """The queries for items of one look."""
+    """The queries compiled for items of one look."""
 
     laid: Sequence[Laid | None]
-    """None for those that are not made for columns."""
+    """None for queries that are not compiled."""
     time: PartColumn | None
     wanted: WantedColumns
 
     @property
     def missing(self) -> int:
-        """How many queries are not made for columns."""
+        """The number of queries that are not compiled."""
         return self.laid.count(None)
 
 
 def _some(entries: Sequence[NextEntries], numbers: Indices) -> Iterator[RawEntry]:
-    """Some entries of several inputs, numbered through."""
+    """Some entries of several inputs, by consecutive numbers."""
     first = 0
     for each in entries:
         yield from each.some(numbers[(numbers >= first) & (numbers < first + len(each))] - first)
@@ -164,7 +164,7 @@ def _some(entries: Sequence[NextEntries], numbers: Indices) -> Iterator[RawEntry
 
 
 class PassingColumns:
-    """The fast way; changes the merge and the shelf as they themselves would."""
+    """The column path; it changes the merge and the shelf as the operator would."""
 
     def __init__(self, merge: Merge, operator: ItemOperator, shelf: Shelf, following: Following) -> None:
         self._ahead = MergeAhead(merge)
@@ -183,7 +183,7 @@ class PassingColumns:
         self._program: _Program | None = None
 
     def take(self) -> bool:
-        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        """Take some of the released entries; False where there are none, or none for columns."""
         return self._able and self._take()
 
     def _take(self) -> bool:
@@ -207,7 +207,7 @@ class PassingColumns:
         return True
 
     def _tell(self, batch: _Batch, order: ArrivalOrder) -> None:
-        """Note the punctuations among the entries that arrive, in their order."""
+        """Apply the punctuations among the arriving entries, in order."""
         found: list[tuple[int, MergeInput, Punctuation]] = []
         for number, each in batch.signals.items():
             input = next(input for input, (start, end) in enumerate(batch.spans) if start <= number < end)
@@ -218,7 +218,7 @@ class PassingColumns:
             self._following.punctuation(*source.key, each)
 
     def _use(self, look: Look) -> bool:
-        """Compile for a look; False where fewer queries are made for columns than before."""
+        """Compile for a look; False where fewer queries compile than before."""
         program = self._compiled(look)
         if program and (self._program is None or program.missing <= self._program.missing):
             self._program = program
@@ -248,7 +248,7 @@ class PassingColumns:
     # --- the next entries ---------------------------------------------------------------------------------
 
     def _batch(self, program: _Program, entries: Sequence[NextEntries]) -> _Batch:
-        """Take the next entries of all inputs apart."""
+        """Parse the next entries of all inputs into columns."""
         raw = [each.raw() for each in entries]
         ends = np.cumsum(np.concatenate([lengths for _, found in raw for lengths in found]))
         data = b"".join(part for parts, _ in raw for part in parts)
@@ -289,7 +289,7 @@ class PassingColumns:
         return _Batch(shredded, unclear, items, decimals, timed, bad, signals, spans)
 
     def _look(self, entry: RawEntry) -> Item | Punctuation | DeadLetter | None:
-        """One entry that is unclear; None where that is not for columns."""
+        """One unclear entry, parsed; None where columns cannot represent it."""
         match self._reader.read(entry):
             case Item() | Punctuation() | DeadLetter(doubts=()) as element:
                 return element
@@ -297,7 +297,7 @@ class PassingColumns:
                 return None
 
     def _order(self, batch: _Batch, entries: Sequence[NextEntries]) -> ArrivalOrder | None:
-        """The order in which entries arrive; None if none does."""
+        """The order in which entries arrive; None if none can."""
         moments: list[EntryTimes] = []
         for (start, end), given in zip(batch.spans, entries, strict=True):
             bad = [number - start for number in batch.bad if start <= number < end]
@@ -308,7 +308,7 @@ class PassingColumns:
     # --- answers ------------------------------------------------------------------------------------------
 
     def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[NextEntries]) -> None:
-        """Answer entries, in this order, to everyone."""
+        """Answer entries, in this order, for all queries."""
         found: list[tuple[Indices, Indices]] = []
         seen = np.zeros(len(arrivals), np.bool_)
         for laid in program.laid:
@@ -342,23 +342,23 @@ class PassingColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The next entries of all inputs, one input behind the other."""
+    """The next entries of all inputs, concatenated."""
 
     shredded: Shredded
     unclear: Flags
-    """Which columns cannot show."""
+    """Entries that columns cannot represent."""
     items: Flags
     times: Decimals
     timed: Flags
-    """Which have a time of their own."""
+    """Entries with a time of their own."""
     bad: Sequence[int]
-    """Those that are no elements at all."""
+    """Entries that are no elements at all."""
     signals: Mapping[int, Punctuation]
     spans: Sequence[tuple[int, int]]
-    """Those of each input, up to what columns cannot show."""
+    """By input: its entries up to the first that columns cannot represent."""
 
     def verdicts(self, laid: Laid | None) -> Verdicts:
-        """Whether each is answered to a query; unclear for those that the law answers."""
+        """Whether a query answers each entry; unclear where the law must decide."""
         found = (
             np.full(len(self.unclear), UNCLEAR, np.uint8)
             if laid is None

@@ -1,9 +1,9 @@
-"""Who asks: the queries that one branch answers, each with its own results, answers and dead letters.
+"""The queries that one branch answers, each with its own results, answers and dead letters.
 
-What they have in common is found once: the order of the elements, their nodes, what a `for` selects of them, what is
-late, and, where their windows are the same, which items meet.
-Where a stream evolves, an asker has a follower (`runtime/evolution/follower.py`), and what it gives is in the units
-that have come out.
+What they have in common is computed once: the order of elements, their nodes, the selections of `for`s, late items,
+and, where windows are equal, which items meet.
+Where a stream evolves, an asker has a follower (`runtime/evolution/follower.py`), and its results are in the units that
+were announced in its answer.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from anabranch.values.sequences import Value
 
 
 class AnswerWriter:
-    """Writes the answers of one branch; between two values that meet there is a space, across epochs too."""
+    """Writes the answers of one query; adjacent values are separated by a space, across epochs too."""
 
     def __init__(self, name: str, out: Output) -> None:
         self._name = name
         self._out = out
         self.over = False
-        """Whether nothing comes any more, because the query could not survive an accent (LAWS 4.6)."""
+        """Whether the answer has ended, because the query could not survive an accent (LAWS 4.6)."""
         self._ended = False  # whether the last piece ended with a value
-        self._noted: int | None = None  # the last item that was noted
+        self._noted: int | None = None  # the last late item that was logged
 
     def give(self, named: HeldItem, held: Sequence[HeldNode], *makes: Callable[[], AnswerPiece]) -> None:
-        """The pieces of one item, window or tuple, all or none.
+        """Write the pieces of one item, window or tuple, all or none.
 
-        Where one fails, the dead letter names those at fault of what is held, or else `named`.
+        Where one fails, the dead letter names the held items at fault, or else `named`.
         """
         if self.over:
             return
@@ -61,7 +61,7 @@ class AnswerWriter:
                 self.bury(named, omission, held)
 
     def write(self, piece: AnswerPiece) -> None:
-        """The next piece of the answer."""
+        """Write the next piece of the answer."""
         if piece != NOTHING:
             text = f" {piece.text}" if self._ended and piece.begins else piece.text
             self._ended = piece.ends
@@ -69,26 +69,26 @@ class AnswerWriter:
                 self._out.piece(text)
 
     def announce(self, accents: Iterable[Accent | Doubt], *, json: bool = False) -> None:
-        """Accents of the answer, in their place, and what is in doubt from there on; `json` in an answer of JSON."""
+        """Write accents of the answer, and doubts about paths from there on; `json` in an answer of JSON."""
         for each in accents:
             self.write(AnswerPiece(accent_text(each, json=json), begins=False, ends=False))
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
-        """The next pieces, one behind the other, none of which begins or ends with a value."""
+        """Write concatenated pieces, none of which begins or ends with a value."""
         if self.over:
             return
         self._ended = False
         self._out.extend(data, pieces, first)
 
     def bury(self, kept: HeldItem, error: DynamicError, held: Sequence[HeldNode] = ()) -> None:
-        """Set an item, window or tuple aside (LAWS 2.4), under those at fault of what is held, or else an item."""
+        """Set an item, window or tuple aside (LAWS 2.4), under the held items at fault, or else `kept`."""
         if self.over:
             return
         nodes = ((each.kept, tree) for each in held for tree in each.kept.trees)
         self._out.bury(letter_for(error, nodes, _shown, self._name, kept))
 
     def late(self, kept: HeldItem) -> None:
-        """Note an item that is late (LAWS 3.2), once however many windows it is late for."""
+        """Log a late item (LAWS 3.2), once for all windows that it is late for."""
         if kept.number != self._noted:
             self._noted = kept.number
             self._out.late(kept.place)
@@ -102,7 +102,7 @@ class AnswerWriter:
 
 
 def _shown(kept: HeldItem) -> tuple[Place, str]:
-    """An item as a dead letter shows it."""
+    """The place and text of an item for a dead letter."""
     return kept.place, serialize(kept.written)[:LONGEST_RAW]
 
 
@@ -114,20 +114,20 @@ class BranchMember(Generic[Query_co]):
     """A query that a branch serves, in the form that its kind of branch needs."""
 
     key: str
-    """What tells it from the others, in every epoch."""
+    """Identifies it among the members, in every epoch."""
     name: str
-    """A subscription that has asked it."""
+    """The name of one of its subscriptions."""
     query: Query_co
     out: Output
     policy: Policy = "accumulate"
-    """What it does with accents that it cannot let out (LAWS 4.7)."""
+    """What it does with accents that it cannot pass on (LAWS 4.7)."""
     sends: bool = False
-    """Whether it sends tuples to another trunk: one whose condition raises an error is sent too, and judged there."""
+    """Whether it sends tuples to another trunk: one whose condition raises an error is sent, too, and judged there."""
 
 
 @dataclass(slots=True)
 class Asker:
-    """A member at work."""
+    """A member with its evaluator and its answers."""
 
     key: str
     standing: Standing
@@ -138,7 +138,7 @@ class Asker:
     """The names of the functions that the user registered."""
     sends: bool = False
     follower: Follower | None = None
-    """None as long as nothing has changed in its streams."""
+    """None until something changes in its streams."""
 
     @staticmethod
     def of(
@@ -151,18 +151,18 @@ class Asker:
         return Asker(member.key, member.query, units, answers, member.policy, tuple(functions or ()), member.sends)
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output."""
+        """The lineage of its results."""
         return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
     def item(self, kept: HeldItem) -> AnswerPiece:
-        """What an item adds."""
+        """The piece of an item."""
         if self.sends:
             return self._sent(partial(self.units.item, kept.stream.root, kept.item.tree))
         forward = None if self.follower is None else self.follower.outlet.forward
         return self.units.item(kept.stream.root, kept.item.tree, forward)
 
     def window(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
-        """What a window with this content adds, if there is anything left of it."""
+        """The piece of a window with this content, without dropped nodes."""
         if self.follower is None:
             return self.units.window(nodes)
         left = self._left(self.follower, held, nodes)
@@ -170,7 +170,7 @@ class Asker:
         return self.units.window(content, forward=self.follower.outlet.forward) if left else NOTHING
 
     def tuple(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
-        """What a tuple of a join adds, if all of it is left."""
+        """The piece of a tuple of a join; empty if one of its nodes was dropped."""
         if self.sends:
             return self._sent(partial(self.units.tuple, nodes))
         if self.follower is None:
@@ -179,7 +179,7 @@ class Asker:
         return self.units.tuple(left, self.follower.outlet.forward) if len(left) == len(held) else NOTHING
 
     def _left(self, follower: Follower, held: Sequence[HeldNode], nodes: Sequence[Value]) -> list[Value]:
-        """The nodes of what is held, without paths that were dropped since; without nodes that are gone themselves."""
+        """The nodes of held items without paths that were dropped since; dropped nodes are left out."""
         if not follower.has_purged:
             return list(nodes)
         lost = (follower.lost(each.kept.number, each.clause, each.kept.item.tree) for each in held)
@@ -195,15 +195,15 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Everyone:
-    """All who ask: what is judged once is told to each of them."""
+    """All queries of a branch, for what concerns each of them."""
 
     askers: Sequence[Asker]
 
     def bury(self, kept: HeldItem, error: DynamicError) -> None:
-        """Set an item aside, for everyone."""
+        """Set an item aside, for every query."""
         for each in self.askers:
             each.answers.bury(kept, error)
 
     def late(self, kept: HeldItem) -> None:
-        """Note an item that is late, which concerns the stream and so is said once (LAWS 3.2)."""
+        """Log a late item, once for all queries: it concerns the stream (LAWS 3.2)."""
         self.askers[0].answers.late(kept)

@@ -1,7 +1,7 @@
-"""Opening a branch: the operator that a standing query needs, behind the merge of its inputs.
+"""Opening a branch: the operator of a standing query, behind the merge of its inputs.
 
-A branch lives for one epoch: it is opened with the state that the epoch before has left, fed, and saved.
-It serves one query or several of one family (`family.py`); those that are gone leave nothing in the next state.
+A branch lives for one epoch: it is restored from the state of the epoch before, fed, and saved.
+It serves one query or several of one family (`family.py`); queries that were removed leave nothing in the next state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from anabranch.runtime.standing import Standing
 
 
 class Branch(Protocol):
-    """What remembers for one subscription or several, for one epoch (`Merged` says what the methods do)."""
+    """The state and work of one subscription or several, for one epoch (`Merged` says what the methods do)."""
 
     def feed(self, *feeds: bytes) -> None: ...
 
@@ -43,11 +43,11 @@ class Branch(Protocol):
     def end(self, stream: str, partition: int) -> None: ...
 
     def save(self) -> BranchState | None:
-        """What to remember after the epoch, None for nothing; the branch is not used any more."""
+        """The state after the epoch, None for an empty one; the branch is not used any more."""
 
     @property
     def held(self) -> int:
-        """How many items it remembers."""
+        """The number of items in its state."""
 
     @property
     def waiting(self) -> dict[Key, int]: ...
@@ -57,7 +57,7 @@ class Branch(Protocol):
 
     @property
     def aborted(self) -> dict[str, str]:
-        """By key: the members that have ended in this epoch, because they could not survive an accent, and why."""
+        """By key: the members that ended in this epoch, because they could not survive an accent, and why."""
 
 
 def open_branch(
@@ -86,9 +86,9 @@ def open_branch(
 
 
 _Operator: TypeAlias = ItemOperator | Windows | Sessions | StepJoin | IntervalJoin
-"""What the merge is in front of."""
+"""The operator behind the merge."""
 _ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
-"""A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
+"""The column path of an operator, which takes as many elements as it can and leaves it the rest."""
 _OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
     "items": ItemOperator,
     "windows": Windows,
@@ -145,7 +145,7 @@ class _Flowing(Merged):
         self._operator.finish()
 
     def _run(self) -> None:
-        """Take what may be taken: many at a time if that can be, and one by one what is left."""
+        """Take the released elements: many at a time where possible, and singly what is left."""
         self._run_columns()
         for each in self._merge.released():
             match each:
@@ -164,7 +164,7 @@ class _Flowing(Merged):
     def tell(self, timed: Sequence[Timed]) -> None:
         super().tell(timed)
         if timed:
-            self._columns = None  # they take many elements at a time
+            self._columns = None  # columns take many elements at a time, and moments are single
             if isinstance(self._operator, Windows):
                 self._operator.front = None
 

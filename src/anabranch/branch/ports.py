@@ -1,4 +1,4 @@
-"""What a branch is told and what it is given: its streams, where answers go, and where entries may wait."""
+"""The interface of a branch: its streams, where answers go, and where entries may wait."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from anabranch.stream.tree import Element
 
 
 class Reader(Protocol):
-    """Makes elements of cuts."""
+    """Parses cuts into elements."""
 
     def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A partition as it was when a branch began late (LAWS 3.6): what is shown first, and what values mean since."""
+    """A partition as a branch that began late sees it (LAWS 3.6): the accents shown first, and its evolution."""
 
     evolution: Evolution
-    """Not to be changed."""
+    """Read only."""
     shown: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InputStream:
-    """A stream as a branch reads it: its description, its reader, and where the branch began in it (LAWS 3.6)."""
+    """A stream as a branch reads it: its description, its reader, and the branch's starting point in it (LAWS 3.6)."""
 
     source: Source
     root: Element
@@ -40,9 +40,9 @@ class InputStream:
     late: bool = False
     """Whether the subscription came after the stream had begun."""
     endless: bool = False
-    """Whether nobody waits for its end, as in a trunk that runs."""
+    """Whether its end is not waited for, as in a trunk that runs."""
     starts: Callable[[], Sequence[Start]] | None = None
-    """Its partitions where the branch began; None at the beginning of the stream."""
+    """The starts of its partitions for this branch; None at the beginning of the stream."""
     is_json: bool = False
     """Whether its items are lines of JSON."""
 
@@ -52,12 +52,12 @@ class InputStream:
 
 
 class Output(Protocol):
-    """Takes what a branch gives, in the order of the answer."""
+    """Receives the results of a branch, in the order of the answer."""
 
     def piece(self, text: str) -> None: ...
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
-        """Several one behind the other; the first is `first` bytes long."""
+        """Several concatenated pieces; the first has `first` bytes."""
 
     def bury(self, letter: DeadLetter) -> None: ...
 
@@ -65,9 +65,9 @@ class Output(Protocol):
 
 
 class Spill(Protocol):
-    """Keeps bytes on disk, for entries that have to wait."""
+    """Stores bytes on disk, for entries that have to wait."""
 
     def write(self, data: bytes) -> str:
-        """Keep some bytes; gives the name they can be read by."""
+        """Store some bytes; gives the name to read them by."""
 
     def read(self, ref: str) -> bytes: ...

@@ -1,9 +1,8 @@
-"""What a branch remembers between two epochs, and how that is written.
+"""The state of a branch between two epochs, and its format.
 
-A state is a small JSON value and some Arrow tables: nothing in it is run when it is read.
-It is written as one blob: a line of JSON that says what follows and in which version, then the tables one behind the
-other as Arrow streams.
-A release reads its own version and refuses others by name; nobody has to guess what bytes mean.
+A state is a small JSON value and some Arrow tables: nothing in it is executed when it is read.
+It is written as one blob: a line of JSON with the kind, version and sizes, then the tables as Arrow streams.
+A release reads its own version and refuses others by name.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ VERSION = 7
 
 @dataclass(frozen=True, slots=True)
 class BranchState:
-    """The state of one branch; `meta["operator"]` says whose it is."""
+    """The state of one branch; `meta["operator"]` names its operator."""
 
     meta: dict[str, Any]
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """One blob."""
+        """The state as one blob."""
         blobs = {name: table_bytes(table, "zstd") for name, table in self.tables.items()}
         head = {
             "kind": KIND,
@@ -42,7 +41,7 @@ class BranchState:
 
     @staticmethod
     def from_bytes(data: bytes) -> BranchState:
-        """The state that `to_bytes` gave this blob for; StateError where it is of another kind or version."""
+        """The state from a blob of `to_bytes`; `StateError` where it is of another kind or version."""
         line, _, rest = data.partition(b"\n")
         try:
             head = json.loads(line)
@@ -90,10 +89,10 @@ def written(value: Reach | None) -> str | None:
 
 
 def reach(text: str | None) -> Reach | None:
-    """The value that `written` gave this text for."""
+    """The value from a text of `written`."""
     return None if text is None else float(text) if text == "inf" else Fraction(text)
 
 
 def fraction(text: str | None) -> Fraction | None:
-    """The same for a value that is finite."""
+    """The same for a finite value."""
     return None if text is None else Fraction(text)

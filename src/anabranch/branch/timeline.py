@@ -1,9 +1,9 @@
-"""An answer that only grows, told with its moments: what was answered when.
+"""Timelines: an answer that only grows, with the moment of each piece.
 
-That is for who asks for a timeline; an answer itself has no times.
+They are only for users who ask for them; an answer itself has no times.
 A moment is behind each element, in the order of LAWS 1.2, and where documents are edited also behind parts of one.
-A record is a line of JSON, `[3, "25/2", "<a/>"]`: the number of the moment, the time then, and a piece of the answer.
-The first moment has one without a piece: from then on there is to be seen what stands around the pieces.
+A record is a line of JSON, `[3, "25/2", "<a/>"]`: the number of the moment, its time, and a piece of the answer.
+The first moment has a record without a piece: from then on the answer has its frame.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from anabranch.stream.elements import DeadLetter, Place
 
 @dataclass(frozen=True, slots=True)
 class AnswerMoment:
-    """A point of the merged streams: its number among all of them, and the latest time until then."""
+    """A point of the merged streams: its number, and the latest time so far."""
 
     number: int = 0
     now: Fraction = Fraction(0)
 
     def behind(self, time: Fraction) -> AnswerMoment:
-        """The next moment; time does not run back (LAWS 1.3)."""
+        """The moment after this one; time does not run back (LAWS 1.3)."""
         return AnswerMoment(self.number + 1, max(self.now, time))
 
     def save(self) -> list[Any]:
@@ -36,20 +36,20 @@ class AnswerMoment:
 
     @staticmethod
     def of(saved: list[Any]) -> AnswerMoment:
-        """Take in what `save` gave."""
+        """The moment from `save`."""
         number, now = saved
         return AnswerMoment(number, Fraction(now))
 
 
 class Timed:
-    """An output whose pieces are records."""
+    """An output whose pieces become records."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
         self.moment = AnswerMoment()
 
     def move(self, moment: AnswerMoment) -> None:
-        """A moment has come."""
+        """Begin a moment."""
         begins = self.moment.number == 0
         self.moment = moment
         if begins:
@@ -69,7 +69,7 @@ class Timed:
 
 
 def moments(texts: Iterable[str]) -> Iterator[tuple[Fraction, str]]:
-    """What an answer grew by, moment by moment, out of texts that hold whole records."""
+    """The growth of an answer, moment by moment, from texts of complete records."""
     records = (json.loads(line) for text in texts for line in text.splitlines())
     for (_, now), several in groupby(records, key=itemgetter(0, 1)):
         yield Fraction(now), "".join(text for _, _, text in several)

@@ -1,4 +1,4 @@
-"""The work of `anabranch query`: queries that were checked are answered, and what was set aside is told."""
+"""The work of `anabranch query`: checked queries are answered, and dead letters reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anabranch.stream.settings import Settings
 from anabranch.visible import note, tell, visible
 
 CheckedText: TypeAlias = tuple[str, Checked]
-"""A query as it is written, and as it is understood."""
+"""A query as written, and as checked."""
 
 
 def answer(
@@ -97,10 +97,9 @@ def _running(
 
 
 def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool, json: Collection[str]) -> dict[str, Watched]:
-    """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
+    """Print the one answer, or write each to a file of its own; the lines of a timeline end with newlines already.
 
-    Of a query that has ended without any answer nothing is printed, and its file is empty; so it is with no lines of
-    JSON.
+    For a query that has ended without an answer nothing is printed, and its file is empty; so too for no lines of JSON.
     """
     show, end = (print_lines, "") if timeline else (print_answer, "\n")
     answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
@@ -124,7 +123,7 @@ def _write_file(answer: Iterable[str], path: Path, end: str) -> None:
 
 
 def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
-    """Name the queries that answer nothing; gives the exit status, 3 where all items were set aside for one."""
+    """Name the queries without an answer; gives the exit status, 3 where all items were set aside for one."""
     for each in silent:
         where = f"see {dead_letter}" if dead_letter else "--dead-letter FILE shows them"
         tell(f"warning: {visible(f'{each}; {where}')}")
@@ -132,7 +131,7 @@ def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
 
 
 def _report(run: FiniteRun, dead_letter: Path | None) -> list[DeadLetter]:
-    """Write what was set aside, and say how much it is; gives it."""
+    """Write the dead letters, and report their number; gives them."""
     dead = list(run.dead)
     if dead_letter is not None:
         _write_dead_letters(dead, dead_letter)

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common."""
+"""Common arguments of commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def declare_functions(command: argparse.ArgumentParser) -> None:
 
 
 def functions_of(options: argparse.Namespace) -> dict[str, ImportedFunction]:
-    """The functions that are registered, imported; modules may lie in the working directory."""
+    """The registered functions, imported; modules may be in the working directory."""
     given = pairs_of(options.function, "--function")
     functions = {name: function_named(name, text, Path.cwd()) for name, text in given.items()}
     import_all(functions)
@@ -30,7 +30,7 @@ def functions_of(options: argparse.Namespace) -> dict[str, ImportedFunction]:
 
 
 def pairs_of(given: Sequence[str], option: str) -> dict[str, str]:
-    """By name, the values of an option that is given as NAME=VALUE, any number of times."""
+    """By name: the values of an option NAME=VALUE, given any number of times."""
     pairs: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition("=")

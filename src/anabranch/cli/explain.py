@@ -9,7 +9,7 @@ from anabranch.cli.arguments import Commands, declare_functions
 
 
 def declare(commands: Commands) -> None:
-    """The command and what it takes."""
+    """Declare the command and its arguments."""
     explain = commands.add_parser("explain", help="show what queries have in common")
     explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
@@ -22,7 +22,7 @@ def declare(commands: Commands) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    # Imported here: whoever asks for help need not wait for it.
+    # Imported here, so that help need not wait for it.
     from anabranch.cli.explaining import explain
 
     explain(options)

@@ -23,7 +23,7 @@ from anabranch.stream.schema import Schema
 
 
 def explain(options: argparse.Namespace) -> None:
-    """Explain queries as the options ask for."""
+    """Explain queries by the options."""
     dtds = {name: Path(file) for name, file in pairs_of(options.dtd, "--dtd").items()}
     schemas = {name: Schema.read_dtd(file) for name, file in dtds.items()}
     streams = {name: Path(file) for name, file in pairs_of(options.stream, "--stream").items()}

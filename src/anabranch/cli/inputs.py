@@ -17,39 +17,32 @@ from anabranch.stream.schema import Schema
 from anabranch.values.declared import declared_origin, declared_slack, declared_time
 
 _SETTINGS = ("dtd", "time", "time_unit", "slack", "origin", "format", "root", "item")
-"""What is given by NAME=VALUE, each by its own option."""
+"""The settings that are given by NAME=VALUE, each by its own option."""
+_OPTIONS = (
+    ("--stream", "NAME=FILE", "a file or directory"),
+    ("--doc", "NAME=FILE", "a document for doc()"),
+    ("--dtd", "NAME=FILE", "the schema of a stream"),
+    ("--time", "NAME=PATH", "where items carry their time"),
+    ("--time-unit", "NAME=U", "what times count in: s, ms, us or ns"),
+    ("--slack", "NAME=N", "how late items may come: a number, or PT5S"),
+    ("--origin", "NAME=N", "where time windows begin: a number or dateTime"),
+    ("--format", "NAME=F", "lines, document or json"),
+    ("--root", "NAME=TAG", "the root of a stream in lines; default: root"),
+    ("--item", "NAME=TAG", "what items in JSON are called; default: item"),
+    ("--domain", "NAME=PATH:V,V", "the only values that items have there"),
+)
+"""The options for inputs, each given any number of times: name, form of its value, help."""
 
 
 def declare_inputs(query: argparse.ArgumentParser) -> None:
-    """The options that say where streams and documents are, and how to read them."""
+    """Declare the options for streams and documents."""
     declare_functions(query)
-    query.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="a file or directory")
-    query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
-    query.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
-    query.add_argument("--time", action="append", default=[], metavar="NAME=PATH", help="where items carry their time")
-    query.add_argument(
-        "--time-unit", action="append", default=[], metavar="NAME=U", help="what times count in: s, ms, us or ns"
-    )
-    query.add_argument(
-        "--slack", action="append", default=[], metavar="NAME=N", help="how late items may come: a number, or PT5S"
-    )
-    query.add_argument(
-        "--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin: a number or dateTime"
-    )
-    query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
-    query.add_argument(
-        "--root", action="append", default=[], metavar="NAME=TAG", help="the root of a stream in lines; default: root"
-    )
-    query.add_argument(
-        "--item", action="append", default=[], metavar="NAME=TAG", help="what items in JSON are called; default: item"
-    )
-    query.add_argument(
-        "--domain", action="append", default=[], metavar="NAME=PATH:V,V", help="the only values that items have there"
-    )
+    for option, form, words in _OPTIONS:
+        query.add_argument(option, action="append", default=[], metavar=form, help=words)
 
 
 def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
-    """The inputs that these options describe."""
+    """The inputs by the options."""
     streams = pairs_of(options.stream, "--stream")
     settings = {key: pairs_of(getattr(options, key), _option(key)) for key in _SETTINGS}
     for key, given in settings.items():

@@ -1,10 +1,10 @@
-"""Signals that end a command: SIGINT and SIGTERM alike, once, and never in the midst of a call of Spark.
+"""Signals that end a command: SIGINT and SIGTERM alike, once, and never during a call of Spark.
 
 The first signal raises `KeyboardInterrupt` with the signal's name, so that files are closed, folders removed and Spark
-let go on the way out; further ones change nothing, since they could only break that.
-A call of Spark that is broken off leaves half an answer in its connection, which the next call would take for its own;
-so a signal that comes during one is put off until the call has returned.
-Commands with a better way to end put their own handlers in place of these for a while (`run_control.signals`).
+released on the way out; further ones are ignored, since they could only break that.
+An interrupted call of Spark leaves half an answer in its connection, which the next call would take for its own; so a
+signal during a call is delayed until the call has returned.
+Commands with a better way to end replace these handlers for a while (`run_control.signals`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CALLS = ("py4j", "pyspark")
-_PUT_OFF = 0.05
+_RETRY_SECONDS = 0.05
 
 
 @contextmanager
 def interruptible(*, for_good: bool) -> Iterator[None]:
-    """Let signals interrupt what is done in this context; only the main thread can listen to them.
+    """Let signals interrupt this context; only the main thread receives them.
 
-    Where the process ends behind it, `for_good`, signals are ignored from there on.
+    With `for_good`, where the process ends afterwards, signals are ignored from then on.
     """
     if current_thread() is not main_thread():
         yield
@@ -39,7 +39,7 @@ def interruptible(*, for_good: bool) -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if _in_a_call(frame):
-        again = Timer(_PUT_OFF, signal.pthread_kill, (main_thread().ident, number))
+        again = Timer(_RETRY_SECONDS, signal.pthread_kill, (main_thread().ident, number))
         again.daemon = True
         again.start()
         return

@@ -1,6 +1,6 @@
 """The commands about a network of peers: `network plan | show | run | answer NETWORK.toml`.
 
-What each needs is imported when it runs; `plan` and `show` need no Spark.
+Imports are made when a command runs; `plan` and `show` need no Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anabranch.network.description import STRATEGIES, read_network
 
 
 def declare(commands: Commands) -> None:
-    """The commands and what they take."""
+    """Declare the commands and their arguments."""
     network = commands.add_parser("network", help="peers that share streams on the way").add_subparsers(
         required=True, metavar="COMMAND"
     )

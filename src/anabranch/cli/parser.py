@@ -1,6 +1,6 @@
 """The parser of the command line: the groups of commands, in the order in which `anabranch --help` lists them.
 
-A group is a file with `declare(commands)`, which adds its commands, says what they take,
+A group is a file with `declare(commands)`, which adds its commands with their arguments,
 and sets `run`, the function that does the work.
 """
 

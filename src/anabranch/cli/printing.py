@@ -1,8 +1,8 @@
-"""What the commands print and write in the same way.
+"""Output that commands have in common.
 
-An answer is data, and leaves as it is: into a pipe or a file to the byte.
-On a terminal nothing may act that data, queries or file names have brought along (`visible.py`): there an answer has
-references for what is not seen, which mean the same in XML, and everything else that is printed has them anywhere.
+An answer is data, and goes into a pipe or a file byte for byte.
+On a terminal nothing from data, queries or file names may act (`visible.py`): there an answer has references for
+invisible characters, which mean the same in XML, and all other output has them everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anabranch.visible import visible_json, visible_lines
 
 
 def print_answer(pieces: Iterable[str]) -> None:
-    """Print an answer that comes in pieces; its last line is ended, if it does not end itself."""
+    """Print an answer in pieces; adds a newline at its end if it has none."""
     out = sys.stdout
     shown: Callable[[str], str] = visible_lines if out.isatty() else str
     last = ""
@@ -34,14 +34,14 @@ def print_answer(pieces: Iterable[str]) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines of JSON, each as soon as it is there; they bring their ends along."""
+    """Print lines of JSON, each as soon as it is there; they end with newlines already."""
     for line in lines:
         _write_json(sys.stdout, line)
         sys.stdout.flush()
 
 
 def print_report(lines: Iterable[str]) -> None:
-    """Print lines that tell of queries, streams and files."""
+    """Print lines about queries, streams and files."""
     for line in lines:
         _write(sys.stdout, f"{visible_lines(line)}\n")
     sys.stdout.flush()
@@ -54,7 +54,7 @@ def print_json(value: Any) -> None:
 
 
 def _write_json(out: TextIO, text: str) -> None:
-    """Write JSON, with escapes for characters that the output does not have."""
+    """Write JSON, with escapes for characters that the output cannot encode."""
     try:
         text.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -63,26 +63,26 @@ def _write_json(out: TextIO, text: str) -> None:
 
 
 def _write(out: TextIO, text: str) -> None:
-    """Write, with references for characters that the output does not have."""
+    """Write text, with references for characters that the output cannot encode."""
     encoding = out.encoding or "utf-8"
     out.write(text.encode(encoding, "xmlcharrefreplace").decode(encoding))
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of arguments in whose messages nothing acts on a terminal."""
+    """A parser of arguments whose messages cannot act on a terminal."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(visible_lines(message), file)
 
 
 def short(path: Path) -> Path:
-    """A path as somebody in the working directory would write it."""
+    """A path, relative to the working directory where it lies inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def write_picture(picture: str, file: Path, read: Sequence[Claim]) -> None:
-    """Write a picture to where the user wants it, which is none of the files that are `read`."""
+    """Write a picture to the user's file, which must not be one that is `read`."""
     check_claims(read, [Claim(file, "the picture")])
     try:
         file.write_text(picture, encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""`anabranch query`: answers over inputs that have an end, printed, or written to one file for each query."""
+"""`anabranch query`: answers over finite inputs, printed, or written to one file for each query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anabranch.stream.reading.toml_tables import read_text
 
 
 def declare(commands: Commands) -> None:
-    """The command and what it takes."""
+    """Declare the command and its arguments."""
     query = commands.add_parser("query", help="answer queries over inputs that have an end")
     query.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     declare_inputs(query)
@@ -61,7 +61,7 @@ def _query(options: argparse.Namespace) -> int:
     json = {file.stem for file, (_, checked) in queries.items() if _is_json(checked, inputs, options)}
     outs = {} if options.out is None else {name: _file(options.out, name, json=name in json) for name in names}
     _check_files(options, inputs, outs)
-    # Imported here: whoever has a query refused need not wait for the engine.
+    # Imported here, so that refused queries need not wait for the engine.
     from anabranch.cli.answering import answer
 
     return answer(queries, inputs, limits, outs, options, json)
@@ -79,7 +79,7 @@ def _file(folder: Path, name: str, *, json: bool) -> Path:
 
 
 def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, Path]) -> None:
-    """See to it that no answer and no dead letter is written over what is read, or over another."""
+    """Refuse outputs that would overwrite inputs, or one another."""
     read = [
         *stream_claims(inputs.streams),
         *(Claim(file, f"the query '{file.stem}'") for file in options.queries),

@@ -1,6 +1,6 @@
 """The commands about a site: `run` it; print an `answer`, the `state`, the `history` of a stream; publish an `accent`.
 
-What does the work is imported when it is needed: Spark is not loaded for the commands that can do without.
+Imports are made when needed: Spark is not loaded for commands that can do without.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anabranch.visible import tell, visible
 
 
 def declare(commands: Commands) -> None:
-    """The commands and what they take."""
+    """Declare the commands and their arguments."""
     run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
     run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")

@@ -14,7 +14,7 @@ from anabranch.stream.photons import write_photons
 
 
 def declare(commands: Commands) -> None:
-    """The commands and what they take."""
+    """Declare the commands and their arguments."""
     generate = commands.add_parser("generate", help="make test data")
     kinds = generate.add_subparsers(required=True, metavar="KIND")
     photons = kinds.add_parser("photons", help="photons as the sharing paper's satellite sees them")

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import Bytes, Indices, Places, compiled, compiled_lean
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled, compiled_lean
 
 _ZERO, _NINE, _MINUS, _PLUS, _COLON, _POINT, _T, _Z = b"09-+:.TZ"
 _MOST_DIGITS = 9
 _FARTHEST = np.int64((1 << 63) - 1)
 """Below this all values are; a time with nine digits is so from 1678 to 2261."""
-DATE_TIME = 19
+_DATE_TIME = 19
 """The length of a dateTime without a fraction."""
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 _DATE, _ZONE = 10, 6
@@ -86,12 +86,12 @@ def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, 
         if stop - at == _DATE:
             mantissas[item], places[item] = np.int64(day) * 86_400, 0
             continue
-        if stop - at < DATE_TIME or data[at + 10] != _T or data[at + 13] != _COLON or data[at + 16] != _COLON:
+        if stop - at < _DATE_TIME or data[at + 10] != _T or data[at + 13] != _COLON or data[at + 16] != _COLON:
             continue
         hour, minute, second = _digits(data, at + 11, 2), _digits(data, at + 14, 2), _digits(data, at + 17, 2)
         if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= second <= 59):
             continue
-        behind, digits, part = at + DATE_TIME, 0, np.int64(0)
+        behind, digits, part = at + _DATE_TIME, 0, np.int64(0)
         if behind < stop and data[behind] == _POINT:
             behind += 1
             while behind < stop and _ZERO <= data[behind] <= _NINE and digits <= _MOST_DIGITS:
@@ -109,3 +109,18 @@ def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, 
         seconds = np.int64(day) * 86_400 + hour * 3_600 + minute * 60 + second - zone
         if abs(seconds) < _FARTHEST // power:
             mantissas[item], places[item] = seconds * power + part, digits
+
+
+def read_ticks(data: Bytes, starts: Places, ends: Places) -> tuple[Indices, Flags]:
+    """The nanoseconds since 1970 of texts, and which of them are dateTimes of which these fit 64 bits."""
+    mantissas, places = np.zeros(len(starts), np.int64), np.full(len(starts), -1)
+    read_moments(data, starts, ends, mantissas, places)
+    powers = 10 ** np.maximum(_MOST_DIGITS - places, 0)
+    known = (places >= 0) & (ends - starts >= _DATE_TIME) & (np.abs(mantissas) <= _FARTHEST // powers)
+    return np.where(known, mantissas, 0) * powers, known
+
+
+def ticks_in(text: bytes) -> int | None:
+    """The same of one text; None where it is not read as a dateTime."""
+    ticks, known = read_ticks(np.frombuffer(text, np.uint8), *np.array([[0], [len(text)]], np.int32))
+    return int(ticks[0]) if known[0] else None

@@ -1,4 +1,4 @@
 """Streams and subscriptions: `finite` answers queries over inputs that have an end, `live` is the Python API.
 
-Nothing is loaded here: whoever asks for help, or has a query refused, need not wait for an engine.
+Nothing is imported here, so that help and refused queries need not wait for an engine.
 """

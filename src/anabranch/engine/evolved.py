@@ -1,9 +1,8 @@
-"""The reference for streams that evolve: what comes out of a query, element by element, until its inputs end.
+"""The reference for streams that evolve: the answer of a query, element by element, until its inputs end.
 
-The law itself knows the canonical answer only (`reference.evaluate`); where accents stand in an answer, and in which
-units it goes on behind them, shows when the elements come one after the other.
-So such queries are asked of branches, which do just that (`branch/`), over elements that were read before; Spark runs
-the same branches.
+The law itself gives the canonical answer only (`law/evaluate.py`); where accents stand in an answer, and in which units
+it goes on, shows when the elements come one by one.
+So such queries run on branches (`branch/`), over elements that were read before; Spark runs the same branches.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _NO_TEXT = "recalled"
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """A finite stream as a branch is fed with it."""
+    """A finite stream as feeds for a branch."""
 
     stream: InputStream
     feeds: tuple[bytes, ...]
@@ -50,7 +49,7 @@ def fed(read: Read) -> Fed:
 
 
 def _good(elements: Iterable[StreamElement | DeadLetter], evolution: Evolution) -> list[StreamElement | DeadLetter]:
-    """The elements that may stand where they stand, and the bad accents that leave paths in doubt."""
+    """The elements that are good at their place, and the bad accents that leave paths in doubt."""
     found = (judged(each, evolution) for each in elements)
     return [each for each in found if not isinstance(each, DeadLetter) or each.doubts]
 
@@ -67,7 +66,7 @@ def _feeds(
 
 
 class _Recalled:
-    """Gives elements again that were read before."""
+    """Returns elements that were read before."""
 
     def __init__(self, known: Sequence[StreamElement | DeadLetter]) -> None:
         self._known = known
@@ -83,14 +82,14 @@ class _Recalled:
 
 @dataclass(slots=True)
 class Answered:
-    """What came of a query; a branch gives it piece by piece."""
+    """The answer to a query, as a branch gives it piece by piece."""
 
     pieces: list[str] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
-    """Of what was late."""
+    """The places of late items."""
     aborted: str | None = None
-    """Why it has ended early."""
+    """Why it ended early."""
 
     def piece(self, text: str) -> None:
         self.pieces.append(text)
@@ -106,7 +105,7 @@ class Answered:
 
 
 class NoSpill:
-    """Nothing is left to another epoch, so nothing has to wait on disk."""
+    """Nothing is left for another epoch, so nothing is spilled."""
 
     def write(self, data: bytes) -> str:
         raise AssertionError("a branch is not saved here")
@@ -123,7 +122,7 @@ def answer_evolving(
     documents: Mapping[str, Input] | None,
     policy: Policy,
 ) -> Answered:
-    """Answer a query over streams, all of them given as a branch is fed with them."""
+    """Answer a query over streams, all of them given as feeds."""
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
     times = {each.name: each.source.time for each in inputs.values()}

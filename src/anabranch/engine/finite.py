@@ -3,7 +3,7 @@
 All queries of a run are subscriptions of one trunk, so each stream is read once, whatever their number; its host is
 this process or Spark (`spark/hosts/`).
 A query that a trunk cannot answer, or that has to wait for the end of its streams anyway, goes to the reference
-evaluator unless the caller insists; all give the same answer, so nothing but the speed tells.
+evaluator unless the caller insists; all give the same answer, at different speeds.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FiniteRun:
-    """The answers of a run, as pieces of text, and what was set aside; valid inside `answering` only."""
+    """The answers of a run, as pieces of text, and the dead letters; valid inside `answering` only."""
 
     answers: Mapping[str, Iterable[str]]
     dead: Iterable[DeadLetter]
     items: int
     late: int
     aborted: MutableMapping[str, str] = field(default_factory=dict)
-    """Why queries ended before their streams did (LAWS 4.6), so that their answers up to there stay; or why they have
-    no answer, because they failed as a whole (LAWS 2.4). Of timelines it is known once they were read to their end."""
+    """Why queries ended before their streams did (LAWS 4.6), keeping their answers so far; or why they have no answer,
+    because they failed as a whole (LAWS 2.4). For timelines it is known once they were read to their end."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def answering(
 ) -> Iterator[FiniteRun]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
-    The size of an epoch bounds what Spark reads between two calls of `on_progress`.
+    The size of an epoch bounds what a trunk reads between two calls of `on_progress`.
     `policy` says what queries do with accents that their answers cannot express (LAWS 4.7).
     """
     chosen = settings or Settings()
@@ -79,9 +79,9 @@ def answering(
 
 
 def both(queries: Sequence[Prepared], runs: Sequence[FiniteRun]) -> FiniteRun:
-    """What both engines gave, for the queries in their order; both saw the same bad input."""
+    """The results of both engines, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
-    # some are only known when the answers were read
+    # some are only known after the answers were read
     aborted = ChainMap(*(run.aborted for run in runs))
     return FiniteRun(
         {query.name: found[query.name] for query in queries},
@@ -93,7 +93,7 @@ def both(queries: Sequence[Prepared], runs: Sequence[FiniteRun]) -> FiniteRun:
 
 
 def failing(run: FiniteRun, failed: Mapping[str, DynamicError]) -> FiniteRun:
-    """The same with queries that have no answer, because they failed before their streams began; they come last."""
+    """The same with queries that failed before their streams began, and have no answer; they come last."""
     letters = [letter_of(error, (), 0, name) for name, error in failed.items()]
     return replace(
         run,
@@ -105,7 +105,7 @@ def failing(run: FiniteRun, failed: Mapping[str, DynamicError]) -> FiniteRun:
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """What was set aside in several places, each thing once; looked for when it is asked for."""
+    """Dead letters from several places, each once; collected lazily."""
 
     several: Sequence[Iterable[DeadLetter]]
 
@@ -121,8 +121,8 @@ def on_trunk(
     policy: Policy = "accumulate",
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
-    """Answer queries on a trunk, in a folder; where the settings are `timed`, their moments are kept."""
-    # Imported here: whoever only wants the reference need not wait for it.
+    """Answer queries on a trunk, in a folder; with `timed` settings, their moments are kept."""
+    # Imported here, so that the reference alone need not wait for it.
     from anabranch.spark.epoch.finite import run_queries
     from anabranch.spark.hosts.host import host_of
 
@@ -141,7 +141,7 @@ def on_trunk(
 
 
 def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> FiniteRun:
-    """What a trunk gave, with these answers."""
+    """The results of a trunk, with these answers."""
     progress = outcome.progress
     return FiniteRun(
         answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted)
@@ -153,19 +153,19 @@ class ReadInputs:
     """Finite inputs, read to their end."""
 
     streams: Mapping[str, Read]
-    """The streams of items that are read as such."""
+    """The streams that are read as streams of items."""
     written: Mapping[str, WrittenStream]
-    """The streams that are edited, or read beside such ones."""
+    """The streams that are edited, or read beside edited ones."""
     documents: Mapping[str, Input]
 
     @property
     def given(self) -> dict[str, Input]:
-        """The inputs as the law takes them."""
+        """The inputs for the law."""
         return {**self.documents, **{name: each.input for name, each in self.streams.items()}}
 
     @property
     def dead(self) -> dict[DeadLetter, None]:
-        """What was set aside on the way."""
+        """The dead letters of reading."""
         found = [letter for each in self.streams.values() for letter in each.dead]
         found += [letter for each in self.written.values() for letter in each.dead]
         return dict.fromkeys(found)
@@ -178,7 +178,7 @@ class ReadInputs:
 
 
 def read_inputs(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> ReadInputs:
-    """Read what queries need."""
+    """Read the inputs of queries."""
     edited = {name for query in queries if query.updates for name in query.checked.streams}
     others = {name for query in queries if not query.updates for name in query.checked.streams}
     streams = {each.name: read_stream(each, limits) for each in inputs.streams if each.name in others}
@@ -190,13 +190,13 @@ def read_inputs(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What came of one query."""
+    """The answer to one query."""
 
     text: str
     dead: Sequence[DeadLetter]
     late: Sequence[Place] = ()
     aborted: str | None = None
-    """Why it has ended before its streams did, or has no answer."""
+    """Why it ended before its streams did, or has no answer."""
 
 
 def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> FiniteRun:
@@ -213,7 +213,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, p
 
 
 def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy) -> _Answered:
-    """Answer one query; where it fails as a whole, it has no answer, and nobody else notices (LAWS 2.4)."""
+    """Answer one query; where it fails as a whole, it has no answer, and others are not affected (LAWS 2.4)."""
     law = query.checked.query
     edited = updating(query, read, inputs, limits) if query.updates else None
     try:
@@ -221,7 +221,7 @@ def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits,
             text = edited.answer()
             return _Answered(text, edited.dead, (), edited.aborted)
         if any(read.streams[name].input.changes for name in query.checked.streams):
-            # Imported here: it loads what the law can do without.
+            # Imported here: it loads more than the law needs.
             from anabranch.engine.evolved import answer_evolving, fed, text_of
 
             whole = standing(law, inputs.functions, query.text)

@@ -1,4 +1,4 @@
-"""What an engine gives out: streams, to look at and to build on, and subscriptions, to read."""
+"""Objects that an engine returns: streams, to inspect and to build on, and subscriptions, to read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stream(builder.DerivedStream):
-    """A registered stream; operators can be applied to it, and its evolution is told as far as it is committed."""
+    """A registered stream; operators can be applied to it, and its committed evolution can be read."""
 
     source: Source
     checkpoint: Checkpoint
@@ -52,23 +52,23 @@ class Stream(builder.DerivedStream):
         return StreamCourse(self.source, self.checkpoint).history()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: its paths now."""
+        """Its present paths, for a notebook."""
         return self.schema()._repr_html_()
 
 
 @dataclass(eq=False)
 class LiveSubscription:
-    """A query at work; iterating gives the pieces of its answer as they are committed, one result each.
+    """A running query; iterating gives the pieces of its answer as they are committed, one result each.
 
     A piece is an element of the answer, or a value or text between elements, and never empty.
-    Put together, the pieces are the answer: what stands before all results comes with the first of them, what stands
-    behind them is a piece by itself when the subscription or the engine has ended.
+    Concatenated, the pieces are the answer: the opening comes with the first result, the closing is a piece by itself
+    when the subscription or the engine has ended.
     """
 
     engine: Engine
     name: str
     text: str
-    """The query as it was understood, or the plan as it is written down."""
+    """The query as printed, or the plan as text."""
     policy: Policy
     """What it does with accents that its answer cannot express."""
     registered: Registered | None = None
@@ -76,16 +76,16 @@ class LiveSubscription:
     ended: int | None = None
     """The last epoch it may have seen, once it was cancelled."""
     warnings: tuple[str, ...] = ()
-    """What it keeps that grows with its streams."""
+    """State that grows with its streams."""
 
     @property
     def query(self) -> str:
-        """The query for people: a plan as its operators, one in a line."""
+        """The query for people: a plan as its operators, one per line."""
         return str(read_plan(self.text)) if is_plan(self.text) else self.text
 
     @cached_property
     def frame(self) -> AnswerFrame:
-        """What stands around the pieces of its answer."""
+        """The frame of its answer."""
         return AnswerFrame.of(self._unbegun, self.engine.functions)
 
     @cached_property
@@ -95,14 +95,14 @@ class LiveSubscription:
 
     @cached_property
     def _unbegun(self) -> Registered:
-        """What is known of it before any epoch has seen it."""
+        """Its registration before its first epoch."""
         return self.engine.unbegun(self.name, self.text)
 
     def __iter__(self) -> Iterator[str]:
         return self.pieces()
 
     def pieces(self, reader: str | None = None) -> Iterator[str]:
-        """The pieces from the first on; with the name of a `reader`, from where that reader was.
+        """The pieces from the first on; with the name of a `reader`, from that reader's position.
 
         A reader's position moves when all pieces of an epoch were taken, and is kept in the checkpoint.
         """
@@ -111,7 +111,7 @@ class LiveSubscription:
         log = self.engine.log
         before = durable.unsealed(record) if record is not None and record.exists() else None
         owner = self.registered.id if self.registered else None
-        begun = before is not None and before["owner"] == owner  # the reader has had the front
+        begun = before is not None and before["owner"] == owner  # the reader has had the opening
         position = max(0 if before is None else before["next"], *log.manifests.epochs()[:1], 0)
         while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
             for epoch in range(position, self.engine.trunk.last + 1):
@@ -133,7 +133,7 @@ class LiveSubscription:
             yield end
 
     def answer(self) -> str:
-        """The committed answer, closed; with `once`, that to all that is there."""
+        """The committed answer, closed; with `once`, that to all present input."""
         self.engine.start()
         if self.engine.once:
             self.engine.wait()
@@ -147,11 +147,11 @@ class LiveSubscription:
         return LiveDisplay(self)
 
     def cancel(self) -> None:
-        """End it; what was answered stays readable."""
+        """End it; its answer so far stays readable."""
         self.engine.cancel(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the query, the number of its answers and the newest of them."""
+        """The query, the number of its answers and the newest of them, for a notebook."""
         if self.shows and self.registered is not None:
             pieces = [self.engine.log.shown(self.registered, self.engine.functions)]
         else:
@@ -163,7 +163,7 @@ class LiveSubscription:
 
 
 class LiveDisplay:
-    """What a subscription shows; whoever iterates moves it on."""
+    """The display of a subscription; iterating advances it."""
 
     def __init__(self, subscription: LiveSubscription) -> None:
         if not subscription.shows:
@@ -177,11 +177,11 @@ class LiveDisplay:
         self.at: Decimal | None = None
         """The time of the latest moment."""
         self.changes: tuple[Edit, ...] = ()
-        """What that has changed, one edit after the other: `Insert(position, text)` and `Remove(position, length)`."""
+        """Its edits, in order: `Insert(position, text)` and `Remove(position, length)`."""
 
     @property
     def text(self) -> str:
-        """What is on display after the latest moment; empty before the first one."""
+        """The display after the latest moment; empty before the first one."""
         return self._replay.text
 
     def __iter__(self) -> Iterator[DisplayMoment]:
@@ -214,13 +214,13 @@ class LiveDisplay:
         return Text("\n".join(map(visible, self.text.split("\n"))))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer after the latest moment."""
+        """The answer after the latest moment, for a notebook."""
         return display_html(self._subscription.name, self.at, self.text)
 
 
 def _notebook_output(shown: LiveDisplay) -> Any:
-    """An output of a notebook that can be changed; None elsewhere."""
-    ipython: Any = sys.modules.get("IPython")  # whoever is in a notebook has loaded it
+    """An output of a notebook that can be updated; None elsewhere."""
+    ipython: Any = sys.modules.get("IPython")  # in a notebook it is loaded
     if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
         return None
     return ipython.display.display(shown, display_id=True)

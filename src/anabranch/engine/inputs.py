@@ -1,4 +1,4 @@
-"""What queries may read, and whether they are right by it; no engine is loaded for that."""
+"""The inputs that queries may read, and the check of queries against them; no engine is loaded for that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from anabranch.language import Checked, check, parse
 from anabranch.language.checks.check import ItemNames
-from anabranch.language.outputs import outputs_of
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import PythonFunction
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.names import first_names
@@ -17,13 +17,13 @@ from anabranch.stream.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What queries may read: streams, and documents by name."""
+    """The inputs that queries may read: streams, and documents by name."""
 
     streams: Sequence[Source] = ()
     documents: Mapping[str, DocumentSource] | None = None
     functions: Mapping[str, PythonFunction] | None = None
     finite: bool = False
-    """Whether all streams end, and are waited for."""
+    """Whether all streams end, and are read to their end."""
     _names: dict[str, ItemNames] = field(default_factory=dict, init=False, repr=False, compare=False)
     """By stream, once they are asked for and known."""
 
@@ -57,7 +57,7 @@ class Inputs:
         return "json" in outputs or ("item" in outputs and outputs <= {"item"} and bool(written) and all(written))
 
     def check(self, text: str, label: str) -> Checked:
-        """A query, parsed and checked; `label` is what errors call it, a file's name say."""
+        """Parse and check a query; `label` is its name in errors, such as a file name."""
         return check(
             parse(text, label),
             text,

@@ -1,4 +1,4 @@
-"""The Python API: streams in, subscriptions that answer as long as the engine runs.
+"""The Python API: streams in, subscriptions that answer while the engine runs.
 
     with anabranch.Engine() as engine:
         engine.stream("photons", "in", dtd="photons.dtd")
@@ -6,7 +6,7 @@
         for piece in vela:
             ...
 
-A query is text, or what the methods of a stream make (`algebra/plans/builder.py`):
+A query is text, or a stream with operators (`algebra/plans/builder.py`):
 
     sensors = engine.stream("sensors", "in")
     engine.subscribe(sensors.select("t > 5").aggregate(by=["s"], avg=["t"]))
@@ -14,8 +14,8 @@ A query is text, or what the methods of a stream make (`algebra/plans/builder.py
 An engine is a trunk with names: `stream` and `subscribe` may be called at any time, before the start and after it, and
 take effect with the next epoch.
 The trunk starts when an answer is first asked for, or with `start`.
-Given a checkpoint, a later engine goes on where this one ended: a subscription of the same name and text has the same
-answer, from its first element on.
+With a checkpoint, a later engine continues where this one ended: a subscription of the same name and text has the
+same answer, from its first element on.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ if TYPE_CHECKING:
 class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
-    `local` does without Spark: this process is the host, which is soon started, for small streams.
+    `local` does without Spark: this process is the host, which starts quickly, for small streams.
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
-    `shards` tasks share the subscriptions that remember; another number next time changes no answer.
-    A query over updates may be answered in `strands`, which are shared by those tasks; that changes no answer, either.
-    `sharing` does once what subscriptions have in common; without it, too, every answer is the same.
+    `shards` tasks share the stateful subscriptions; another number next time changes no answer.
+    A query over updates may be divided into `strands`, which are shared by those tasks; that changes no answer, either.
+    `sharing` does common work of subscriptions once; without it, too, every answer is the same.
     `accents` are followed; without that, a stream that has one is refused.
     `policy` says what queries do with accents that their answers cannot express: keep them until they can
     (`accumulate`), end (`abort`), or stay in the units of their start for good (`absorb`).
-    `once` reads to the end of what is there and ends; otherwise the engine follows its streams until it is closed.
+    `once` reads to the end of the present input and ends; otherwise the engine follows its streams until it is closed.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
 
@@ -100,12 +100,12 @@ class Engine:
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self.metrics: Metrics | None = None
-        """Those of the newest epoch."""
+        """The metrics of the newest epoch."""
         self.once = once
         self.functions = dict(functions or {})
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
-        """Held while what is wanted changes."""
+        """Held while the workload changes."""
         self._wanted = Workload({}, {})
         self._subscriptions: dict[str, LiveSubscription] = {}
         self._numbers = count(1)
@@ -165,9 +165,9 @@ class Engine:
         `slack`, how late items may come, is a number or a duration, and `origin`, where time windows begin, a number or
         a dateTime (LAWS 3.1, 3.2).
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
-        With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
-        `retain` seconds, or `"1 h"`, and all there is where that is not given.
-        A partition in which nothing new has come for `heartbeat` seconds, or `"5 s"`, is sent a heartbeat (LAWS 1.3).
+        With `updates`, elements may be edited later (LAWS 5.1); late subscriptions see what has changed in the last
+        `retain` seconds, or `"1 h"`, and everything by default.
+        A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
         answer = ""
@@ -207,9 +207,9 @@ class Engine:
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
 
     def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
-        """Register a document for `doc()`: an XML file, or JSON, whose root and records are called as given.
+        """Register a document for `doc()`: an XML file, or JSON, with the names of its root and records.
 
-        It is read again when it has changed, which shows from the next epoch on (LAWS 3.12).
+        It is read again when it has changed, which takes effect with the next epoch (LAWS 3.12).
         """
         check_name(name, "a document")
         with self._change:
@@ -221,7 +221,7 @@ class Engine:
             self._check_anew()
 
     def _check_anew(self) -> None:
-        """From now on queries are checked over what is registered now."""
+        """Check queries against the present registrations from now on."""
         wanted = self._wanted
         self._checking = Checking(Inputs(tuple(wanted.streams.values()), wanted.documents, self.functions))
 
@@ -235,7 +235,7 @@ class Engine:
     ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
-        It is text, or a stream that operators have been applied to.
+        It is text, or a stream with operators.
         Its `policy` is the engine's unless it has its own.
         """
         with self._change:
@@ -270,13 +270,13 @@ class Engine:
         return fresh
 
     def explain(self) -> Explanation:
-        """What the subscriptions have in common, and what the trunk does for them: text, picture and data."""
+        """What the subscriptions have in common, and the work of the trunk: text, picture and data."""
         with self._change:
             wanted, plan = self._wanted, self._trunk.plan
         return explanation(wanted.streams, wanted.subscriptions, plan, self.functions)
 
     def start(self) -> None:
-        """Begin to read, unless that has happened."""
+        """Start reading, unless it has started."""
         with self._change:
             if not self._started:
                 if self._closed:
@@ -285,12 +285,12 @@ class Engine:
                 self._trunk.start(once=self.once)
 
     def wait(self) -> None:
-        """Wait for the end: of what is there with `once`, else of the engine."""
+        """Wait for the end: of the present input with `once`, else of the engine."""
         self.start()
         self._trunk.wait()
 
     def close(self) -> None:
-        """Stop after the epoch at work and let the checkpoint go; a Spark session stays as it is."""
+        """Stop after the epoch at work and release the checkpoint; a Spark session stays open."""
         self._closed = True
         self._held.close()
 
@@ -301,7 +301,7 @@ class Engine:
         self.close()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: streams, subscriptions, and the newest epoch."""
+        """Streams, subscriptions, and the newest epoch, for a notebook."""
         now = "closed" if self._closed else "not started" if not self._started else "at work"
         if now == "at work" and not self._trunk.active:
             now = "ended"
@@ -313,7 +313,7 @@ class Engine:
 
     @property
     def tally(self) -> Tally:
-        """What is committed by now, in numbers."""
+        """The numbers of committed answers."""
         return self._tally.now()
 
     @property
@@ -321,11 +321,11 @@ class Engine:
         return self._trunk
 
     def unbegun(self, name: str, text: str) -> Registered:
-        """A subscription, as its query is printed, before any epoch has seen it."""
+        """A subscription, as its query is printed, before its first epoch."""
         return not_begun(name, text, QueryContext.of(self._wanted.streams.values(), self.functions))
 
     def cancel(self, subscription: LiveSubscription) -> None:
-        """End a subscription, unless that has happened; its answer so far stays."""
+        """End a subscription, if it has not ended; its answer so far stays."""
         with self._change:
             name = subscription.name
             if self._subscriptions.get(name) is subscription:
@@ -337,7 +337,7 @@ class Engine:
                 del self._subscriptions[name]
 
     def _known(self, handle: LiveSubscription) -> Registered | None:
-        """The subscription that goes on, where one of the same name, text and policy is at work."""
+        """The running subscription of the same name, text and policy, which continues."""
         found = self._at_work.get(handle.name)
         return found if found and (found.text, found.policy) == (handle.text, handle.policy) else None
 
@@ -346,7 +346,7 @@ class Engine:
         self._wanted = wanted
 
     def _take(self, epoch: Epoch) -> None:
-        """Hear of an epoch: the subscriptions that began with it now have their numbers."""
+        """Process an epoch: subscriptions that began with it now have their numbers."""
         if epoch.plan is not self._plan:
             self._plan = epoch.plan
             self._at_work = epoch.plan.by_name

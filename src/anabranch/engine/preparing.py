@@ -1,4 +1,4 @@
-"""Queries on their way to an engine: checked, and given to the one that will answer them."""
+"""Queries before they are answered: checked, and assigned to an engine."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents
 
 EngineName: TypeAlias = Literal["local", "spark", "reference"]
-_SMALL = 64 << 20
-"""Inputs of up to so many bytes are not worth starting Spark for."""
+_LOCAL_BYTES = 64 << 20
+"""Inputs up to this size do not need Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A query that was checked, with the engine that will answer it."""
+    """A checked query, with its engine."""
 
     name: str
     label: str
@@ -48,11 +48,11 @@ class Prepared:
     updates: bool = False
     """Whether it reads a stream of updates."""
     past: RecalledQuery | None = None
-    """What it needs of the past of items, where it asks for it and that is known beforehand."""
+    """Its need of the past of items, where it asks for it and the need is bounded."""
 
     @property
     def shows(self) -> bool:
-        """Whether its answer is a display, which is corrected."""
+        """Whether its answer is a display."""
         return self.updates if self.past is None else self.past.standing is None
 
     @property
@@ -75,10 +75,10 @@ def prepare(
 ) -> Prepared:
     """Check a query, unless it is `checked`, and choose its engine.
 
-    Where none is named it is a trunk, in this process for small inputs and on Spark for others, or else the reference.
-    `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
-    `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all; where it is
-    asked of streams that are `endless`, documents may change, and it may have one later.
+    By default that is a trunk, in this process for small inputs and on Spark for others, or else the reference.
+    `label` is the query's name in errors, such as a file name; `timeline` asks for all its displays.
+    `DynamicError` where what a query binds before its streams fails, for then it has no answer at all; over `endless`
+    streams, documents may change, and it may have one later.
     """
     label = label or name
     checked = checked or inputs.check(text, label)
@@ -88,7 +88,7 @@ def prepare(
         refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
         _refuse_objects(checked.query, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
-    trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _SMALL) else "spark"
+    trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"
     chosen = Prepared(name, label, text, checked, trunk, None, updates, past)
     if engine == "reference":
         return replace(chosen, engine="reference")
@@ -100,7 +100,7 @@ def prepare(
     if reason is None and engine is None:
         if past is not None:
             reason = _reaches_root(chosen, inputs)
-        elif not updates:  # a trunk would only gather the input first
+        elif not updates:  # a trunk would only buffer the input first
             reason = standing(checked.query, inputs.functions, text).reason
     if reason is None:
         return chosen
@@ -134,7 +134,7 @@ def _shown_json(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
 
 
 def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
-    """Raise what a query's documents make fail that it fixes before its streams."""
+    """Raise the failures of a query's documents in what it binds before its streams."""
     query, paths = prepared.checked.query, inputs.documents or {}
     if prepared.checked.documents and not prepared.updates:
         found = standing(query, inputs.functions, prepared.text, past=True)
@@ -144,7 +144,7 @@ def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
 
 
 def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:
-    """Why a trunk cannot do what is asked for; None where it can."""
+    """Why a trunk cannot answer this; None where it can."""
     query = prepared.checked.query
     if prepared.shows and (reason := _shown_json(prepared, inputs)) is not None:
         return reason
@@ -172,7 +172,7 @@ def _waits(prepared: Prepared, inputs: Inputs) -> bool:
 
 
 def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
-    """A query whose answer is on display while its streams grow (LAWS 3.11); None for others."""
+    """A query whose answer is a display while its streams grow (LAWS 3.11); None for others."""
     if prepared.updates or prepared.past is not None:
         return None
     found = standing(prepared.checked.query, inputs.functions, prepared.text)
@@ -180,7 +180,7 @@ def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
-    """Whether a query about the past of items looks at the root around them, which a branch does not have."""
+    """Whether a query about the past of items reads the root around them, which a branch does not have."""
     needs = needs_of(prepared.checked.query)
     for source in inputs.streams:
         tree = needs.streams.get(source.name)
@@ -195,7 +195,7 @@ def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
 
 
 def _growth(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
-    """Warnings of what a display keeps that grows with its streams."""
+    """Warnings of display state that grows with its streams."""
     for each in growth_of(prepared.checked.query, inputs.functions or {}):
         before = prepared.text[: each.span.start]
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
@@ -205,7 +205,7 @@ def _growth(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     """Refuse a query that has no answer before its streams end, for streams that have no end."""
     if prepared.updates or prepared.past is not None:
-        return  # a display is never at its end, and what is needed of the past is known
+        return  # a display needs no end, and the need of the past is bounded
     query = standing(prepared.checked.query, inputs.functions, prepared.text)
     reason = query.reason
     if query.kind == "interval join" and not ordered_by_time(query, {each.name: each.time for each in inputs.streams}):
@@ -224,16 +224,16 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
 
 
 class Checking:
-    """Checks queries over some inputs; with other inputs it begins anew."""
+    """Checks queries against some inputs; for other inputs a new one is created."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._texts = CheckedTexts(inputs.functions)
         self.growth: dict[str, tuple[str, ...]] = {}
-        """By name: what a query that was `printed` keeps that grows with its streams, as warnings."""
+        """By name: warnings of state of a `printed` query that grows with its streams."""
 
     def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
-        """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""
+        """A query as printed; `table` requires that its answer is a table. Raises for a query that is wrong."""
         try:
             return self._printed(name, text, label, table)
         except DynamicError as error:
@@ -254,7 +254,7 @@ class Checking:
             check_table(name, prepared.checked.query)
         if at_once is not None:
             self.growth[name] = tuple(_growth(prepared, self._inputs))
-            return print_query(prepared.checked.query)  # not learned: each is to have its warnings
+            return print_query(prepared.checked.query)  # not cached: each has warnings of its own
         return self._texts.learn(text, prepared.checked.query)
 
     def gives_json(self, name: str, text: str) -> bool:
@@ -262,7 +262,7 @@ class Checking:
         return self._inputs.gives_json(self._inputs.check(text, name))
 
     def written(self, name: str, plan: Plan) -> str:
-        """A plan of the builder as it is written down; raises where it reads what is not there."""
+        """A plan of the builder as text; raises where it reads an unknown stream."""
         text = write_plan(plan)
         known = {each.name: each for each in self._inputs.streams}
         for each in streams_of(plan):

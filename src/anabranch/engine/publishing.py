@@ -1,10 +1,10 @@
-"""Accents that a person publishes: judged first, then put behind all that a file source holds now.
+"""Accents that a user publishes: checked first, then appended to the present files of a stream.
 
-A directory gets a new file whose name stands directly behind the newest one, so what its producer writes next, under
-names that go on, comes after it; the file appears at once and whole.
+A directory gets a new file whose name follows directly after the newest one, so later files of its producer, under
+ascending names, come after it; the file appears atomically.
 A partition that is one file, or a directory whose newest document is not closed yet, is appended to instead.
-Nothing is published into the midst of an element that somebody is writing.
-What the stream does not take is refused beforehand, and so is what is not valid where it would stand (LAWS 4.5).
+Nothing is published within an element that is being written.
+An accent that the stream does not accept, or that would not be valid there, is refused (LAWS 4.5).
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _NUMBERED = re.compile(r"(.*\.accent-)([0-9]{4})")
-_LAST = 9_999
-_TAIL = 1 << 20
+_LAST_NUMBER = 9_999
+_TAIL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """An accent that may be published, and where it will stand."""
+    """An accent that may be published, and its place."""
 
     accent: Accent
     partition: int
     form: StreamForm
-    """How the stream is written."""
+    """The format of the stream."""
     file: Path
     data: bytes
     is_new: bool
-    """Whether the file is one of its own; else it is appended to."""
+    """Whether it gets a file of its own; else the file is appended to."""
 
     def write(self) -> Path:
-        """Publish it; gives the file that it stands in."""
+        """Publish it; gives its file."""
         return _new_file(self.file, self.data) if self.is_new else _append(self.file, self.data)
 
 
 def publish(course: StreamCourse, text: str, partition: int) -> Path:
-    """Put an accent behind all that a partition holds; gives the file that it stands in."""
+    """Append an accent to a partition; gives its file."""
     return publication(course, text, partition).write()
 
 
 def publication(course: StreamCourse, text: str, partition: int) -> Publication:
-    """An accent on its way behind all that a partition holds; refused where the stream cannot take it there."""
+    """An accent to be appended to a partition; refused where the stream cannot take it there."""
     source = course.source
     if source.answer:
         hint = "publish it into a stream that the answer depends on"
@@ -99,7 +99,7 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication:
 
 
 def read_accent(text: str, source: Source) -> Accent:
-    """The accent that somebody wrote, in XML, where the prefix `s` needs no declaration, or in JSON."""
+    """Parse an accent in XML, where the prefix `s` needs no declaration, or in JSON."""
     place = Place(source.name, "", 0)
     try:
         if text.lstrip().startswith("{"):
@@ -126,7 +126,7 @@ def _form(source: Source, where: Path, there: dict[str, int]) -> StreamForm | No
 
 
 def _whole(line: str, form: StreamForm) -> bytes:
-    """What a file of its own holds."""
+    """The content of a file with only this accent."""
     if form.format != "document":
         return line.encode()
     root = str(parse_root(form.root.encode()).name.local)
@@ -134,15 +134,15 @@ def _whole(line: str, form: StreamForm) -> bytes:
 
 
 def _behind(newest: Path) -> Path:
-    """The name directly behind the newest."""
+    """The name directly after the newest."""
     found = _NUMBERED.fullmatch(newest.name)
-    if found and int(found[2]) < _LAST:
+    if found and int(found[2]) < _LAST_NUMBER:
         return newest.with_name(f"{found[1]}{int(found[2]) + 1:04}")
     return newest.with_name(f"{newest.name}.accent-0001")
 
 
 def _new_file(path: Path, data: bytes) -> Path:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")  # nobody reads hidden files
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")  # hidden files are not read
     try:
         with fresh.open("wb") as file:
             file.write(data)
@@ -152,7 +152,7 @@ def _new_file(path: Path, data: bytes) -> Path:
             try:
                 os.link(fresh, path)
                 return path
-            except FileExistsError:  # somebody else has published, too
+            except FileExistsError:  # another accent was published, too
                 path = _behind(path)
     except OSError as error:
         raise StreamError(f"cannot write '{path}': {error.strerror}") from None
@@ -164,7 +164,7 @@ def _new_file(path: Path, data: bytes) -> Path:
 def _append(path: Path, data: bytes) -> Path:
     try:
         with path.open("ab", buffering=0) as file:
-            file.write(data)  # at once, so that what others append stands before or behind
+            file.write(data)  # in one write, so that other writers append before or after it
             os.fsync(file.fileno())
     except OSError as error:
         raise StreamError(f"cannot write '{path}': {error.strerror}") from None
@@ -172,10 +172,10 @@ def _append(path: Path, data: bytes) -> Path:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a document goes on; an error where it ends within an item."""
+    """Whether a document is still open; an error where it ends within an item."""
     splitter = DocumentSplitter(Limits())
     with path.open("rb") as file:
-        while piece := file.read(_TAIL):
+        while piece := file.read(_TAIL_BYTES):
             splitter.feed(piece)
         size = file.tell()
     if splitter.carry.inside and splitter.carry.position < size:
@@ -184,11 +184,11 @@ def _is_open(path: Path) -> bool:
 
 
 def _lacks_newline(path: Path, source: Source, form: StreamForm) -> bool:
-    """Whether a file of lines has no newline at its end; an error where its last line is none yet."""
+    """Whether a file of lines lacks a newline at its end; an error where its last line is incomplete."""
     if not path.exists() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         last = file.read().rpartition(b"\n")[2]
     if not last.strip():
         return bool(last)
@@ -209,7 +209,7 @@ def _unfinished(path: Path) -> StreamError:
 
 
 def partitions_of(source: Source, chosen: str | None) -> list[int]:
-    """The partitions that a user means: by number from 0, 'all', or the only one."""
+    """The partitions chosen by a user: by number from 0, 'all', or the only one."""
     count = len(source.partitions)
     if chosen == "all" or (chosen is None and count == 1):
         return list(range(count))

@@ -1,4 +1,4 @@
-"""Finite streams read to their end, in the units of their start, with all that stands in them kept beside."""
+"""Finite streams read to their end, in the units of their start, with all their elements kept beside."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A finite stream as the law sees it, what was set aside, and all that stands in it, by partition."""
+    """A finite stream for the law, its dead letters, and all its elements, by partition."""
 
     input: Input
     dead: list[DeadLetter]
@@ -53,7 +53,7 @@ _WORDS = ("mutable", "target", *_LETTERS)
 
 
 def looked_into(source: Source, limits: Limits) -> Source:
-    """A finite stream, of updates if it holds a region (LAWS 5.1); most have to be searched only, not read."""
+    """A finite stream, of updates if it contains a region (LAWS 5.1); most are only searched, not read."""
     found = mentioned(source, (*_NAMES, *_WORDS))
     may = not found.isdisjoint(_NAMES) and not found.isdisjoint(_WORDS)
     return replace(source, updates=may and any(map(_is_edited, read(replace(source, updates=True), limits))))
@@ -94,7 +94,7 @@ def _noted(
     evolution: Evolution,
     into: list[StreamElement | DeadLetter],
 ) -> Iterator[StreamElement | DeadLetter]:
-    """The elements of a partition, which are kept; what its accents have announced, items may carry."""
+    """The elements of a partition, which are also collected; items may have paths that its accents announced."""
     contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
     for each in elements:
         into.append(each)
@@ -111,12 +111,12 @@ def read_documents(sources: Mapping[str, DocumentSource]) -> dict[str, Input]:
 
 @dataclass(frozen=True, slots=True)
 class WrittenStream:
-    """A finite stream as it is written: its elements by partition, and what was set aside."""
+    """A finite stream as written: its elements by partition, and its dead letters."""
 
     source: Source
     root: Element
     partitions: Sequence[Sequence[StreamElement | DeadLetter]]
-    """Of what was set aside only that which leaves paths in doubt."""
+    """Of dead letters only those that leave paths in doubt."""
     dead: Sequence[DeadLetter]
 
     @property
@@ -125,7 +125,7 @@ class WrittenStream:
 
 
 def read_written(source: Source, limits: Limits) -> WrittenStream:
-    """Read a stream to its end, and apply nothing."""
+    """Read a stream to its end, without applying updates."""
     contents = Contents(source, limits)
     root = contents.root
     found = [list(each if source.updates else _judged(source, contents, each)) for each in contents.partitions]
@@ -137,14 +137,14 @@ def read_written(source: Source, limits: Limits) -> WrittenStream:
 def _judged(
     source: Source, contents: Contents, elements: Iterable[StreamElement | DeadLetter]
 ) -> Iterator[StreamElement | DeadLetter]:
-    """The elements of a partition of items, judged by what was said before them (LAWS 4.5)."""
+    """The elements of a partition of items, judged by the accents before them (LAWS 4.5)."""
     evolution = Evolution.of(source)
     contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
     return (judged(each, evolution) for each in elements)
 
 
 class Updating:
-    """One query over streams of which some are edited; it is answered once, at the end or element by element."""
+    """One query over streams of which some are edited; it is answered once, at the end or moment by moment."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Updating:
         self._edited = {each: EditedDocument(read.root, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
         self.failure: DynamicError | None = None
-        """Why the query fails as a whole at the latest moment that was gone through, if it does."""
+        """Why the query fails as a whole at the latest moment, if it does."""
         self._depends = Dependence.of(query, {each: read.source.time for each, read in self._read.items()})
         self.aborted: str | None = None
         """Why it ended before its streams did (LAWS 4.5)."""
@@ -171,7 +171,7 @@ class Updating:
 
     @property
     def dead(self) -> list[DeadLetter]:
-        """What was set aside: bad updates, and what failed in the query, each thing once."""
+        """The dead letters: bad updates, and failures of the query, each once."""
         return [*(letter for each in self._edited.values() for letter in each.admission.dead), *self._dead]
 
     def answer(self) -> str:
@@ -190,7 +190,7 @@ class Updating:
         return found.text
 
     def __iter__(self) -> Iterator[ShownAnswer]:
-        """What is on display after every moment that changes it."""
+        """The display after every moment that changes it."""
         shown = ""
         for each in self._displays():
             self.failure = each.error
@@ -205,14 +205,14 @@ class Updating:
 
     @property
     def _mixed(self) -> bool:
-        """Whether it reads streams of both kinds so that there are results that stand."""
+        """Whether it reads streams of both kinds and has results that stand."""
         return mixes(self._query, self._items)
 
     def _mixed_displays(self) -> Iterator[ShownAnswer]:
         return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
 
     def _arriving(self) -> Iterator[Arriving]:
-        """What comes, up to a change that the query cannot follow."""
+        """The arriving elements, up to a change that the query cannot survive."""
         times = self._depends.times
         partitions: dict[str, list[Iterable[StreamElement | DeadLetter]]] = {}
         for name, written in self._read.items():
@@ -227,7 +227,7 @@ class Updating:
 
 
 def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -> Iterator[StreamElement | DeadLetter]:
-    """The elements of a partition of items, where times may fall: time does not run back with them (LAWS 1.3)."""
+    """The elements of a partition of items, with times that do not run back (LAWS 1.3)."""
     now = Fraction(0)
     for each in elements:
         if isinstance(each, Item | Accent | Punctuation):

@@ -1,8 +1,8 @@
-"""Functions in Python that whoever runs the engine registers by name: `distance = "roads:distance"`.
+"""Python functions that the user of the engine registers by name: `distance = "roads:distance"`.
 
-Modules are looked for where Python finds them, and beside the file that names them, in that order; the name of a module
-never comes from data or from a query.
-Nothing is imported before `import_all`, so a site can be looked at without running what it names.
+Modules are found on Python's path, and then beside the file that names them; the name of a module never comes from
+data or from a query.
+Nothing is imported before `import_all`, so a site can be inspected without running its modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anabranch.law.calls import ImportedFunction
 
 
 def function_named(name: str, given: str, folder: Path) -> ImportedFunction:
-    """The function that is to be called by a name; `folder` is where its module may lie."""
+    """The function for a name; `folder` is where its module may be."""
     if name in SIGNATURES or name in ("stream", "doc"):
         raise UsageError(f"the function '{name}' is built in", hint="give it another name")
     if not _can_be_called(name):
@@ -38,7 +38,7 @@ def _can_be_called(name: str) -> bool:
 
 
 def import_all(functions: Mapping[str, ImportedFunction]) -> None:
-    """Import all functions, so that what is wrong with one is known before anything starts."""
+    """Import all functions, so that errors show before anything starts."""
     for name, function in functions.items():
         _check(name, function)
 
@@ -58,7 +58,7 @@ def _check(name: str, function: ImportedFunction) -> None:
         if function.module not in sys.modules:
             raise _cannot_import(name, function, error) from error
         raise UsageError(f"function '{name}': module '{function.module}' has no '{function.attribute}'") from None
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the module raises on import
         raise _cannot_import(name, function, error) from error
     if not callable(found):
         raise UsageError(

@@ -24,6 +24,10 @@ A loop over such a path without predicates may stand in its place, if each of it
 What it gives is a path or arithmetic, so it is a number or fails, and is nothing where a path in it leads nowhere.
 
 A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
+
+The bounds of the window, `window-start($w)` and `window-end($w)` (LAWS 3.1), are no matter of its items, but for one
+thing: whether a time is among them.
+A variable stands for each of them, too (`with_bounds`).
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from anabranch.aggregates import BY_PANES
 from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, parts, rebuild
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import BOUNDS, SIGNATURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Aggregated:
     """What is aggregated: each once, starting from the window's variable."""
     names: frozenset[str] = field(compare=False)
     """The window's variable, and those that only name a path from it."""
+    asks_bounds: bool = False
+    """Whether it asks for the bounds of the window."""
 
 
 def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = ()) -> Aggregated | None:
@@ -91,11 +97,26 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
             case _:
                 return rebuild(node, visit)
 
-    rewritten: ast.Flwor = visit(flwor)
+    rewritten: ast.Flwor = visit(with_bounds(flwor, window))
     others = [each for each in rewritten.clauses if each is not clause]
-    if any(part == ast.Variable(window) for part in parts((*others, replace(rewritten, clauses=())))):
+    looked_at = [*parts((*others, replace(rewritten, clauses=())))]
+    if any(part == ast.Variable(window) for part in looked_at):
         return None
-    return Aggregated(rewritten, tuple(calls.values()), tuple(paths), names | {window})
+    asks_bounds = any(isinstance(part, ast.Variable) and part.name in BOUND_VARIABLES for part in looked_at)
+    return Aggregated(rewritten, tuple(calls.values()), tuple(paths), names | {window}, asks_bounds)
+
+
+BOUND_VARIABLES: Mapping[str, str] = {f"#{name}": name for name in BOUNDS}
+"""What stands for the bounds of a window, with the functions that give them."""
+
+
+def with_bounds(node: Any, window: str) -> Any:
+    """With variables in the place of the bounds of a window."""
+    match node:
+        case ast.Call(name, (ast.Variable(variable),)) if variable == window and name.removeprefix("fn:") in BOUNDS:
+            return ast.Variable(f"#{name.removeprefix('fn:')}", span=node.span)
+        case _:
+            return rebuild(node, partial(with_bounds, window=window))
 
 
 def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[ast.Flwor, frozenset[str]]:
@@ -234,6 +255,6 @@ def _looks_out(part: Any) -> bool:
         case ast.Call(name):
             return name.removeprefix("fn:") not in SIGNATURES
         case ast.Step(axis):
-            return bool(axis == "parent")
+            return axis in ast.CLIMBING
         case _:
             return False

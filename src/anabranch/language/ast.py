@@ -89,15 +89,46 @@ class Sequence(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Call(_Placed):
-    """A function call; the name may have a prefix (`local:f`)."""
+    """A function call; the name may have a prefix (`local:f`).
+
+    Operators that only compute are calls of functions in XQuery's own namespace, `op:` (`language/operators.py`).
+    """
 
     name: str
     arguments: tuple[Expression, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class InlineFunction(_Placed):
+    """`function($a, $b) { body }`, a value that is called: `$f(1, 2)` is a call of `op:call`."""
+
+    parameters: tuple[str, ...]
+    body: Expression
+
+
 # --- paths ------------------------------------------------------------------------------------------------
 
-Axis: TypeAlias = Literal["child", "attribute", "parent", "self", "descendant", "descendant-or-self"]
+Axis: TypeAlias = Literal[
+    "child",
+    "attribute",
+    "parent",
+    "self",
+    "descendant",
+    "descendant-or-self",
+    "ancestor",
+    "ancestor-or-self",
+    "following",
+    "following-sibling",
+    "preceding",
+    "preceding-sibling",
+]
+CLIMBING: frozenset[Axis] = frozenset(
+    (
+        *("parent", "ancestor", "ancestor-or-self"),
+        *("following", "following-sibling", "preceding", "preceding-sibling"),
+    )
+)
+"""The axes that look at what is not below a node; over a stream they stay inside the item (LAWS 2.8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +139,17 @@ class NameTest:
     prefix: str | None = None
 
 
+NodeKind: TypeAlias = Literal[
+    "text", "node", "comment", "processing-instruction", "document-node", "element", "attribute"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class KindTest:
-    kind: Literal["text", "node"]
+    """`text()` and kin; a `name` is the target of a processing instruction."""
+
+    kind: NodeKind
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +339,12 @@ class Flwor(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class PositionalFor(_Placed):
-    """`for $variable at $position in source`"""
+    """`for $variable allowing empty at $position in source`; one of the two additions may be missing."""
 
     variable: str
-    position: str
+    position: str | None
     source: Expression
+    allows_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +433,8 @@ class ElementConstructor(_Placed):
 Content: TypeAlias = "Characters | Enclosed | CommentConstructor | ElementConstructor"
 
 Expression: TypeAlias = (
-    "String | Number | Variable | ContextItem | Source | Sequence | Call | Root | Filter | Path | Arithmetic | "
-    "Negation | Cast | Comparison | And | Or | If | Quantified | Flwor | Pipeline | ElementConstructor"
+    "String | Number | Variable | ContextItem | Source | Sequence | Call | InlineFunction | Root | Filter | Path | "
+    "Arithmetic | Negation | Cast | Comparison | And | Or | If | Quantified | Flwor | Pipeline | ElementConstructor"
 )
 
 

@@ -8,7 +8,8 @@ says of each group nothing but its key and the sum of `$o/n`.
 
     for $o in stream("s")/r/i |t diff 60| return (let $s := sum($o/n) order by $s return <g k="{$k}">{ $s }</g>)
 
-whose aggregates `aggregated` takes out (`aggregates.py`); the variables of the keys are bound nowhere in it.
+whose aggregates `aggregated` takes out (`aggregates.py`); the variables of the keys are bound nowhere in it, nor are
+those that stand for the bounds of the window, which all its groups have in common.
 
 Made for this are groups of the items of a window by paths that lead to single texts, by a text that is made of such, or
 by a condition, whose outcome is a text as good as any.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_paths
+from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_bounds, with_paths
 from anabranch.language.rewrite import bindings_in, parts
 
 _TEXTUAL = frozenset(
@@ -91,6 +92,7 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
     keys = tuple(each for each in values if each is not None)
     kinds = tuple(kind for each in values if (kind := _kind(each, item)) is not None)
     said = _said(behind, result, {name: path for name, path in paths.items() if name not in names}, item, bound)
+    said = with_bounds(said, window)
     is_apart = where is None or looks_at_own(where, item)
     if len(kinds) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(said)):
         return None

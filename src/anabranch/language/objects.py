@@ -19,7 +19,7 @@ ARRAY = "op:array"
 ARRAY_OF = "op:array-of"
 """`array { a }`: each value is a member."""
 CALL = "op:call"
-"""`$m("k")`"""
+"""`$m("k")`, which may as well be the call of a function."""
 
-POSTFIX = frozenset((LOOKUP, MEMBER, MEMBERS, CALL))
+POSTFIX = frozenset((LOOKUP, MEMBER, MEMBERS))
 JSON = frozenset((*POSTFIX, OBJECT, ARRAY, ARRAY_OF))

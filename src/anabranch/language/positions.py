@@ -11,19 +11,22 @@ The items of a stream have no positions; on them such a predicate stays plain, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import children, parts, rebuild
-from anabranch.language.signatures import SIGNATURES
+from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
 
 _Numeric: TypeAlias = Literal["never", "perhaps", "surely"]
 
 _ITEM = 2
 """How many steps below a stream an item stands; what is deeper counts as an item."""
-_THROUGH = ("data", "distinct-values", "head", "tail", "reverse", "subsequence")
-"""Functions that give what they are given, or some of it."""
+_THROUGH: Mapping[str, tuple[int, ...]] = {**dict.fromkeys(("data", "distinct-values"), (0,)), **GIVING}
+"""Functions that give what they are given, or some of it, by the places of those arguments."""
+_ANYTHING = ("op:call", "op:try", "op:convert", *HIGHER)
+"""Functions whose value may be whatever another function gives."""
 
 
 def with_positions(query: ast.Query) -> ast.Query:
@@ -90,7 +93,7 @@ class _Marking:
         match expression:
             case ast.Number() | ast.Arithmetic() | ast.Negation():
                 return "surely"
-            case ast.Variable():
+            case ast.Variable() | ast.InlineFunction():
                 return "perhaps"
             case ast.ContextItem():
                 return "never" if nodes else "perhaps"
@@ -116,8 +119,11 @@ class _Marking:
                 self._bodies[name] = "perhaps"  # a function that calls itself is refused elsewhere
                 self._bodies[name] = self._numeric(self._functions[name].body, nodes=False)
             return self._bodies[name]
-        if name in _THROUGH and arguments:
-            return self._numeric(arguments[0], nodes)
+        if name in _ANYTHING:
+            return "perhaps"
+        if name in _THROUGH and len(arguments) > max(_THROUGH[name]):
+            found = {self._numeric(arguments[place], nodes) for place in _THROUGH[name]}
+            return found.pop() if len(found) == 1 else "perhaps"
         signature = SIGNATURES.get(name)
         if signature is None:
             return "perhaps"

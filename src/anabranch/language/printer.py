@@ -10,14 +10,29 @@ import re
 
 from anabranch.language import ast
 from anabranch.language.objects import JSON, POSTFIX
+from anabranch.language.operators import INFIX, TYPE_OPERATORS, Level
 
 _KEY = re.compile(r"[^\W\d][\w\-]*\Z")
 """A key that needs no quotes; one with a dot would be two."""
 
 # How tightly an expression binds; an operand that binds looser than its place asks for gets parentheses.
-_LOOSE, _OR, _AND, _COMPARISON, _ADDITIVE, _MULTIPLICATIVE = range(6)
-_CASTABLE, _CAST, _UNARY, _PATH, _PRIMARY = range(6, 11)
+_LOOSE, _OR, _AND, _COMPARISON, _RANGE, _ADDITIVE, _MULTIPLICATIVE, _UNION, _INTERSECT = range(9)
+_INSTANCE, _TREAT, _CASTABLE, _CAST, _UNARY, _PATH, _PRIMARY = range(9, 16)
+_LEVELS: dict[Level, int] = {
+    "comparison": _COMPARISON,
+    "range": _RANGE,
+    "multiplicative": _MULTIPLICATIVE,
+    "union": _UNION,
+    "intersect": _INTERSECT,
+    "instance": _INSTANCE,
+    "treat": _TREAT,
+}
 _LONE_SLASH = -1  # `/ name` would be read as a path, so a lone slash always stands in parentheses
+
+
+_CONSTRUCTORS = tuple(
+    f"op:{kind}" for kind in ("element", "attribute", "processing-instruction", "text", "comment", "document")
+)
 
 
 def print_query(query: ast.Query) -> str:
@@ -55,10 +70,26 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             return _PRIMARY, f"{kind}({_string(name)})"
         case ast.Sequence(items):
             return _PRIMARY, f"({', '.join(map(print_expression, items))})"
+        case ast.Call(name, (left, right)) if name in INFIX:
+            operator, level = INFIX[name].word, _LEVELS[INFIX[name].level]
+            return level, f"{_at(level + 1, left)} {operator} {_at(level + 1, right)}"
+        case ast.Call(name, (operand, ast.String(text))) if name in TYPE_OPERATORS:
+            level = _LEVELS[TYPE_OPERATORS[name].level]
+            return level, f"{_at(level + 1, operand)} {TYPE_OPERATORS[name].word} {text}"
+        case ast.Call("op:call", (function, *given)):
+            return _PRIMARY, f"({print_expression(function)})({', '.join(map(print_expression, given))})"
+        case ast.Call("op:try", (ast.InlineFunction(_, body), *catches)):
+            return _LOOSE, f"try {{ {print_expression(body)} }}{_catches(catches)}"
+        case ast.Call(name, arguments) if name in _CONSTRUCTORS:
+            named = f" {{ {print_expression(arguments[0])} }}" if len(arguments) > 1 else ""
+            return _PRIMARY, f"{name[3:]}{named} {{ {print_expression(arguments[-1])} }}"
         case ast.Call(name, arguments) if name in JSON:
             return _PRIMARY, _json(name, arguments)
         case ast.Call(name, arguments):
             return _PRIMARY, f"{name}({', '.join(map(print_expression, arguments))})"
+        case ast.InlineFunction(parameters, body):
+            names = ", ".join(f"${each}" for each in parameters)
+            return _PRIMARY, f"function({names}) {{ {print_expression(body)} }}"
         case ast.ElementConstructor():
             return _PRIMARY, _element(expression)
         case ast.Filter(base, tail):
@@ -76,7 +107,7 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             level = _ADDITIVE if rest[0][0] in ("+", "-") else _MULTIPLICATIVE
             return level, _at(level + 1, first) + "".join(f" {op} {_at(level + 1, each)}" for op, each in rest)
         case ast.Comparison(operator, left, right):
-            return _COMPARISON, f"{_at(_ADDITIVE, left)} {operator} {_at(_ADDITIVE, right)}"
+            return _COMPARISON, f"{_at(_RANGE, left)} {operator} {_at(_RANGE, right)}"
         case ast.And(operands):
             return _AND, " and ".join(_at(_COMPARISON, each) for each in operands)
         case ast.Or(operands):
@@ -93,6 +124,16 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             return _LOOSE, " ".join((*map(_clause, clauses), f"return {print_expression(result)}"))
 
 
+def _catches(catches: list[ast.Expression]) -> str:
+    """The clauses behind a `try`: codes and bodies, by turns."""
+    text = ""
+    for codes, body in zip(catches[::2], catches[1::2], strict=True):
+        assert isinstance(codes, ast.String)
+        assert isinstance(body, ast.InlineFunction)
+        text += f" catch {codes.value.replace(' ', ' | ')} {{ {print_expression(body.body)} }}"
+    return text
+
+
 def _flwor(flwor: ast.Flwor) -> str:
     clauses: list[ast.Clause] = list(flwor.clauses)
     if flwor.where is not None:
@@ -105,9 +146,12 @@ def _flwor(flwor: ast.Flwor) -> str:
 def _clause(clause: ast.Clause) -> str:
     match clause:
         case ast.For(variable, source, window):
-            return f"for ${variable} in {print_expression(source)}{print_window(window) if window else ''}"
-        case ast.PositionalFor(variable, position, source):
-            return f"for ${variable} at ${position} in {print_expression(source)}"
+            if window is None:
+                return f"for ${variable} in {print_expression(source)}"
+            return f"for ${variable} in {_at(_OR, source)}{print_window(window)}"
+        case ast.PositionalFor(variable, position, source, allows_empty):
+            more = (" allowing empty" if allows_empty else "") + ("" if position is None else f" at ${position}")
+            return f"for ${variable}{more} in {print_expression(source)}"
         case ast.Let(variable, value):
             return f"let ${variable} := {print_expression(value)}"
         case ast.Where(condition):
@@ -176,8 +220,8 @@ def _step(step: ast.Step) -> str:
 
 def _test(test: ast.NameTest | ast.KindTest) -> str:
     match test:
-        case ast.KindTest(kind):
-            return f"{kind}()"
+        case ast.KindTest(kind, name):
+            return f"{kind}({name or ''})"
         case ast.NameTest(local, None):
             return local
         case ast.NameTest(local, prefix):

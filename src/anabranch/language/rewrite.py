@@ -136,32 +136,49 @@ def apart(query: ast.Query) -> ast.Query:
 
 def _renamed(node: Any, name: str, other: str) -> Any:
     """A part of a query in which a variable that is bound outside of it is called otherwise."""
+    return substituted(node, name, ast.Variable(other))
+
+
+def substituted(node: Any, name: str, value: ast.Expression) -> Any:
+    """A part of a query with something else in the place of a variable that is bound outside of it."""
+
+    def up_to(node: Any, clauses: tuple[Any, ...], place: int) -> Any:
+        mine = rebuild(clauses[: place + 1], visit)
+        return node if all(map(is_, mine, clauses)) else replace(node, clauses=(*mine, *clauses[place + 1 :]))
 
     def visit(node: Any) -> Any:
         match node:
             case ast.Variable(found) if found == name:
-                return replace(node, name=other)
+                return replace(value, span=node.span)
+            case ast.InlineFunction(parameters) if name in parameters:
+                return node
             case ast.Flwor(clauses):
                 place = next((place for place, each in enumerate(clauses) if each.variable == name), None)
                 if place is None:
                     return rebuild(node, visit)
-                mine = rebuild(clauses[: place + 1], visit)  # from there on it is another variable
-                return replace(node, clauses=(*mine, *clauses[place + 1 :]))
+                return up_to(node, clauses, place)  # from there on it is another variable
             case ast.Pipeline(clauses):
                 place = next((place for place, each in enumerate(clauses) if name in bound_by(each)), None)
-                if place is None:
-                    return rebuild(node, visit)
-                return replace(node, clauses=(*rebuild(clauses[: place + 1], visit), *clauses[place + 1 :]))
+                return rebuild(node, visit) if place is None else up_to(node, clauses, place)
             case ast.Quantified(_, bindings):
                 names = [each for each, _ in bindings]
-                last = names.index(name) if name in names else len(names)
-                values = [visit(value) if at <= last else value for at, (_, value) in enumerate(bindings)]
-                condition = node.condition if name in names else visit(node.condition)
-                return replace(node, bindings=tuple(zip(names, values, strict=True)), condition=condition)
+                if name not in names:
+                    return rebuild(node, visit)
+                mine = rebuild(bindings[: names.index(name) + 1], visit)
+                same = all(map(is_, mine, bindings))
+                return node if same else replace(node, bindings=(*mine, *bindings[len(mine) :]))
             case _:
                 return rebuild(node, visit)
 
     return visit(node)
+
+
+def free_variables(node: Any) -> frozenset[str]:
+    """The variables that may mean something from outside: those that are named and cannot all be bound inside."""
+    named = {part.name for part in parts(node) if isinstance(part, ast.Variable)}
+    named |= {part.variable for part in parts(node) if isinstance(part, ast.GroupKey) and part.value is None}
+    mark = ast.ContextItem()
+    return frozenset(name for name in named if substituted(node, name, mark) is not node)
 
 
 def with_plain_names(query: ast.Query) -> ast.Query:
@@ -202,11 +219,12 @@ def _with_names(query: ast.Query, plain: Callable[[str], str]) -> ast.Query:
             case ast.For(name) | ast.Let(name) | ast.Count(name) | ast.GroupKey(name):
                 return rebuild(replace(node, variable=plain(name)), visit)
             case ast.PositionalFor(name, position):
-                return rebuild(replace(node, variable=plain(name), position=plain(position)), visit)
+                place = None if position is None else plain(position)
+                return rebuild(replace(node, variable=plain(name), position=place), visit)
             case ast.Quantified(_, bindings):
                 found = tuple((plain(name), visit(value)) for name, value in bindings)
                 return replace(node, bindings=found, condition=visit(node.condition))
-            case ast.Function(_, parameters):
+            case ast.Function(_, parameters) | ast.InlineFunction(parameters):
                 return rebuild(replace(node, parameters=tuple(map(plain, parameters))), visit)
             case _:
                 return rebuild(node, visit)
@@ -283,7 +301,7 @@ def bound_by(clause: ast.Clause) -> tuple[str, ...]:
         case ast.For(name) | ast.Let(name) | ast.Count(name):
             return (name,)
         case ast.PositionalFor(name, position):
-            return name, position
+            return (name,) if position is None else (name, position)
         case ast.GroupBy(keys):
             return tuple(key.variable for key in keys)
         case ast.Where() | ast.OrderBy():
@@ -299,6 +317,8 @@ def bindings_in(node: Any) -> Counter[str]:
                 found.update(bound_by(part))
             case ast.Quantified(_, bindings):
                 found.update(name for name, _ in bindings)
+            case ast.InlineFunction(parameters):
+                found.update(parameters)
     return found
 
 

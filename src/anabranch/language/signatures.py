@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.aggregates import AGGREGATES
-from anabranch.language.objects import ARRAY, ARRAY_OF, CALL, LOOKUP, MEMBER, MEMBERS, OBJECT
+from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
+from anabranch.language.operators import INFIX, TYPE_OPERATORS
 from anabranch.values.casts import CASTS
 
 
@@ -18,6 +19,7 @@ class Signature:
     most: int
     context: bool = False
     numeric: bool = False
+    makes_nodes: bool = False
 
     def accepts(self, count: int) -> bool:
         return self.least <= count <= self.most or (self.context and count == 0)
@@ -39,6 +41,24 @@ COMPONENTS: Mapping[str, tuple[str, ...]] = {
 ZONED = ("dateTime", "date", "time")
 """What has a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
 
+GIVING: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace"), (0,)),
+    **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "outermost", "innermost"), (0,)),
+    **dict.fromkeys(
+        ("op:treat", "op:typed", "op:convert", "op:in-order", "op:nodes", "op:intersect", "op:except"), (0,)
+    ),
+    "op:union": (0, 1),
+    "insert-before": (0, 2),
+}
+"""The functions that give some of what they are given, nodes too: by the places of those arguments."""
+HIGHER: Mapping[str, int] = {
+    **dict.fromkeys(("for-each", "filter"), 2),
+    **dict.fromkeys(("fold-left", "fold-right", "for-each-pair"), 3),
+}
+"""The functions that take a function, which is their last argument, and how many arguments they take."""
+MATH = ("exp", "exp10", "log", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan")
+"""The functions of one number in XQuery's library of mathematics, `math:sqrt()`."""
+
 SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),
     **dict.fromkeys(("abs", "floor", "ceiling"), _NUMBER),
@@ -46,9 +66,9 @@ SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(("position", "last"), Signature(0, 0, numeric=True)),
     **dict.fromkeys(("head", "tail", "reverse"), _ONE),
     "subsequence": Signature(2, 3),
-    **dict.fromkeys(("not", "boolean", "empty", "exists", "data", "distinct-values", "upper-case", "lower-case"), _ONE),
+    **dict.fromkeys(("not", "boolean", "empty", "exists", "upper-case", "lower-case"), _ONE),
+    "data": Signature(1, 1, context=True),
     **dict.fromkeys(BOUNDS, _ONE),
-    **dict.fromkeys(("contains", "starts-with", "ends-with", "substring-before", "substring-after"), _TWO),
     **dict.fromkeys(("true", "false"), Signature(0, 0)),
     **dict.fromkeys(("string", "normalize-space", "name", "local-name"), Signature(1, 1, context=True)),
     **dict.fromkeys(("number", "string-length"), Signature(1, 1, context=True, numeric=True)),
@@ -63,7 +83,49 @@ SIGNATURES: Mapping[str, Signature] = {
     **{f"adjust-{kind}-to-timezone": Signature(1, 2) for kind in ZONED},
     "dateTime": _TWO,
     "implicit-timezone": Signature(0, 0),
-    **dict.fromkeys((LOOKUP, MEMBER, CALL), _TWO),
+    **dict.fromkeys((LOOKUP, MEMBER), _TWO),
     **dict.fromkeys((MEMBERS, ARRAY_OF), _ONE),
     **dict.fromkeys((OBJECT, ARRAY), Signature(0, 1_000)),
+    # operators
+    **dict.fromkeys(INFIX, _TWO),
+    **dict.fromkeys(TYPE_OPERATORS, _TWO),
+    "op:to": Signature(2, 2, numeric=True),
+    "op:idiv": Signature(2, 2, numeric=True),
+    "op:empty-rank": _NUMBER,
+    **dict.fromkeys(("op:typed", "op:convert"), _TWO),
+    **dict.fromkeys(("op:in-order", "op:nodes"), _ONE),
+    "op:call": Signature(1, 1_000),
+    "op:try": Signature(3, 1_000),
+    **dict.fromkeys(("op:element", "op:attribute", "op:processing-instruction"), Signature(2, 2, makes_nodes=True)),
+    **dict.fromkeys(("op:text", "op:comment", "op:document"), Signature(1, 1, makes_nodes=True)),
+    # texts
+    "compare": Signature(2, 3),
+    "codepoint-equal": _TWO,
+    **dict.fromkeys(("codepoints-to-string", "encode-for-uri", "iri-to-uri", "escape-html-uri"), _ONE),
+    "string-to-codepoints": _NUMBER,
+    "contains-token": Signature(2, 3),
+    "normalize-unicode": Signature(1, 2),
+    **dict.fromkeys(("contains", "starts-with", "ends-with", "substring-before", "substring-after"), Signature(2, 3)),
+    "matches": Signature(2, 3),
+    "replace": Signature(3, 4),
+    "tokenize": Signature(1, 3),
+    "format-integer": Signature(2, 3),
+    "default-collation": Signature(0, 0),
+    # numbers
+    **{f"math:{name}": _NUMBER for name in MATH},
+    **dict.fromkeys(("math:pow", "math:atan2"), Signature(2, 2, numeric=True)),
+    "math:pi": Signature(0, 0, numeric=True),
+    # sequences
+    **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "unordered", "outermost", "innermost"), _ONE),
+    "insert-before": Signature(3, 3),
+    "remove": _TWO,
+    "index-of": Signature(2, 3, numeric=True),
+    "deep-equal": Signature(2, 3),
+    "distinct-values": Signature(1, 2),
+    "trace": Signature(1, 2),
+    "sort": Signature(1, 3),
+    "error": Signature(0, 3),
+    **{name: Signature(count, count) for name, count in HIGHER.items()},
+    # nodes
+    **dict.fromkeys(("root", "has-children", "namespace-uri"), Signature(1, 1, context=True)),
 }

@@ -14,8 +14,9 @@ from typing import Literal, TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.objects import JSON
+from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, COMPONENTS, SIGNATURES, ZONED
+from anabranch.language.signatures import BOUNDS, COMPONENTS, GIVING, HIGHER, MATH, SIGNATURES, ZONED
 from anabranch.values.casts import CASTS
 
 Kind: TypeAlias = Literal[
@@ -73,12 +74,26 @@ _CALLS: Mapping[str, Kind] = {
     **{f"seconds-from-{kind}": "number" for kind in ("dateTime", "time", "duration")},
     **{name: "time" for kind in ZONED for name in (f"timezone-from-{kind}", f"adjust-{kind}-to-timezone")},
     **dict.fromkeys(BOUNDS, "mixed or time"),
+    **dict.fromkeys((f"op:{word}" for word in VALUE_COMPARISONS), "boolean"),
+    **dict.fromkeys(("op:is", "op:precedes", "op:follows", "op:instance", "deep-equal", "has-children"), "boolean"),
+    **dict.fromkeys(("codepoint-equal", "contains-token", "matches"), "boolean"),
+    **dict.fromkeys(("op:idiv", "op:empty-rank", "compare"), "integer"),
+    **dict.fromkeys(("codepoints-to-string", "encode-for-uri", "iri-to-uri", "escape-html-uri"), "string"),
+    **dict.fromkeys(("normalize-unicode", "replace", "format-integer", "namespace-uri", "default-collation"), "string"),
+    **dict.fromkeys((*(f"math:{name}" for name in MATH), "math:pow", "math:atan2", "math:pi"), "number"),
+    "error": "nothing",
 }
+_MANY: Mapping[str, Kind] = {
+    **dict.fromkeys(("op:to", "string-to-codepoints", "index-of"), "integer"),
+    "tokenize": "string",
+}
+"""Those that give several values."""
+_MADE = tuple(name for name, each in SIGNATURES.items() if each.makes_nodes)
+_OPEN = ("op:call", "op:try", *HIGHER, "root")
+"""What these give, only the data tell."""
 _AS_GIVEN = ("data", "distinct-values")
-_SOME = ("head", "tail", "reverse", "subsequence")
-"""These give some of what they are given, nodes too."""
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
-assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_SOME, *_EXTREMES, *JSON}  # what JSON holds may be anything
+assert SIGNATURES.keys() == {*_CALLS, *_MANY, *_MADE, *_OPEN, *_AS_GIVEN, *GIVING, *_EXTREMES, *JSON}
 
 
 def _either(one: Kind, other: Kind) -> Kind:
@@ -118,7 +133,9 @@ class ValueTypes:
             case ast.ContextItem() | ast.Source() | ast.Root():
                 return _NODES
             case ast.Path(_, steps):
-                return _ANYTHING if steps[-1].test == ast.KindTest("node") else _NODES
+                return (
+                    _NODES if isinstance(steps[-1].test, ast.NameTest) or steps[-1].test.kind == "text" else _ANYTHING
+                )
             case ast.Filter(base):
                 return self.of(base, names)
             case ast.Sequence(items):
@@ -145,6 +162,8 @@ class ValueTypes:
                 return ValueType(_CALLS[name] if kind == "cast" else "boolean")
             case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
                 return ValueType("boolean")
+            case ast.InlineFunction():
+                return _ANYTHING
             case ast.Call(name, arguments):
                 return self._call(name, tuple(self.of(each, names) for each in arguments))
 
@@ -159,7 +178,8 @@ class ValueTypes:
                 case ast.For(variable, source, window):
                     found[variable] = replace(self.of(source, found), many=window is not None)
                 case ast.PositionalFor(variable, position, source):
-                    found |= {variable: replace(self.of(source, found), many=False), position: ValueType("integer")}
+                    found[variable] = replace(self.of(source, found), many=False)
+                    found |= {} if position is None else {position: ValueType("integer")}
                 case ast.Count(variable):
                     found[variable] = ValueType("integer")
                 case ast.GroupBy(keys):
@@ -185,8 +205,16 @@ class ValueTypes:
             return self._calls[key]
         if name in _AS_GIVEN:
             return replace(arguments[0], nodes=False) if arguments else ValueType("untyped", many=True)
-        if name in _SOME:
-            return replace(arguments[0], many=arguments[0].many and name != "head")
+        if name in GIVING:
+            found = [arguments[place] for place in GIVING[name]]
+            single = name in ("head", "zero-or-one", "exactly-one")
+            given = found[0] if len(found) == 1 else replace(found[0] | found[1], many=True)
+            given = given | ValueType("mixed or time") if name == "op:convert" else given
+            return replace(given, many=given.many and not single)
+        if name in _MANY:
+            return ValueType(_MANY[name], many=True)
+        if name in _MADE:
+            return ValueType("untyped", nodes=True)
         if name in ("sum", "avg") and arguments[0].kind in ("time", "mixed or time"):
             return ValueType("mixed or time")
         if name in _CALLS:

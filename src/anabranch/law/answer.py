@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.outputs import gives_json
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction

@@ -5,31 +5,37 @@ A text or attribute that one value makes up alone keeps the measure of that valu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.parsing.cursor import NCNAME
 from anabranch.law.steps import made_here
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import (
     LETTERS,
+    STREAM_NAMESPACE,
     XML_NAMESPACE,
     Attribute,
     Child,
     Comment,
     Document,
     Element,
+    Instruction,
     Measure,
     Name,
     Text,
     copy,
 )
 from anabranch.values.atomic import Atomic, measure_of, spell
+from anabranch.values.numbers import shown
 from anabranch.values.objects.json_text import is_json, json_lines
 from anabranch.values.objects.maps import JsonObject
 from anabranch.values.sequences import NODES, Value, Values, atomize
 
+_QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 Namespaces: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[[ast.Expression, Namespaces], Values]
 
@@ -70,6 +76,70 @@ def construct(
     return fresh
 
 
+def computed(
+    kind: str, arguments: list[Values], namespaces: Namespaces, count: Callable[[int], None]
+) -> Document | Attribute | Child:
+    """The node that a computed constructor makes; the first of two arguments is its name."""
+    content = arguments[-1]
+    name = "" if len(arguments) == 1 else _given_name(arguments[0], kind)
+    match kind:
+        case "element":
+            named = _resolved(name, namespaces, is_attribute=False)
+            fresh = Element(named, {named.prefix: named.uri} if named.prefix or named.uri else None)
+            append_values(fresh, content, count)
+            return fresh
+        case "document":
+            inside = Element(Name("document"))
+            append_values(inside, content, count)
+            if inside.attributes:
+                raise DynamicError("a document has no attributes", code="XPTY0004")
+            document = Document()
+            for child in inside.children:
+                document.append(child)
+            return document
+    text, measure = _written(atomize(content))
+    count(len(text) >> LETTERS)
+    match kind:
+        case "attribute":
+            if name == "xmlns" or name.startswith("xmlns:"):
+                raise DynamicError("a namespace is no attribute", code="XQDY0044")
+            return Attribute(_resolved(name, namespaces, is_attribute=True), text, measure)
+        case "comment":
+            if "--" in text or text.endswith("-"):
+                raise DynamicError("'--' cannot stand in a comment", code="XQDY0072")
+            return Comment(text)
+        case "processing-instruction":
+            code = "XQDY0026" if "?>" in text else "XQDY0041" if ":" in name else "XQDY0064"
+            if code != "XQDY0064" or name.lower() == "xml":
+                raise DynamicError("that is no processing instruction", code=code)
+            return Instruction(name, text.lstrip(" \t\r\n"))
+        case _:
+            return Text(text, measure)
+
+
+def _given_name(values: Values, kind: str) -> str:
+    """The name that a computed constructor is given."""
+    match atomize(values):
+        case [str() as text] if _QNAME.fullmatch(text.strip(" \t\r\n")):
+            return text.strip(" \t\r\n")
+        case [str() as text]:
+            code = "XQDY0041" if kind == "processing-instruction" else "XQDY0074"
+            raise DynamicError(f"'{shown(text)}' is no name", code=code)
+        case _:
+            raise DynamicError(f"the name of an {kind} is one text", code="XPTY0004")
+
+
+def _resolved(name: str, namespaces: Namespaces, is_attribute: bool) -> Name:
+    """A computed name; a control element is none that a query may make (`checks/refusals.py`)."""
+    prefix = name.rpartition(":")[0]
+    if prefix and prefix != "xml" and prefix not in namespaces:
+        raise DynamicError(f"prefix '{prefix}' is not declared", code="XQDY0074")
+    found = _name(name, namespaces, is_attribute)
+    if found.uri == STREAM_NAMESPACE:
+        raise DynamicError("a control element cannot stand in an answer", code="XQDY0096")
+    return found
+
+
 def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
     prefix, _, local = text.rpartition(":")
     if prefix == "xml":
@@ -107,14 +177,24 @@ def append_values(element: Element, values: Values, count: Callable[[int], None]
             case Attribute():
                 if element.children:
                     raise DynamicError(f"attribute '{value.name}' comes behind other content", code="XQTY0024")
-                _set(element, value.name, value.value, value.measure)
-                if value.name.prefix not in ("", "xml"):
-                    element.namespaces.setdefault(value.name.prefix, value.name.uri)
+                name = _with_free_prefix(value.name, element.namespaces)
+                _set(element, name, value.value, value.measure)
+                if name.prefix not in ("", "xml"):
+                    element.namespaces.setdefault(name.prefix, name.uri)
             case Document():
                 for child in value.children:
                     _append(element, copy(child, count))
             case _:
                 _append(element, copy(value, count))
+
+
+def _with_free_prefix(name: Name, namespaces: Namespaces) -> Name:
+    """The name of an attribute, with another prefix where its own means something else."""
+    prefix, number = name.prefix, 0
+    while prefix not in ("", "xml") and namespaces.get(prefix, name.uri) != name.uri:
+        number += 1
+        prefix = f"{name.prefix}_{number}"
+    return name if prefix == name.prefix else Name(name.local, name.uri, prefix)
 
 
 def _spaced(values: Values) -> list[Attribute | Document | Child]:

@@ -29,10 +29,10 @@ from anabranch.language.signatures import SIGNATURES
 from anabranch.law.calls import PythonFunction, call_python
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
-from anabranch.law.functions import BUILTINS, TEXTUAL
+from anabranch.law.functions import BUILTINS, library_steps
 from anabranch.law.inputs import Arrival, Input
+from anabranch.law.library.special import SPECIAL, SpecialCalls
 from anabranch.law.paths import base_of
-from anabranch.law.pipelines import Pipelines
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.law.time_functions import castable
@@ -75,7 +75,7 @@ class _Window:
         return isinstance(base, ast.Variable) and base.name in self.names
 
 
-class Evaluator(Pipelines):
+class Evaluator(SpecialCalls):
     """Evaluates the expressions of one query; holds its inputs and collects its dead letters."""
 
     def __init__(
@@ -127,6 +127,8 @@ class Evaluator(Pipelines):
                 return values
             case ast.Call():
                 return self._call(expression, env)
+            case ast.InlineFunction():
+                return [self.function_item(expression, env)]
             case ast.Source() | ast.Path() | ast.Filter() | ast.Root():
                 return self.path(expression, env)
             case ast.Arithmetic(first, rest):
@@ -231,6 +233,8 @@ class Evaluator(Pipelines):
         name = call.name.removeprefix("fn:")
         if self._window is not None and self._window.aggregates(call):
             return self._aggregate(self._window, call, env)
+        if name in SPECIAL and name not in self.registered:
+            return self.special(name, call, env)
         arguments = [self.value(argument, env) for argument in call.arguments]
         if name in self.declared:
             self.spend(1)
@@ -250,10 +254,7 @@ class Evaluator(Pipelines):
         if name not in self.registered and not arguments and SIGNATURES[name].context:
             arguments = [[self.context(env)]]
         values = self._applied(name, arguments)
-        if name in self.registered:
-            self.spend(1 + len(values))
-        elif name in TEXTUAL:
-            self.spend(text_steps(arguments, values))
+        self.spend(1 + len(values) if name in self.registered else library_steps(name, arguments, values))
         return values
 
     def _applied(self, name: str, arguments: list[Values]) -> Values:

@@ -15,8 +15,13 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
-from anabranch.language.objects import ARRAY, ARRAY_OF, CALL, LOOKUP, MEMBER, MEMBERS, OBJECT
+from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.law.bounds import window_end, window_start
+from anabranch.law.library.arguments import check_collation, needed_text
+from anabranch.law.library.operators import OPERATOR_FUNCTIONS
+from anabranch.law.library.sequences import SEQUENCE_FUNCTIONS, size_of
+from anabranch.law.library.texts import TEXT_FUNCTIONS
+from anabranch.law.steps import text_steps
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.tree import Attribute, Element, Instruction
 from anabranch.values.atomic import (
@@ -32,7 +37,7 @@ from anabranch.values.atomic import (
     to_double,
 )
 from anabranch.values.numbers import nearest_double
-from anabranch.values.objects.lookups import called, looked_up, made_array, made_object, member, members
+from anabranch.values.objects.lookups import looked_up, made_array, made_object, member, members
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]
@@ -68,7 +73,8 @@ def _concat(*arguments: Values) -> Values:
 
 
 def _string_join(values: Values, separator: Values | None = None) -> Values:
-    return [_text(separator or [], "string-join()").join(spell(each) for each in atomize(values))]
+    between = "" if separator is None else needed_text(separator, "string-join()")
+    return [between.join(spell(each) for each in atomize(values))]
 
 
 def _substring(values: Values, start: Values, length: Values | None = None) -> Values:
@@ -79,7 +85,8 @@ def _substring(values: Values, start: Values, length: Values | None = None) -> V
 
 
 def _around(before: bool) -> Body:
-    def body(values: Values, mark: Values) -> Values:
+    def body(values: Values, mark: Values, collation: Values | None = None) -> Values:
+        check_collation(collation)
         text, separator = _text(values), _text(mark)
         if before:
             return [text.partition(separator)[0] if separator and separator in text else ""]
@@ -89,7 +96,7 @@ def _around(before: bool) -> Body:
 
 
 def _translate(values: Values, old: Values, new: Values) -> Values:
-    characters, replacements = _text(old), _text(new)
+    characters, replacements = needed_text(old, "translate()"), needed_text(new, "translate()")
     table: dict[int, str | None] = {}
     for index, character in enumerate(characters):
         table.setdefault(ord(character), replacements[index] if index < len(replacements) else None)
@@ -101,7 +108,11 @@ def _on_text(change: Callable[[str], Value]) -> Body:
 
 
 def _on_texts(test: Callable[[str, str], bool]) -> Body:
-    return lambda values, other: [test(_text(values), _text(other))]
+    def body(values: Values, other: Values, collation: Values | None = None) -> Values:
+        check_collation(collation)
+        return [test(_text(values), _text(other))]
+
+    return body
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
@@ -206,18 +217,26 @@ def _not_here() -> Values:
     raise AssertionError("the evaluator knows the position of its context item")
 
 
-def _distinct(values: Values) -> Values:
-    """The values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
-    atoms = atomize(values)
+class DistinctAtoms:
+    """Tells values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
+
+    def __init__(self) -> None:
+        self._seen: set[Identity] = set()
+
+    def add(self, value: Atomic, *, measured: bool = True) -> bool:
+        """The next value; whether it is a new one. Where there are no `measured` ones, that need not be looked at."""
+        equal, own = _equal_and_own(value, measured)
+        if is_new := self._seen.isdisjoint(equal):
+            self._seen.update(own)
+        return is_new
+
+
+def _distinct(values: Values, collation: Values | None = None) -> Values:
+    """The values that equal none before them."""
+    check_collation(collation)
+    atoms, known = atomize(values), DistinctAtoms()
     measured = any(isinstance(each, Measured) for each in atoms)
-    kept: Values = []
-    seen: set[Identity] = set()
-    for each in atoms:
-        equal, own = _equal_and_own(each, measured)
-        if seen.isdisjoint(equal):
-            kept.append(each)
-            seen.update(own)
-    return kept
+    return [each for each in atoms if known.add(each, measured=measured)]
 
 
 def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[Identity, ...], tuple[Identity, ...]]:
@@ -292,16 +311,35 @@ BUILTINS: Mapping[str, Body] = {
     LOOKUP: lambda values, key: looked_up(values, key[0]),
     MEMBER: member,
     MEMBERS: members,
-    CALL: called,
     OBJECT: lambda *entries: [made_object(entries)],
     ARRAY: lambda *found: [made_array(found)],
     ARRAY_OF: lambda values: [made_array([[each] for each in values])],
+    **OPERATOR_FUNCTIONS,
+    **TEXT_FUNCTIONS,
+    **SEQUENCE_FUNCTIONS,
 }
 TEXTUAL = frozenset(
     (
         *("string", "concat", "string-join", "contains", "starts-with", "ends-with", "substring", "substring-before"),
         *("substring-after", "string-length", "normalize-space", "upper-case", "lower-case", "translate"),
         *TIME_FUNCTIONS,
+        *(name for name in TEXT_FUNCTIONS if name not in ("tokenize", "string-to-codepoints")),
     )
 )
 """Those that look at texts, or make them."""
+COUNTED = frozenset(
+    (
+        *("tokenize", "string-to-codepoints", "insert-before", "index-of", "deep-equal"),
+        *("op:union", "op:intersect", "op:except", "outermost", "innermost"),
+    )
+)
+"""Those that look at many values, or make them: each is a step."""
+
+
+def library_steps(name: str, arguments: list[Values], values: Values) -> int:
+    """The steps that a call of a built-in function takes, beyond the one that asks for it (LAWS 2.6)."""
+    if name in TEXTUAL:
+        return text_steps(arguments, values)
+    if name in COUNTED:
+        return len(values) + sum(map(size_of if name == "deep-equal" else len, arguments))
+    return 0

@@ -13,6 +13,7 @@ from typing import TypeVar, assert_never
 
 from anabranch.errors import DynamicError, UsageError
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.slices import Slice, WholeNeeded, slices
@@ -20,7 +21,17 @@ from anabranch.law.steps import Counting
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Attribute, Document, Element, Node, Text, descendants, in_document_order
+from anabranch.stream.tree import (
+    Attribute,
+    Comment,
+    Document,
+    Element,
+    Instruction,
+    Node,
+    Text,
+    descendants,
+    in_document_order,
+)
 from anabranch.values.atomic import JsonNumber, as_number
 from anabranch.values.sequences import NODES, Value, Values, atom, truth
 
@@ -28,11 +39,14 @@ Namespaces = Mapping[str, str]
 _PARENTS = Element, Document  # no union, which would be made anew for every node
 
 
-def step(node: Node, taken: ast.Step, namespaces: Namespaces) -> Iterator[Node]:
-    """The nodes that a step reaches from `node`, its predicates not yet looked at; perhaps with duplicates."""
+def step(node: Node, taken: ast.Step, namespaces: Namespaces, outside: Sequence[Node] = ()) -> Iterator[Node]:
+    """The nodes that a step reaches from `node`, its predicates not yet looked at; perhaps with duplicates.
+
+    They come in the order of the axis; what is `outside` of items is not reached by the axes around a node.
+    """
     starts: Iterator[Node] = _with_descendants(node) if taken.deep else iter((node,))
     for start in starts:
-        for reached in _along(taken.axis, start):
+        for reached in _along(taken.axis, start, outside):
             if fulfils(reached, taken.test, taken.axis, namespaces):
                 yield reached
 
@@ -43,7 +57,7 @@ def _with_descendants(node: Node) -> Iterator[Node]:
         yield from descendants(node)
 
 
-def _along(axis: ast.Axis, node: Node) -> Iterator[Node]:
+def _along(axis: ast.Axis, node: Node, outside: Sequence[Node]) -> Iterator[Node]:
     match axis:
         case "child":
             if isinstance(node, _PARENTS):
@@ -61,15 +75,70 @@ def _along(axis: ast.Axis, node: Node) -> Iterator[Node]:
                 yield from descendants(node)
         case "descendant-or-self":
             yield from _with_descendants(node)
+        case "ancestor":
+            yield from _above(node, outside)
+        case "ancestor-or-self":
+            yield node
+            yield from _above(node, outside)
+        case "following-sibling" | "preceding-sibling":
+            yield from _beside(node, outside, follows=axis == "following-sibling")
+        case "following":
+            yield from _following(node, outside)
+        case "preceding":
+            above = list(_above(node, outside))
+            for each in (node, *above):
+                for sibling in _beside(each, outside, follows=False):
+                    yield from reversed(list(_with_descendants(sibling)))
         case _:
             assert_never(axis)
+
+
+def _above(node: Node, outside: Sequence[Node]) -> Iterator[Node]:
+    """The nodes around one, from the inside out."""
+    at = node.parent
+    while at is not None and not any(at is each for each in outside):
+        yield at
+        at = at.parent
+
+
+def _beside(node: Node, outside: Sequence[Node], *, follows: bool) -> Iterator[Node]:
+    """The siblings behind a node, or in front of it, from it on."""
+    parent = node.parent
+    if parent is None or isinstance(node, Attribute) or any(parent is each for each in outside):
+        return
+    place = next((place for place, each in enumerate(parent.children) if each is node), None)
+    if place is not None:
+        yield from parent.children[place + 1 :] if follows else reversed(parent.children[:place])
+
+
+def _following(node: Node, outside: Sequence[Node]) -> Iterator[Node]:
+    if isinstance(node, Attribute) and node.parent is not None:
+        node = node.parent
+        assert isinstance(node, Element)
+        yield from descendants(node)
+    for each in (node, *_above(node, outside)):
+        for sibling in _beside(each, outside, follows=True):
+            yield from _with_descendants(sibling)
+
+
+_KINDS: Mapping[ast.NodeKind, tuple[type, ...]] = {
+    "text": (Text,),
+    "node": NODES,
+    "comment": (Comment,),
+    "processing-instruction": (Instruction,),
+    "document-node": (Document,),
+    "element": (Element,),
+    "attribute": (Attribute,),
+}
 
 
 def fulfils(node: Node, test: ast.NameTest | ast.KindTest, axis: ast.Axis, namespaces: Namespaces) -> bool:
     """Whether a node passes a name or kind test."""
     match test:
-        case ast.KindTest(kind):
-            return kind == "node" or isinstance(node, Text)
+        case ast.KindTest(kind, name):
+            if name is not None and (not isinstance(node, Instruction) or node.target != name):
+                return False
+            return kind == "node" or isinstance(node, _KINDS[kind])
         case ast.NameTest(local, prefix):
             principal = Attribute if axis == "attribute" else Element
             if not isinstance(node, principal) or local not in ("*", node.name.local):
@@ -92,6 +161,11 @@ class Walker(Counting):
         self.name = name
         self.dead: list[DeadLetter] = []
         self.late: dict[Arrival, None] = {}
+        streams = {part.name for part in parts(query) if isinstance(part, ast.Source) and part.kind == "stream"}
+        self.outside: Sequence[Node] = [
+            node for name, each in inputs.items() if name in streams for node in (each.root, each.document)
+        ]
+        """What is around the items of streams, which the axes around a node do not reach (LAWS 2.8)."""
 
     def alone(self, expression: ast.Expression, env: Env) -> Values:
         """The value of an expression that is evaluated apart."""
@@ -176,7 +250,7 @@ class Walker(Counting):
             if counted:
                 reached.extend(self._counted_step(value, taken, env, part))
             else:
-                reached.extend(step(value, taken, env.namespaces))
+                reached.extend(step(value, taken, env.namespaces, self.outside))
         if counted:
             return list(in_document_order(reached))
         self.look_at(reached)
@@ -186,7 +260,7 @@ class Walker(Counting):
         """What a step reaches whose predicates ask for positions, which count anew from each node that it starts at."""
         plain = replace(taken, deep=False)
         for node in _with_descendants(start) if taken.deep else (start,):
-            reached = list(step(node, plain, env.namespaces))
+            reached = list(step(node, plain, env.namespaces, self.outside))
             self.look_at(reached)
             yield from (each for each in self._filter(list(reached), taken.tail, env, part) if isinstance(each, NODES))
 

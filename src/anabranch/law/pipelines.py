@@ -80,6 +80,29 @@ class Pipelines(Walker):
             start = place + 1
         return [value for _, values in run.stage(pipeline.clauses[start:], run.result(pipeline)) for value in values]
 
+    def grouped(self, clauses: Sequence[ast.Clause], keys: Sequence[ast.GroupKey], env: Env) -> list[Env]:
+        """The groups that a `group by` behind some clauses makes."""
+        run = _Run(self, [env])
+        run.group(clauses, keys)
+        return run.environments
+
+    def ranked(self, clauses: Sequence[ast.Clause], env: Env) -> list[tuple[tuple[OrderRank, ...], Env]]:
+        """The tuples that clauses behind a `group by` make of one, with their ranks, those of the last order first."""
+        found: list[tuple[tuple[OrderRank, ...], Env]] = [((), env)]
+        start = 0
+        for place, clause in enumerate((*clauses, None)):
+            if clause is None or isinstance(clause, ast.OrderBy):
+                found = [(ranks, each) for ranks, at in found for each in self.bindings(clauses[start:place], at)]
+                start = place + 1
+            if isinstance(clause, ast.OrderBy):
+                found = [((*self.ranks(clause.keys, each), *ranks), each) for ranks, each in found]
+        return found
+
+    def ranks(self, keys: Sequence[ast.OrderKey], env: Env) -> tuple[OrderRank, ...]:
+        """Where a tuple stands by the keys of an `order by`."""
+        values = (self.value(key.key, env) for key in keys)
+        return tuple(order_rank(at_most_one(each, "'order by'")) for each in values)
+
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
         """The items or windows that a `for` over a stream runs over."""
         for _, group in groupby(rounds([clause], env, self, None), key=lambda each: each.unit):
@@ -116,9 +139,14 @@ class Pipelines(Walker):
             case ast.For(name, source, None):
                 for each in self.value(source, env):
                     yield from self._loop_round(each, rest, env.bind(name, [each]))
-            case ast.PositionalFor(name, position, source):
-                for number, each in enumerate(self.value(source, env), 1):
-                    yield from self._loop_round(each, rest, env.bind(name, [each]).bind(position, [number]))
+            case ast.PositionalFor(name, position, source, allows_empty):
+                values = self.value(source, env)
+                for number, each in enumerate(values, 1):
+                    bound = env.bind(name, [each])
+                    yield from self._loop_round(each, rest, bound.bind(position, [number]) if position else bound)
+                if allows_empty and not values:
+                    bound = env.bind(name, [])
+                    yield from self.bindings(rest, bound.bind(position, [0]) if position else bound)
             case ast.For():  # a window on something finite
                 for window in windows(first, env, self, flowing=False):
                     self.spend(window.items)
@@ -158,6 +186,11 @@ class _Run:
         """The variables that were bound so far."""
         self._loops: list[str] = []
         """Those of a `for`."""
+
+    @property
+    def environments(self) -> list[Env]:
+        """The tuples behind the clauses that have been run."""
+        return [each.env for each in self._tuples]
 
     # --- stages -------------------------------------------------------------------------------------------
 
@@ -233,12 +266,7 @@ class _Run:
 
     def order(self, clauses: Sequence[ast.Clause], keys: Sequence[ast.OrderKey]) -> None:
         """Sort the tuples."""
-
-        def ranks(env: Env) -> tuple[OrderRank, ...]:
-            values = (self._evaluator.value(key.key, env) for key in keys)
-            return tuple(order_rank(at_most_one(each, "'order by'")) for each in values)
-
-        found = self.stage(clauses, ranks)
+        found = self.stage(clauses, partial(self._evaluator.ranks, keys))
         for index in reversed(range(len(keys))):
             found.sort(key=lambda each: each[1][index], reverse=keys[index].descending)
         self._tuples = [each for each, _ in found]

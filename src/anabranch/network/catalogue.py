@@ -1,20 +1,20 @@
-"""The streams that flow in the network: what each carries, where, made of what, and who depends on it.
+"""The flows of the network: what each carries, where, made of what, and which subscriptions depend on it.
 
-A *flow* is a stream as it was registered at a super-peer, or what one has made of another flow and sends to a
+A *flow* is a stream as registered at a super-peer, or the stream that a super-peer makes of another flow and sends to a
 neighbour, or the tuples of a join that a peer makes of several.
 It can be read where it is made and where it goes.
-So a stream that goes a long way is a row of flows, one for each link, and each link carries just what is needed behind
-it; where two flows are made of one, the stream forks.
-A flow that is the same as what it is made of is a *copy*, and costs its peer little.
+So a stream that goes a long way is a chain of flows, one for each link, and each link carries only what is needed
+behind it; where two flows are made of one, the stream forks.
+A flow that equals its input is a *copy*, and costs its peer little.
 
-A catalogue never changes; a plan is the next one.
-The steps from one to the next follow from the two alone, whatever led from one to the other:
+A catalogue is immutable; a plan is the next one.
+The steps from one to the next follow from the two alone:
 
-1. New flows and new forms *begin*, from the streams downwards, so that whoever makes one has what it is made of.
+1. New flows and new forms *begin*, from the streams downwards, so that each maker has its inputs.
 2. A flow that is *replaced* has its new form from the next epoch of its maker on.
-   By then its dependants have read all that was sent in the old one, and go over with it (`peers/team.py`); so
-   nothing is lost, and nothing comes twice.
-3. What nobody reads any more *ends*, from the subscribers upwards.
+By then its dependants have read everything of the old form, and switch with it (`peers/team.py`); so nothing is lost or
+duplicated.
+3. A flow without readers *ends*, from the subscribers upwards.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from anabranch.sharing.render import render, render_join
 
 T = TypeVar("T")
 
-AT_HAND = 0.25
-"""What is handed on as it came, or was made at the same peer, is not taken apart: such a byte counts less."""
+COPY_WEIGHT = 0.25
+"""The weight of a byte that is copied, or was made at the same peer, because it is not parsed again."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What can be read under a name: at the super-peer that makes it, and where it goes."""
+    """A stream with a name, which can be read at the super-peer that makes it, and where it goes."""
 
     name: str
     form: Form
@@ -71,7 +71,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Subscription:
-    """A query whose answer is made at a super-peer, of the flows that it reads there."""
+    """A query that is answered at a super-peer, from the flows that it reads there."""
 
     name: str
     at: str
@@ -90,12 +90,12 @@ class Catalogue:
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[Flow, ...]]:
-        """For each flow, those that are made of it."""
+        """By flow: the flows made of it."""
         return _by_name(self.flows, ((name, flow) for flow in self.flows.values() for name in flow.inputs))
 
     @cached_property
     def answered(self) -> Mapping[str, tuple[Subscription, ...]]:
-        """For each flow, the subscriptions that are answered out of it."""
+        """By flow: the subscriptions that it answers."""
         return _by_name(self.flows, ((name, each) for each in self.subscriptions.values() for name in each.reads))
 
     @property
@@ -104,7 +104,7 @@ class Catalogue:
         return (each for each in self.flows.values() if each.before is not None)
 
     def is_copy(self, flow: Flow) -> bool:
-        """Whether a flow is handed on as it came."""
+        """Whether a flow is a copy of its input."""
         return len(flow.inputs) == 1 and self.flows[flow.inputs[0]].form == flow.form
 
     def is_join(self, flow: Flow) -> bool:
@@ -114,7 +114,7 @@ class Catalogue:
         )
 
     def is_read(self, name: str) -> bool:
-        """Whether anything is made of a flow."""
+        """Whether a flow has readers."""
         return bool(self.readers[name] or self.answered[name])
 
     def behind(self, name: str) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Catalogue:
         return tuple(dict.fromkeys(answer.name for each in self.below(name) for answer in self.answered[each]))
 
     def below(self, name: str) -> tuple[str, ...]:
-        """A flow and all that are made of it, directly or not."""
+        """A flow and all flows made of it, directly or not."""
         return _all_from(name, lambda each: (reader.name for reader in self.readers[each]))
 
     def above(self, name: str) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class Catalogue:
         return _all_from(name, lambda each: self.flows[each].inputs)[1:]
 
     def downwards(self) -> list[Flow]:
-        """The flows, each behind those it is made of."""
+        """The flows, each after its inputs."""
         found: dict[str, Flow] = {}
         ahead = [each for each in self.flows.values() if not each.inputs]
         while ahead:
@@ -141,14 +141,14 @@ class Catalogue:
         return list(found.values())
 
     def changed(self, flows: Iterable[Flow] = (), subscriptions: Iterable[Subscription] = ()) -> Catalogue:
-        """The next catalogue, with some flows and subscriptions new or otherwise."""
+        """The next catalogue, with new or changed flows and subscriptions."""
         return Catalogue(
             {**self.flows, **{each.name: each for each in flows}},
             {**self.subscriptions, **{each.name: each for each in subscriptions}},
         )
 
     def without(self, names: Iterable[str]) -> Catalogue:
-        """The next catalogue, without some subscriptions and what only they needed."""
+        """The next catalogue, without some subscriptions and the flows that only they needed."""
         gone = set(names)
         left = {name: each for name, each in self.subscriptions.items() if name not in gone}
         flows = dict(self.flows)
@@ -161,7 +161,7 @@ class Catalogue:
             for name in unread:
                 del flows[name]
 
-    # --- what it costs --------------------------------------------------------------------------------------
+    # --- costs ----------------------------------------------------------------------------------------------
 
     def traffic(self, estimates: Estimates) -> dict[tuple[str, str], float]:
         """Bytes per second over each link, by direction."""
@@ -182,14 +182,14 @@ class Catalogue:
 
 
 def load_of(reader: Flow | Subscription, flows: Mapping[str, Flow], estimates: Estimates) -> float:
-    """Bytes per second that a peer reads for a flow that it makes, or for an answer."""
+    """Bytes per second that a peer reads to make a flow, or an answer."""
     place = reader.made_at if isinstance(reader, Flow) else reader.at
     names = reader.inputs if isinstance(reader, Flow) else reader.reads
     load = 0.0
     for flow in (flows[name] for name in names):
         copied = isinstance(reader, Flow) and flow.form == reader.form
         at_hand = copied or (bool(flow.inputs) and flow.made_at == place)
-        load += estimates.rate(flow.form) * (AT_HAND if at_hand else 1)
+        load += estimates.rate(flow.form) * (COPY_WEIGHT if at_hand else 1)
     return load
 
 
@@ -230,7 +230,7 @@ class ReplaceFlow:
 
 @dataclass(frozen=True)
 class AnswerQuery:
-    """A subscription is answered out of these flows from now on; `before` are those it was answered out of."""
+    """A subscription is answered from these flows from now on, and before from the flows `before`."""
 
     subscription: Subscription
     before: tuple[str, ...] = ()
@@ -238,14 +238,14 @@ class AnswerQuery:
 
 @dataclass(frozen=True)
 class CancelQuery:
-    """A subscription is answered no more."""
+    """A subscription ends."""
 
     subscription: Subscription
 
 
 @dataclass(frozen=True)
 class EndFlow:
-    """A flow is made no more."""
+    """A flow ends."""
 
     flow: Flow
 
@@ -254,7 +254,7 @@ Step: TypeAlias = BeginFlow | ReplaceFlow | AnswerQuery | CancelQuery | EndFlow
 
 
 def steps(old: Catalogue, new: Catalogue) -> tuple[Step, ...]:
-    """What leads from one catalogue to the next."""
+    """The steps from one catalogue to the next."""
     found: list[Step] = []
     for flow in new.downwards():
         known = old.flows.get(flow.name)

@@ -33,7 +33,7 @@
     path = "catalogue.xml"
 
 Paths are relative to the file; subscriptions are registered in the order of the file.
-What is not understood is refused by name, with its line.
+Unknown keys are refused by name, with their line.
 """
 
 from __future__ import annotations
@@ -75,20 +75,20 @@ class ThinPeer:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredStream:
-    """A stream, the super-peer where it comes in, and, where somebody knows, how many items come in a second."""
+    """A stream, the super-peer where it comes in, and its items per second, where known."""
 
     source: Source
     at: str
     by: str
-    """Who registered it: a thin peer, or the super-peer itself."""
+    """The thin peer, or super-peer, that registered it."""
     rate: float | None = None
     accents: bool = True
-    """Whether it may evolve; then it travels in whole items, since an accent may speak of any path."""
+    """Whether it may evolve; then it is sent in whole items, since an accent may name any path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredQuery:
-    """A query, and the super-peer where its answer is wanted."""
+    """A query, and the super-peer where it is answered."""
 
     name: str
     text: str
@@ -99,7 +99,7 @@ class RegisteredQuery:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a NETWORK.toml says."""
+    """The content of a NETWORK.toml."""
 
     topology: Topology
     thin: Mapping[str, ThinPeer]
@@ -107,18 +107,18 @@ class Network:
     subscriptions: Mapping[str, RegisteredQuery]
     strategy: Strategy
     budget: float
-    """For how many seconds a subscription may be planned; then the best plan so far is taken."""
+    """The seconds for planning a subscription; then the best plan so far is taken."""
     checkpoint: Path | None = None
-    """Where all that a run must not forget lies; None where nobody has said so, for a network that is planned only."""
+    """The folder of a run's durable state; None for a network that is only planned."""
     epoch_bytes: int = EPOCH_BYTES
     log: Path | None = None
     dead_letters: Path | None = None
     file: Path | None = None
-    """The NETWORK.toml itself; None for a network that was put together otherwise."""
+    """The NETWORK.toml itself; None for a network that was created otherwise."""
     schemas: Mapping[str, Path] = field(default_factory=dict)
     """The files with the DTDs of streams."""
     max_steps: int = Limits().steps
-    """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
+    """The step limit of one evaluation, for each item in it (LAWS 2.6)."""
     documents: Mapping[str, DocumentSource] = field(default_factory=dict)
     """The files behind `doc()`, which every super-peer reads."""
 
@@ -134,7 +134,7 @@ class Network:
         ]
 
     def check_files(self, dead_letters: Path | None = None) -> None:
-        """Refuse files that come in each other's way; those given here come before those that the network names."""
+        """Refuse files that conflict; those given here override those of the network."""
         files = {"the log": self.log, DEAD_LETTERS: dead_letters or self.dead_letters}
         written = [Claim(path, use) for use, path in files.items() if path is not None]
         state = None if self.checkpoint is None else Claim(self.checkpoint, "the checkpoint", whole=True)
@@ -214,7 +214,7 @@ def _topology(settings: Table, links: list[Table]) -> Topology:
 
 
 def _known(found: Topology, pairs: Mapping[Link, float | None], tables: list[Table]) -> dict[Link, float | None]:
-    """The links that a built-in shape has already, or gains, between peers that it has."""
+    """The links that a built-in shape has already, or gains, between its peers."""
     for pair, table in zip(pairs, tables, strict=True):
         for each in pair:
             if each not in found.places:

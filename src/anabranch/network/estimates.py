@@ -1,19 +1,19 @@
-"""How many bytes per second a flow has, estimated from samples of the streams it is made of.
+"""The bytes per second of a flow, estimated from samples of its streams.
 
-A sample keeps the first items of a stream as vectors: how often each path occurs in an item, how many bytes it has
-there, and the verdict of each predicate, `no < error < yes` as 0, 1 and 2.
+A sample keeps the first items of a stream as vectors: how often each path occurs in an item, its bytes there, and the
+verdict of each predicate, `no < error < yes` as 0, 1 and 2.
 A comparison is judged once for every item, by the law (LAWS 2.3, 2.4); `and` is the least of its parts, `or` the
 greatest, `not` the opposite.
-So predicates that are not independent of one another come out right, as far as the sample does.
+So dependent predicates are estimated right, as far as the sample is representative.
 
-* Items: for each output the bytes of its elements where its condition holds, and the tags of what stands around them
-  where anything in them is sent.
+* Items: for each output the bytes of its elements where its condition holds, and the tags around them where anything in
+them is sent.
 * Windows: how often one ends, unless it is likely to be empty, times the bytes of its values; conditions on values are
-  taken to hold, for a sample has too few windows to say.
+assumed to hold, for a sample has too few windows.
 * Tuples: how often items of the inputs meet (in a step join by the sizes of its windows, in an interval join as pairs
-  of the samples do), times the bytes of a tuple.
+of the samples do), times the bytes of a tuple.
 
-Every flow also carries its progress, a heartbeat a second, however little else it has.
+Every flow also carries its progress, a heartbeat per second.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class Sample:
-    """Some items of a stream, with what was asked of them so far."""
+    """Some items of a stream, with cached results about them."""
 
     def __init__(
         self, stream: str, items: Sequence[Element], time: Path | None = None, rate: float | None = None, root: str = ""
@@ -68,13 +68,13 @@ class Sample:
         self.stream = stream
         self.items = tuple(items[:MOST_ITEMS])
         self.root = root
-        """The name of the stream's root; without one, whatever a path begins with."""
+        """The name of the stream's root; without one, a path may begin with any."""
         self._nodes: dict[Steps, list[list[Element]]] = {}
         self._verdicts: dict[Predicate, Verdicts] = {}
         self._vectors: dict[tuple[Steps, Callable[[list[Element]], float]], Numbers] = {}
         self.bytes = np.array([len(serialize(each).encode()) for each in self.items], dtype=np.float64)
         self.rate = rate or self._rate(time)
-        """How many items come in a second; without a time, one."""
+        """Items per second; without a time, one."""
 
     def _rate(self, time: Path | None) -> float:
         if time is None:
@@ -90,11 +90,11 @@ class Sample:
         return len(self.items)
 
     def mean(self, vector: Numbers) -> float:
-        """What falls to one item; nothing is known of an empty sample, and nothing is said."""
+        """The average per item; 0 for an empty sample."""
         return float(vector.mean()) if self.count else 0.0
 
     def nodes(self, steps: Steps) -> list[list[Element]]:
-        """For each item, the elements at a path, which begins with the root and the item's name."""
+        """By item: the elements at a path, which begins with the root and the item's name."""
         if steps not in self._nodes:
             if len(steps) <= ITEM:
                 named = steps[ITEM - 1 : ITEM]
@@ -106,14 +106,14 @@ class Sample:
         return self._nodes[steps]
 
     def vector(self, steps: Steps, measure: Callable[[list[Element]], float]) -> Numbers:
-        """For each item, something that is measured of the elements at a path."""
+        """By item: a measure of the elements at a path."""
         key = steps, measure
         if key not in self._vectors:
             self._vectors[key] = np.array([measure(each) for each in self.nodes(steps)], dtype=np.float64)
         return self._vectors[key]
 
     def texts(self, steps: Steps) -> list[list[Untyped]]:
-        """For each item, the texts at a path."""
+        """By item: the texts at a path."""
         if steps and steps[-1].startswith("@"):
             holders = self.nodes(steps[:-1])
             return [
@@ -123,12 +123,12 @@ class Sample:
         return [[Untyped(string_value(each)) for each in nodes] for nodes in self.nodes(steps)]
 
     def sent(self, predicate: Predicate) -> npt.NDArray[np.bool_]:
-        """For which items a predicate holds."""
+        """The items for which a predicate holds."""
         found: npt.NDArray[np.bool_] = self.verdicts(predicate) == YES
         return found
 
     def verdicts(self, predicate: Predicate) -> Verdicts:
-        """For each item the verdict of a predicate over it; a term that is no path of the item has no value."""
+        """By item: the verdict of a predicate; a term that is no path of the item has no value."""
         if predicate not in self._verdicts:
             self._verdicts[predicate] = judged(predicate, (self.count,), self._compared)
         return self._verdicts[predicate]
@@ -203,7 +203,7 @@ def _children(node: Element, name: str) -> list[Element]:
 
 
 def _size(nodes: list[Element]) -> float:
-    """How many bytes elements have, with all that is in them."""
+    """The bytes of elements, with their content."""
     return sum(len(serialize(each).encode()) for each in nodes)
 
 
@@ -216,7 +216,7 @@ def _number(nodes: list[Element]) -> float:
 
 
 def sample_of(source: Source, rate: float | None = None) -> Sample:
-    """The first items of a stream; one without any yet, or whose files have gone, says nothing."""
+    """The first items of a stream; empty if there are none yet, or its files are gone."""
     if not all(each.exists() for each in source.partitions):
         return Sample(source.name, [], source.time, rate, source.implied_root)
     reader = read(source, Limits())
@@ -225,19 +225,19 @@ def sample_of(source: Source, rate: float | None = None) -> Sample:
 
 
 Form: TypeAlias = PropertyTree | PropertyForest
-"""What a flow carries: items or windows of one stream, or the tuples of a join."""
+"""The content of a flow: items or windows of one stream, or the tuples of a join."""
 
 PROGRESS = 1.0
-"""Bytes per second of what is sent beside what was asked for: with each epoch the root of a document, and an item or
-two, or a mark of windows, that say how far the stream is; an epoch reads some MB, if there are as many."""
+"""Bytes per second beside the content: with each epoch the root of a document, and an item or two, or a mark of
+windows, that show the stream's progress; an epoch reads some MB, if there are as many."""
 _VALUE = 6.0
 """Bytes of a value: a sum, a count, a number of a window."""
-_PAIRS = 200
-"""So many items of each sample are tried with each other, by the nearest doubles of their first values."""
+_PAIRED_ITEMS = 200
+"""So many items of each sample are paired, by the nearest doubles of their first values."""
 
 
 class Estimates:
-    """Samples by stream, and what was reckoned from them so far."""
+    """Samples by stream, and cached estimates."""
 
     def __init__(self, samples: Mapping[str, Sample]) -> None:
         self.samples = samples
@@ -261,7 +261,7 @@ class Estimates:
         return self._windows_per_second(sample, tree) * _window_bytes(tree)
 
     def _windows_per_second(self, sample: Sample, tree: PropertyTree) -> float:
-        """How many windows that hold something end in a second; of the whole stream one, at the end."""
+        """The number of non-empty windows that end per second; for the whole stream one, at the end."""
         window = tree.window
         if window is None or not sample.count:
             return 0.0
@@ -291,7 +291,7 @@ class Estimates:
         return meeting * (sizes + sum(2 * len(each.item[-1]) + 2 for each in forest.trees))
 
     def tuples_per_second(self, forest: PropertyForest) -> float:
-        """How often items meet and are sent."""
+        """Tuples per second that are sent."""
         samples = [self._sample(tree.stream) for tree in forest.trees]
         entering = []
         for tree, sample in zip(forest.trees, samples, strict=True):
@@ -308,14 +308,14 @@ class Estimates:
                 rate * prod(other for place, other in enumerate(held) if place != number)
                 for number, rate in enumerate(entering)
             )
-        # pairs of the samples lie as far apart as those of the streams: so many pairs in the time of the samples
-        spans = [max(min(sample.count, _PAIRS) / sample.rate, 1e-9) for sample in samples]
-        pairs = prod(min(sample.count, _PAIRS) for sample in samples)
+        # pairs of the samples are as far apart as those of the streams: their number in the time of the samples
+        spans = [max(min(sample.count, _PAIRED_ITEMS) / sample.rate, 1e-9) for sample in samples]
+        pairs = prod(min(sample.count, _PAIRED_ITEMS) for sample in samples)
         return share * pairs / max(spans)
 
 
 def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
-    """For each item of the sample the bytes of what is sent of it."""
+    """By item of the sample: the bytes that are sent of it."""
     total: Numbers = np.zeros(sample.count)
     around: dict[Steps, Verdicts] = {}
     for output in tree.outputs:
@@ -332,14 +332,14 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
 
 
 def _window_bytes(tree: PropertyTree) -> float:
-    """The bytes of a window: `<w n="1">` around `<v c="2" s="3.4"/>`, what is told of each path (`branch/sent`)."""
+    """The bytes of a window: `<w n="1">` around `<v c="2" s="3.4"/>` for each path (`branch/remote/lines.py`)."""
     return 13 + _VALUE + sum(4 + len(fields) * (5 + _VALUE) for fields in Layout.of(tree).fields)
 
 
 def _share_of_pairs(forest: PropertyForest, samples: list[Sample]) -> float:
-    """For which share of all tuples of the samples something is sent; of many inputs, the first two are tried."""
+    """The share of the samples' tuples for which something is sent; of many inputs, the first two are tried."""
     trees = list(islice(forest.trees, 2))
-    shapes = [min(sample.count, _PAIRS) for sample in samples[:2]]
+    shapes = [min(sample.count, _PAIRED_ITEMS) for sample in samples[:2]]
     if not all(shapes):
         return 0.0
 

@@ -1,4 +1,4 @@
-"""Plans in words and as data: what flows where, what was decided, why, and what the other plans would have cost.
+"""Plans in words and as data: the flows, the decisions and their reasons, and the prices of other plans.
 
 Rates are as measured where a network has run, else as planned.
 """
@@ -22,13 +22,13 @@ from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, conditio
 
 @dataclass(frozen=True)
 class Rates:
-    """Of flows by name, and of peers their part of all the work."""
+    """Rates of flows by name, and the share of each peer in all the work."""
 
     flows: Mapping[str, float]
     works: Mapping[str, float]
     measured: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
-    """For streams, who registered them."""
+    """By stream: who registered it."""
 
     def of(self, flow: Flow) -> float:
         """Bytes per second of a flow; one that has not begun yet has none."""
@@ -36,14 +36,14 @@ class Rates:
 
 
 def planned(planner: Planner, sources: Mapping[str, str] | None = None) -> Rates:
-    """What the samples say."""
+    """The rates that the samples predict."""
     catalogue, estimates = planner.catalogue, planner.estimates
     flows = {name: estimates.rate(flow.form) for name, flow in catalogue.flows.items()}
     return Rates(flows, parts(catalogue.load(estimates)), sources=sources or {})
 
 
 def parts(amounts: Mapping[str, float]) -> dict[str, float]:
-    """Each as a part of all."""
+    """Each amount as a share of all."""
     whole = sum(amounts.values()) or 1.0
     return {name: amount / whole for name, amount in amounts.items()}
 
@@ -57,12 +57,12 @@ def rate_text(rate: float) -> str:
     return f"{rate:.1f} {unit}/s" if unit != "B" and rate < 9.95 else f"{rate:,.0f} {unit}/s"
 
 
-SHOWN = 5
-"""So many of the plans that were not chosen are shown."""
+MOST_OTHERS = 5
+"""The most rejected plans that are shown."""
 
 
 def carries(form: Form) -> str:
-    """What a flow carries, in one line.
+    """The content of a flow, in one line.
 
     `ra, dec, en where en >= 1.3`, `avg(en) |det_time diff 20 step 10|`,
     `tuples of photon1 (en) |count 20| and photon2 (phc) |count 10| where photon1/en >= photon2/en`
@@ -103,7 +103,7 @@ def _where(text: str, always: bool) -> str:
 
 
 def decision_text(decision: Decision) -> Iterator[str]:
-    """What was decided, line by line."""
+    """A decision, line by line."""
     chosen = decision.chosen
     if chosen is None:
         yield decision.about
@@ -111,9 +111,9 @@ def decision_text(decision: Decision) -> Iterator[str]:
         late = "" if decision.complete else ", then time was up"
         yield f"{decision.about}: {counted(decision.looked_at, 'plan')} priced in {decision.seconds:.3f} s{late}"
         yield f"  chosen, {_price_text(chosen)}"
-        for option in decision.others[:SHOWN]:
+        for option in decision.others[:MOST_OTHERS]:
             yield f"  not, {_price_text(option)}"
-        left = decision.looked_at - 1 - len(decision.others[:SHOWN])
+        left = decision.looked_at - 1 - len(decision.others[:MOST_OTHERS])
         if left > 0:
             yield f"  nor {counted(left, 'other')}, which cost more"
     if decision.narrowed:
@@ -185,7 +185,7 @@ def plan_text(planner: Planner, rates: Rates | None = None) -> Iterator[str]:
 
 
 def peer_works(catalogue: Catalogue, peer: str) -> Iterator[str]:
-    """What a super-peer does."""
+    """The work of a super-peer."""
     for flow in catalogue.flows.values():
         if flow.made_at != peer:
             continue

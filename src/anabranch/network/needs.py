@@ -1,22 +1,22 @@
-"""What a subscription needs of each stream, in the forms in which flows carry it.
+"""What a subscription needs of each stream, in the forms that flows carry.
 
 A query over items needs the items of its property tree, and runs over them as it is.
-A query over time windows that asks for values only needs those values: the window is made on the way, and what is left
-of the query (`sharing/restructure.py`) runs over them, combined from smaller windows where these are shared.
-Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
-from a subscription's own start (LAWS 3.3): both are made where the answer is.
-A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
+A query over time windows that only asks for values needs those values: the windows are made on the way, and the
+restructuring query (`sharing/restructure.py`) runs over them, combined from smaller windows where these are shared.
+Windows that return their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items from
+a subscription's own start (LAWS 3.3): both are made where the answer is.
+A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
 
-What may be sent of a stream also depends on how it was declared (`sent_needs`, `fed_inputs`):
+What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inputs`):
 
 * A stream that may have accents is sent in whole items: an accent may name any path, and must hold for items that are
   buffered elsewhere. It is made neither into windows nor into tuples on the way, for these would depend on when the
   first subscriber began.
-* A stream of updates is sent as it is, and so is one of several partitions: merging them would hide which item is late
-  in its own partition (LAWS 3.2).
-* A query that asks when something came needs the time of items (LAWS 1.2, 1.3, 5.5); an interval join needs that of all
-  items of its streams, since each lets it answer for those that lie far enough before it.
-* A join that has to wait for the end of its streams waits where it is asked for.
+* A stream of updates is sent unchanged, and so is one of several partitions: merging them would hide which item is late
+in its own partition (LAWS 3.2).
+* A query that asks for times of arrival needs the time of items (LAWS 1.2, 1.3, 5.5); an interval join needs that of
+all items of its streams, since each lets it answer for those far enough before it.
+* A join that has to wait for the end of its streams is made where it is answered.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from anabranch.stream.schema import Schema
 
 @dataclass(frozen=True)
 class QueryNeeds:
-    """What a query needs: one tree for each stream, and for a join what its tuples are."""
+    """The needs of a query: one tree for each stream, and for a join its tuples."""
 
     inputs: tuple[PropertyTree, ...]
     join: PropertyForest | None = None
     stays: str | None = None
-    """Why a join is made where it is answered, and nowhere else."""
+    """Why a join can only be made where it is answered."""
     query: ast.Query | None = field(default=None, compare=False, repr=False)
     kind: JoinKind = "apart"
     """How its inputs meet."""
@@ -61,7 +61,7 @@ class QueryNeeds:
         return tuple(each.stream for each in self.inputs)
 
     def of(self, form: Form) -> Form:
-        """That part of it which a flow of some form gives."""
+        """The part of it that a flow of some form can serve."""
         if isinstance(form, PropertyForest):
             return self.join or form
         return next(each for each in self.inputs if each.stream == form.stream)
@@ -70,7 +70,7 @@ class QueryNeeds:
 def need_of(
     text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()
 ) -> QueryNeeds:
-    """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams.
+    """The needs of a query; `QueryError` where it cannot be answered, or reads something other than streams.
 
     `edited` are streams of updates.
     """
@@ -87,7 +87,7 @@ def need_of(
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
     if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
-        travels = False  # nothing could be read out of the values
+        travels = False  # the values would not be enough
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
 
 
@@ -101,12 +101,12 @@ def _refuse_objects(query: ast.Query, text: str, name: str | None) -> None:
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
-    """A stream as it comes in."""
+    """The tree of a whole stream."""
     return PropertyTree(stream, (OutputAnnotation(()),), schema=schema)
 
 
 def provides(flow: Form, need: Form) -> bool:
-    """Whether what is needed can be made of a flow."""
+    """Whether a flow provides what is needed."""
     match flow, need:
         case PropertyTree(), PropertyTree():
             return flow.stream == need.stream and matches(flow, need)
@@ -119,11 +119,11 @@ def provides(flow: Form, need: Form) -> bool:
 def widened(flow: Form, need: Form) -> Form | None:
     """A flow that provides what it did, and the need as well; None where one flow cannot.
 
-    All its items have the same paths, also where somebody needs one of them less often than another: items that look
-    alike are read many times faster than they would be if each said what it has, and are hardly larger.
+    All its items have the same paths, also where one subscription needs fewer: items of one look are parsed many times
+    faster, and are hardly larger.
 
-    Joins widen where one gives the tuples of both; what more the paper shares of joins (5.3.2) needs operators that
-    know of each other's windows, and is left to a single peer.
+    Joins widen where one join gives the tuples of both; the paper's further sharing of joins (5.3.2) needs operators
+    that know each other's windows, and is left to a single peer.
     """
     match flow, need:
         case PropertyTree(), PropertyTree() if flow.stream == need.stream:
@@ -136,7 +136,7 @@ def widened(flow: Form, need: Form) -> Form | None:
 
 
 def alike(tree: PropertyTree) -> PropertyTree:
-    """Items with all paths that are sent of any of them, of which somebody needs something."""
+    """Items that all have every path that is sent of any of them."""
     if tree.window or tree.aggregates:
         return tree
     guards = tree.guards
@@ -145,9 +145,9 @@ def alike(tree: PropertyTree) -> PropertyTree:
 
 
 def alike_tuples(forest: PropertyForest) -> PropertyForest | None:
-    """Tuples with all that is sent of any of them, so that nothing but the condition of the whole can fail.
+    """Tuples that all have everything that is sent of any of them, so that only the condition of the whole can fail.
 
-    They are as their abstract query says, which is all that a network remembers of them; None where none says it.
+    They are given by their abstract query, which is all that a network stores of them; None where there is none.
     """
     guard = forest.guard
     trees = tuple(
@@ -163,26 +163,26 @@ def alike_tuples(forest: PropertyForest) -> PropertyForest | None:
 
 
 def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
-    """What a join must be given to make its tuples: one tree for each stream."""
+    """The inputs that a join needs to make its tuples: one tree for each stream."""
     return merge_inputs(unjoined(form))
 
 
 def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
-    """What a query is sent of its streams."""
+    """What a query receives of its streams."""
     inputs = _sent_inputs(need.inputs, window_references(need), streams, need.kind, timed=depends_on_time(need))
     stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays)
 
 
 def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
-    """What a join that is made on the way is sent of its streams."""
+    """What a join made on the way receives of its streams."""
     return _sent_inputs(
         inputs_of(join), _tree_references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1
     )
 
 
 def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
-    """Why a join is not made on the way."""
+    """Why a join cannot be made on the way."""
     assert need.query is not None
     for name in need.streams:
         stream = streams[name]
@@ -205,7 +205,7 @@ def _sent_inputs(
     *,
     timed: bool,
 ) -> tuple[PropertyTree, ...]:
-    """What is sent of streams, with what tells how far they are: where windows place items, and their times."""
+    """What is sent of streams, with what shows their progress: reference paths of windows, and times."""
     inputs: list[PropertyTree] = []
     for tree in trees:
         stream = streams[tree.stream]
@@ -229,7 +229,7 @@ def _sent_inputs(
 
 
 def carries_path(tree: PropertyTree, path: Steps) -> bool:
-    """Whether every item that is sent has what it holds at a path."""
+    """Whether every item that is sent has its content at a path."""
     guards = tree.guards
     if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
         return True
@@ -244,19 +244,19 @@ def carries_path(tree: PropertyTree, path: Steps) -> bool:
 
 
 def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate | None = None) -> PropertyTree:
-    """The same items, each also with what it holds at some paths; and under a condition others with nothing else."""
+    """The same items, each also with its content at some paths; and under a condition other items with only that."""
     items = [(path, guard) for path, guard in tree.guards.items() if len(path) == ITEM]
     more = [OutputAnnotation((*item, *path), condition or guard) for path in paths for item, guard in items]
     return tree_of(tree.stream, (*tree.outputs, *more), None, (), tree.schema)
 
 
 def is_sent_verbatim(stream: RegisteredStream) -> bool:
-    """Whether a stream travels as it is, always."""
+    """Whether a stream is always sent unchanged."""
     return stream.source.updates or len(stream.source.partitions) > 1
 
 
 def whole_items(tree: PropertyTree) -> PropertyTree:
-    """The same items, with all that they hold."""
+    """The same items, complete."""
     guards = tree.guards
     if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
         return tree
@@ -265,12 +265,12 @@ def whole_items(tree: PropertyTree) -> PropertyTree:
 
 
 def depends_on_time(need: QueryNeeds) -> bool:
-    """Whether a query depends on the times of items: it reads several streams, or looks back."""
+    """Whether a query depends on the times of items: it reads several streams, or asks for the past."""
     return len(need.inputs) > 1 or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
 
 
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
-    """By stream: the paths that place its items in the time windows of a query; None where these are not plain."""
+    """By stream: the reference paths of a query's time windows; None where these are not plain."""
     assert need.query is not None
     windows = sum(isinstance(each, ast.TimeWindow | ast.SessionWindow) for each in parts(need.query))
     trees = derive_forest(need.query).trees if windows else ()
@@ -279,7 +279,7 @@ def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
 
 
 def _tree_references(trees: Iterable[PropertyTree]) -> dict[str, frozenset[str]]:
-    """By stream: the paths by which time windows are measured."""
+    """By stream: the reference paths of time windows."""
     found: dict[str, set[str]] = {}
     for tree in trees:
         if tree.window and tree.window.reference:

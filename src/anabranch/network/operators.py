@@ -1,15 +1,15 @@
-"""What peers do: the operator that makes a flow of others, and the one that makes an answer of flows.
+"""The operators of peers: those that make a flow from others, and those that make an answer.
 
-All but windows are queries, as text, over the flows that are read, each under a name: whoever runs a peer runs queries.
+All except windows are queries, as text, over the flows that are read, each under a name: a peer only runs queries.
 
-* A flow that is the same as what it is made of is handed on.
-* Items are made of items, and tuples of items, by the abstract query of the flow; tuples of tuples that carry more by
-  the same query over tuples (`branch/remote/queries.py`).
-* Windows are made of items, or put together from smaller ones (SELECTWINDOWS).
-  What travels of a window is its number and for each aggregate enough to go on with: for an average a sum and a count
-  (LAWS 2.2 and case 8), exactly, and where a value has failed, that it has (`branch/sent`).
+* A flow that equals its input is handed on.
+* Items are made from items, and tuples from items, by the abstract query of the flow; tuples from tuples with more
+content by the same query over tuples (`branch/remote/queries.py`).
+* Windows are made from items, or combined from smaller ones (SELECTWINDOWS).
+A window is sent as its number and for each aggregate a partial that can be merged: for an average a sum and a count
+(LAWS 2.2 and case 8), exactly, and where a value has failed, the failure (`branch/remote/lines.py`).
 * A subscription runs its own query over items, and over tuples with its loops inside them; over windows it runs it with
-  their values in the place of its aggregates.
+their values in place of its aggregates.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TUPLES = "tuples"
 
 @dataclass(frozen=True, slots=True)
 class HandOn:
-    """The flow as it came."""
+    """Hand the flow on unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Ask:
     text: str
     names: tuple[str, ...]
     sends: bool = False
-    """Whether its answer are tuples for another peer: those for which it fails go along."""
+    """Whether its results are tuples for another peer: those for which it fails are sent, too."""
 
 
 Operator: TypeAlias = HandOn | Ask | MakeWindows | PutTogether
@@ -51,10 +51,10 @@ Answering: TypeAlias = Ask | ReadWindows
 
 
 def arriving(catalogue: Catalogue, reader: Flow | Subscription) -> tuple[str, ...]:
-    """The flows that reach the reader's peer from elsewhere, or are registered there, and lie behind it.
+    """The flows that the reader depends on and that reach its peer from elsewhere, or are registered there.
 
-    A plan may make one flow of another that the same peer makes; whoever would rather not read what it has just
-    written makes it of these, which have all that is needed, too.
+    A plan may make one flow from another that the same peer makes; to avoid reading what it has just written, the peer
+    makes it from these, which have all that is needed, too.
     """
     place = reader.made_at if isinstance(reader, Flow) else reader.at
 
@@ -70,7 +70,7 @@ def arriving(catalogue: Catalogue, reader: Flow | Subscription) -> tuple[str, ..
 
 
 def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = None) -> Operator:
-    """What makes a flow of its inputs, or of others that are given; a registered stream is made by nobody."""
+    """The operator that makes a flow from its inputs, or from others that are given; a registered stream has none."""
     assert flow.inputs
     forms = [catalogue.flows[name].form for name in (flow.inputs if given is None else given)]
     if forms == [flow.form]:
@@ -87,7 +87,7 @@ def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = Non
 
 
 def answering(catalogue: Catalogue, subscription: Subscription, given: Sequence[str] | None = None) -> Answering:
-    """What makes the answer of a subscription, of the flows it reads, or of others that are given."""
+    """The operator that makes the answer of a subscription, from the flows it reads, or from others that are given."""
     forms = [catalogue.flows[name].form for name in (subscription.reads if given is None else given)]
     match forms[0]:
         case PropertyForest() as tuples:

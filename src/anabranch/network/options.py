@@ -1,19 +1,19 @@
-"""The ways in which a subscription may get what it needs, each with its price.
+"""The possible plans for a subscription, each with its price.
 
-An option begins at an *anchor*, a flow that is there already: a registered stream, or anything made of it.
-Where the anchor does not provide what is needed it is widened, and so is all on its way from the stream, as far as it
-does not provide that yet; from the anchor's peer on, new flows carry what is needed, and nothing else, over the
-shortest way that has room for them.
-A join is made at any peer that its inputs can be brought to, the subscriber's among them, and from there on its tuples
-travel (the sharing paper's open question, 5.3.1).
+An option starts at an *anchor*, an existing flow: a registered stream, or anything made from it.
+Where the anchor does not provide what is needed it is widened, and so are the flows between the stream and the anchor
+that do not provide it; from the anchor's peer on, new flows carry what is needed, and nothing else, over the shortest
+route that has room for them.
+A join is made at any peer that its inputs can be brought to, including the subscriber's, and from there on its tuples
+are sent (the sharing paper's open question, 5.3.1).
 
-Anchors are looked at from the nearest on, the registered stream first, so that there is a plan from the first moment.
-For a join, whose inputs are priced at every peer, an anchor is passed over where its new flows alone would cost more
-than the best so far.
+Anchors are tried from the nearest on, the registered stream first, so that there is a plan from the start.
+For a join, whose inputs are priced at every peer, an anchor is skipped where its new flows alone would cost more than
+the best so far.
 
-A price is the bytes per second on links, and, weighed, the bytes per second that operators read on peers.
-A flow has a price of its own however little it carries, for it is a log of its own, with files in every epoch.
-A change is priced by the flows that it touches and those that read them, not by the whole network again.
+A price is the bytes per second on links, and, weighted, the bytes per second that operators read on peers.
+A flow has a fixed price however little it carries, for it is a log of its own, with files in every epoch.
+A change is priced by the flows that it affects and their readers, not by the whole network again.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 
-LOAD = 0.25
-"""What a byte that is read costs beside one over a link."""
-FLOW = 256.0
-"""What a flow over a link costs by itself."""
+LOAD_WEIGHT = 0.25
+"""The weight of a byte that is read, relative to one over a link."""
+FLOW_PRICE = 256.0
+"""The fixed price of a flow over a link."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Price:
-    """What is too much for links comes first, then what all costs; both in bytes per second."""
+    """Overload of links comes first, then the total; both in bytes per second."""
 
     short: float
     total: float
@@ -55,7 +55,7 @@ def priced(
     topology: Topology,
     estimates: Estimates,
 ) -> Price:
-    """The price of widening some flows, adding others, and answering a subscription out of some."""
+    """The price of widening some flows, adding others, and answering a subscription."""
     wider = {name: replace(catalogue.flows[name], form=form) for name, form in changes.items()}
     flows = ChainMap(wider, {flow.name: flow for flow in added}, dict(catalogue.flows))
     load = load_of(subscription, flows, estimates) + sum(load_of(flow, flows, estimates) for flow in added)
@@ -72,19 +72,19 @@ def priced(
             old = estimates.rate(catalogue.flows[flow.name].form) if flow.name in wider else 0.0
             links[link] = links.get(link, 0.0) + estimates.rate(flow.form) - old
     traffic = sum(links.values())
-    fixed = FLOW * sum(flow.before is not None for flow in added)
+    fixed = FLOW_PRICE * sum(flow.before is not None for flow in added)
     short = sum(shortage(catalogue, link, more, topology, estimates) for link, more in links.items())
-    return Price(short, traffic + LOAD * load + fixed, traffic, load)
+    return Price(short, traffic + LOAD_WEIGHT * load + fixed, traffic, load)
 
 
 def total(catalogue: Catalogue, topology: Topology, estimates: Estimates) -> Price:
-    """What all of a catalogue costs."""
+    """The price of a whole catalogue."""
     traffic = sum(catalogue.traffic(estimates).values())
     load = sum(catalogue.load(estimates).values())
     links = {topology.link(each.before, each.at) for each in catalogue.hops if each.before}
     limits = {link: most for link in links if (most := topology.links[link]) is not None}
     short = sum(max(0.0, carried(catalogue, link, estimates) - most) for link, most in limits.items())
-    return Price(short, traffic + LOAD * load + FLOW * len(list(catalogue.hops)), traffic, load)
+    return Price(short, traffic + LOAD_WEIGHT * load + FLOW_PRICE * len(list(catalogue.hops)), traffic, load)
 
 
 def carried(catalogue: Catalogue, link: Link, estimates: Estimates) -> float:
@@ -93,7 +93,7 @@ def carried(catalogue: Catalogue, link: Link, estimates: Estimates) -> float:
 
 
 def shortage(catalogue: Catalogue, link: Link, more: float, topology: Topology, estimates: Estimates) -> float:
-    """By how many bytes per second a link is short, beyond what it is already."""
+    """By how many bytes per second a link is overloaded, beyond what it is already."""
     most = topology.links[link]
     if most is None:
         return 0.0
@@ -107,21 +107,21 @@ class Option:
 
     words: str
     anchors: tuple[str, ...]
-    """The flows it begins at."""
+    """The flows it starts at."""
     changes: Mapping[str, Form]
-    """The flows that are widened, with what they carry then."""
+    """By flow that is widened: its new form."""
     added: tuple[Flow, ...]
     reads: tuple[str, ...]
-    """The flows that the answer is made of."""
+    """The flows that the answer is made from."""
     price: Price
 
     shares: bool
-    """Whether all it begins at is there for others already: no flow of a registered stream is made for it alone."""
+    """Whether it starts only at shared flows: no flow of a registered stream is made for it alone."""
 
 
 @dataclass(frozen=True)
 class _Brought:
-    """One input brought to a peer."""
+    """One input, brought to a peer."""
 
     anchor: Flow
     place: str
@@ -143,13 +143,13 @@ class Options:
     number: int
     """The number of the next flow."""
     begun: Collection[str] = ()
-    """The flows that have begun: those that have state (windows, tuples) are neither changed nor shared any more."""
+    """The flows that have begun: those with state (windows, tuples) are neither changed nor shared any more."""
     fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
-    """What a join on the way is given."""
+    """The inputs of a join on the way."""
     _widenings: dict[tuple[str, Form], dict[str, Form] | None] = field(default_factory=dict)
 
     def of(self, need: QueryNeeds, at: str) -> Iterator[Option]:
-        """All options, until time is up; the first is always a plan."""
+        """All options, until time is up; the first is always valid."""
         if self.strategy == "shipping":
             yield self._together(self._ship(need, at), at, need)
             return
@@ -210,7 +210,7 @@ class Options:
         return min(self._bring(form, to), key=lambda each: each.price)
 
     def _widening(self, name: str, need: Form) -> dict[str, Form] | None:
-        """What has to be widened so that a flow provides a need; None where that cannot be, or must not."""
+        """The flows to widen so that a flow provides a need; None where that is impossible or not allowed."""
         key = name, need
         if key not in self._widenings:
             changes: dict[str, Form] = {}
@@ -234,7 +234,7 @@ class Options:
         return all(self._widen(each, wider, changes) for each in flow.inputs)
 
     def _chain(self, anchor: Flow, place: str, form: Form, to: str, number: int | None = None) -> tuple[Flow, ...]:
-        """New flows from an anchor to a peer; what is made of a registered stream is made once, for all directions."""
+        """New flows from an anchor to a peer; a flow from a registered stream is made once, for all directions."""
         route = self.topology.route(place, to, self._full(form))
         steps: list[tuple[str | None, str]] = list(pairwise(route))
         if not anchor.inputs and steps and self.strategy != "shipping":
@@ -252,7 +252,7 @@ class Options:
         return priced(self.catalogue, changes, added, asking, self.topology, self.estimates)
 
     def _full(self, form: Form) -> frozenset[Link]:
-        """The links that have no room for one more flow of a form."""
+        """The links without room for one more flow of a form."""
         rate = self.estimates.rate(form)
         return frozenset(
             link
@@ -263,7 +263,7 @@ class Options:
     # --- all inputs -----------------------------------------------------------------------------------------
 
     def _ship(self, need: QueryNeeds, at: str) -> list[_Brought]:
-        """Each input whole, from where it is registered, over links of its own."""
+        """Each input completely, from where it is registered, over links of its own."""
         found: list[_Brought] = []
         for each in need.inputs:
             anchor = self.catalogue.flows[each.stream]
@@ -274,7 +274,7 @@ class Options:
         return found
 
     def _together(self, brought: list[_Brought], at: str, need: QueryNeeds) -> Option:
-        """The answer is made of inputs that were brought to the subscriber's peer."""
+        """Answer from inputs that were brought to the subscriber's peer."""
         changes, added, reads = self._gathered(brought)
         price = self._priced(changes, added, reads, at)
         words = " and ".join(map(_words, brought))
@@ -286,7 +286,7 @@ class Options:
         return Option(words, anchors, changes, added, reads, price, self._share(brought))
 
     def _joined(self, brought: list[_Brought], peer: str, join: PropertyForest, at: str) -> Option:
-        """The join is made at a peer, and its tuples go on to the subscriber's."""
+        """Make the join at a peer, and send its tuples to the subscriber's."""
         changes, added, reads = self._gathered(brought)
         name = f"{'+'.join(dict.fromkeys(join.streams))}.{self.number + len(added)}"
         tuples = Flow(name, join, peer, None, reads)
@@ -298,7 +298,7 @@ class Options:
         return Option(words, anchors, changes, flows, (flows[-1].name,), price, self._share(brought))
 
     def _onwards(self, flow: Flow, changes: Mapping[str, Form], join: PropertyForest, at: str) -> Option:
-        """Tuples that are made for somebody else."""
+        """Use tuples that are made for another subscription."""
         place = min(flow.places, key=lambda each: self.topology.distance(each, at))
         added = self._chain(flow, place, join, at)
         reads = (added[-1].name if added else flow.name,)
@@ -329,7 +329,7 @@ class Options:
 
 
 def is_loose(flow: Flow) -> bool:
-    """Whether a flow has no state, so that it may be changed under its readers, and later subscriptions may read it."""
+    """Whether a flow is stateless, so that it may be changed under its readers, and read by later subscriptions."""
     return not isinstance(flow.form, PropertyForest) and flow.form.window is None
 
 

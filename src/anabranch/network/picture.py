@@ -1,14 +1,14 @@
-"""The map: super-peers with what they do, links, and the streams on them (figure 1 of the sharing paper, alive).
+"""The map: super-peers with their work, links, and the streams on them (figure 1 of the sharing paper, alive).
 
-A flow is an arrow along which something moves, the faster the more it is; it is as wide as its rate asks for (by its
-root, so that ten times as much still fits in), in the colour of what it carries: a stream that is handed on keeps its
-colour, and has another where something was made of it.
-The bar at the foot of a peer is its part of all the work.
-The legend says what each colour carries; more is told where one points at it.
+A flow is an animated arrow, the faster the more it carries; its width is the root of its rate, so that ten times as
+much still fits in; its colour is that of its content: a stream that is handed on keeps its colour, and changes it where
+something was made from it.
+The bar at the foot of a peer is its share of all the work.
+The legend explains the colours; tooltips show more.
 
-Boxes never overlap: they stand on a grid that is wide enough for the largest, each as high as what it says.
-Several flows on one link run beside each other, and become thinner where there are too many.
-A name stands on its arrow where nothing else does, or nowhere.
+Boxes never overlap: they stand on a grid that is wide enough for the largest, each as high as its text.
+Several flows on one link run in parallel, and become thinner where there are too many.
+A name is placed on its arrow where there is room, or left out.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ COLOURS = ("#3b6ea5", "#c2703d", "#4d8f5b", "#8b5a9f", "#b24a57", "#2f8f95", "#9
 MARGIN, HEAD, _GAP_X, _GAP_Y = 36.0, 34.0, 128.0, 56.0
 LINE, SMALL = 16.0, 11.0
 _APART = 5.0
-"""Between the arrows of one link, if there is room."""
-_NAMED = 3
-"""So many arrows of one link have names of their own."""
-_WORDS = 30
+"""The distance between the arrows of one link, if there is room."""
+_MOST_NAMES = 3
+"""The most arrows of one link with names of their own."""
+_MOST_CHARACTERS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Box:
         return self.x + self.across / 2, self.y + self.down / 2
 
     def overlaps(self, other: Box, room: float = 0.0) -> bool:
-        """Whether two have anything in common, or are nearer than some room."""
+        """Whether two overlap, or are nearer than some distance."""
         apart_x = self.x + self.across + room <= other.x or other.x + other.across + room <= self.x
         apart_y = self.y + self.down + room <= other.y or other.y + other.down + room <= self.y
         return not (apart_x or apart_y)
 
     def border(self, towards: tuple[float, float], room: float = 3.0) -> tuple[float, float]:
-        """Where the way from its middle to a point leaves it."""
+        """Where the line from its middle to a point leaves it."""
         (x, y), (to_x, to_y) = self.middle, towards
         dx, dy = to_x - x, to_y - y
         shares = [(self.across / 2 + room) / abs(dx)] if dx else []
@@ -74,16 +74,16 @@ class Arrow:
     colour: str
     words: str
     label: Box | None
-    """Where its name and rate stand; None where there is no room."""
+    """The place of its name and rate; None where there is no room."""
 
 
 @dataclass(frozen=True)
 class Map:
-    """Where everything is."""
+    """The layout of a picture."""
 
     boxes: Mapping[str, Box]
     lines: Mapping[str, tuple[tuple[str, str], ...]]
-    """By peer, what it does: a verb and names."""
+    """By peer, its work: a verb and names."""
     arrows: tuple[Arrow, ...]
     size: tuple[float, float]
 
@@ -109,7 +109,7 @@ def _places(topology: Topology) -> dict[str, tuple[float, float]]:
     """For each peer a column and a row, at least one apart from all others in one of them."""
     count = len(topology.peers)
     if topology.shape == "hypercube" and count <= 16:
-        # bit by bit to the right, down, to the back as in figure 1, and a fourth time to a cube below
+        # bit by bit to the right, down, to the back as in figure 1, and the fourth to a cube below
         directions = ((1.35, 0.0), (0.0, 1.35), (0.62, -0.62), (0.4, 2.4))
         placed = {
             peer: tuple(sum(directions[bit][axis] for bit in range(4) if number >> bit & 1) for axis in (0, 1))
@@ -143,7 +143,7 @@ def _circle(peers: Iterable[str]) -> dict[str, tuple[float, float]]:
 
 
 def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[tuple[str, str]]:
-    """What a peer does, in a few words."""
+    """The work of a peer, in a few words."""
     flows = catalogue.flows.values()
     here = [each.name for each in flows if not each.inputs and each.at == peer]
     sources = [_said(name, rates.sources.get(name, peer), peer) for name in here]
@@ -153,16 +153,16 @@ def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[tuple[str
     handed = [each.name for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
     answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
     found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]
-    return [(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
+    return [(verb, shortened(", ".join(names), _MOST_CHARACTERS - len(verb))) for verb, names in found if names]
 
 
 def _said(name: str, by: str, peer: str) -> str:
-    """A name, and the thin peer that it is for."""
+    """A name, and its thin peer."""
     return name if by == peer else f"{name} ({by})"
 
 
 def kinds(catalogue: Catalogue) -> dict[Form, list[Flow]]:
-    """The flows on links, by what they carry."""
+    """The flows on links, by content."""
     found: dict[Form, list[Flow]] = {}
     for flow in catalogue.hops:
         found.setdefault(flow.form, []).append(flow)
@@ -194,7 +194,7 @@ def _arrows(planner: Planner, rates: Rates, boxes: Mapping[str, Box]) -> tuple[A
             start = (start[0] + side[0], start[1] + side[1])
             end = (end[0] + side[0], end[1] + side[1])
             words = f"{flow.name} · {rate_text(rates.of(flow))}"
-            if len(flows) > _NAMED:  # one label for all, on the one in the middle
+            if len(flows) > _MOST_NAMES:  # one label for all, on the one in the middle
                 together = rate_text(sum(map(rates.of, flows)))
                 words = f"{len(flows)} flows · {together}" if flow is flows[len(flows) // 2] else ""
             label = _room(words, start, end, [*boxes.values(), *labels]) if words else None
@@ -211,7 +211,7 @@ def _beside(boxes: Mapping[str, Box], link: tuple[str, str], by: float) -> tuple
 
 
 def _room(words: str, start: tuple[float, float], end: tuple[float, float], taken: list[Box]) -> Box | None:
-    """A place for a few words on an arrow, where nothing else stands."""
+    """A place for a few words on an arrow, where there is room."""
     across, down = width(words, 10) + 4, 15.0
     for share in (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78):
         x, y = start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
@@ -223,9 +223,9 @@ def _room(words: str, start: tuple[float, float], end: tuple[float, float], take
 
 _INK, _PALE, _LINK, _GROUND, _WORK = "#2b2b2b", "#77736b", "#d8d2c6", "#faf8f4", "#d9a441"
 _ROWS = 3
-"""So many lines of what a flow carries are shown."""
+"""The most lines for the content of a flow."""
 _DOTS = 14.0
-"""From one thing that moves along an arrow to the next."""
+"""The distance between two moving dots on an arrow."""
 
 
 def draw(planner: Planner, rates: Rates | None = None) -> str:
@@ -327,7 +327,7 @@ def _peer(name: str, box: Box, lines: tuple[tuple[str, str], ...], part: float, 
 
 
 def _legend(planner: Planner, rates: Rates, found: Map, across: float) -> tuple[list[str], float]:
-    """What the colours mean, and where the picture ends."""
+    """The legend of the colours, and the height of the picture."""
     parts: list[str] = []
     y = found.size[1] + 6
     most = int((across - 2 * MARGIN - 32) / width("n", SMALL))

@@ -1,19 +1,18 @@
-"""The planner: where streams flow for whom, subscription by subscription (sharing paper, sections 1 and 6).
+"""The planner: the flows for each subscription (sharing paper, sections 1 and 6).
 
 Three strategies can be compared:
 
-* `shipping`: each subscription gets its streams whole, over links of its own; nothing is shared or forked;
-* `sharing`: it is answered out of a flow that provides what it needs, as it is, or gets one of its own;
+* `shipping`: each subscription gets its whole streams, over links of its own; nothing is shared or forked;
+* `sharing`: it is answered from an existing flow that provides what it needs, or gets one of its own;
 * `widening`: flows may be widened for it.
 
-Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest
-that was found by then.
-Then subscriptions that have a flow of their own are planned again, if that makes the whole cheaper: so the order of
+Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest found by then.
+Then subscriptions with a flow of their own are planned again, if that makes the whole cheaper: so the order of
 registration does not decide for ever.
 A subscription that ends frees what only it needed; flows stay as wide as they are, for the next one, until a link is
-short of bandwidth: then what flows over it is narrowed to what is still asked for (section 4).
+overloaded: then its flows are narrowed to what is still needed (section 4).
 
-Only this class holds a catalogue; each change of it comes back as a `Decision`, with the steps that lead there.
+Only this class holds a catalogue; each change is returned as a `Decision`, with the steps to it.
 """
 
 from __future__ import annotations
@@ -34,31 +33,31 @@ from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
 
-_WORTH = 0.98
-"""Others are planned again only where the whole becomes cheaper than this part of what it was."""
+_CHEAPER = 0.98
+"""Others are planned again only where the whole price falls below this part of what it was."""
 _MOST_KEPT = 12
-"""So many of the options that were not chosen are kept, for whoever asks why."""
+"""The most rejected options that are kept, for explanations."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided, and why."""
+    """A decision, and its reasons."""
 
     about: str
-    """The subscription, or what else happened."""
+    """The subscription, or another event."""
     steps: tuple[Step, ...]
     chosen: Option | None = None
     others: tuple[Option, ...] = ()
-    """The best of those that were not chosen, cheapest first."""
+    """The best rejected options, cheapest first."""
     looked_at: int = 0
-    """How many options were priced."""
+    """The number of options that were priced."""
     seconds: float = 0.0
     complete: bool = True
-    """Whether there was time to look at all."""
+    """Whether there was time to price all options."""
     narrowed: tuple[str, ...] = ()
-    """Flows that were narrowed because a link was short."""
+    """Flows that were narrowed because a link was overloaded."""
     moved: tuple[str, ...] = ()
-    """Other subscriptions that are answered out of other flows now."""
+    """Other subscriptions that are now answered from other flows."""
 
 
 class Planner:
@@ -77,7 +76,7 @@ class Planner:
         sent_needs: Callable[[QueryNeeds], QueryNeeds] = lambda need: need,
         fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
     ) -> None:
-        """`sent_needs` says what of a need may travel, `fed_inputs` what a join on the way is given (`needs.py`)."""
+        """`sent_needs` says which needs can be sent, `fed_inputs` what a join on the way receives (`needs.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})
@@ -92,14 +91,14 @@ class Planner:
         self._sent_needs = sent_needs
         self._fed_inputs = fed_inputs
         self._ended: set[str] = set()
-        """Streams that have ended, and that a join still knows of."""
+        """Streams that have ended, and that a join still reads."""
         self._number = _number_behind(places)
         streams = [Flow(name, whole(name, self.schemas.get(name)), at) for name, at in places.items()]
         self.catalogue = Catalogue({each.name: each for each in streams}, {})
 
     @staticmethod
     def over(network: Network, strategy: Strategy | None = None) -> Planner:
-        """The planner of a network that was written down, before anybody has subscribed."""
+        """The planner of a described network, before any subscription."""
         streams = network.streams
         planner = Planner(
             network.topology,
@@ -116,7 +115,7 @@ class Planner:
 
     @staticmethod
     def of(network: Network, strategy: Strategy | None = None) -> tuple[Planner, list[Decision]]:
-        """The same with all that is registered there."""
+        """The same with all registered subscriptions."""
         planner = Planner.over(network, strategy)
         asked = network.subscriptions.values()
         return planner, [
@@ -126,9 +125,9 @@ class Planner:
     # --- subscriptions come and go --------------------------------------------------------------------------
 
     def register(self, name: str, text: str, at: str, *, by: str | None = None, label: str | None = None) -> Decision:
-        """Plan a new subscription; `QueryError` where it cannot be, `UsageError` where it makes no sense here.
+        """Plan a new subscription; `QueryError` where it cannot be answered, `UsageError` where it is invalid here.
 
-        Errors in the text call it by its label, a file name say.
+        Errors in the text name it by its label, such as a file name.
         """
         if name in self.catalogue.subscriptions:
             raise UsageError(f"there is a subscription '{name}' already")
@@ -158,17 +157,17 @@ class Planner:
         return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, narrowed, moved)
 
     def resume(self, catalogue: Catalogue, number: int) -> None:
-        """Go on with a catalogue that is in force; `number` is the largest that a flow has had."""
+        """Continue with a catalogue that is in force; `number` is the largest number of a flow so far."""
         self.catalogue = catalogue
         self._number = max(self._number, number + 1)
 
     @property
     def numbered(self) -> int:
-        """The largest number that a flow has had."""
+        """The largest number of a flow so far."""
         return self._number - 1
 
     def need_of(self, text: str, name: str) -> QueryNeeds:
-        """What a query is sent of its streams."""
+        """What a query receives of its streams."""
         return self._sent_needs(need_of(text, self.schemas, name, self.edited))
 
     def _options(self, need: QueryNeeds, at: str, begun: float) -> tuple[list[Option], bool]:
@@ -189,7 +188,7 @@ class Planner:
         self._number += len(option.added)
 
     def _settle(self, new: str, begun: float) -> tuple[str, ...]:
-        """Plan others again, as long as that makes the whole cheaper and there is time."""
+        """Plan other subscriptions again, as long as that makes the whole cheaper and there is time."""
         moved: list[str] = []
         price = total(self.catalogue, self.topology, self.estimates)
         for name in tuple(self.catalogue.subscriptions):
@@ -207,7 +206,7 @@ class Planner:
             options, _ = self._options(subscription.need, subscription.at, begun)
             self._take(best := min(options, key=lambda each: each.price), replace(subscription, reads=best.reads))
             again = total(self.catalogue, self.topology, self.estimates)
-            if (again.short, again.total) < (price.short, price.total * _WORTH):
+            if (again.short, again.total) < (price.short, price.total * _CHEAPER):
                 price = again
                 moved.append(name)
             else:
@@ -215,7 +214,7 @@ class Planner:
         return tuple(moved)
 
     def cancel(self, *names: str) -> Decision:
-        """Subscriptions end, and what only they needed is made no more."""
+        """End subscriptions, and the flows that only they needed."""
         for name in names:
             if name not in self.catalogue.subscriptions:
                 hint = did_you_mean(name, self.catalogue.subscriptions)
@@ -225,13 +224,13 @@ class Planner:
         return Decision(f"cancel {', '.join(names) or 'nothing'}", steps(old, self.catalogue))
 
     def leave(self, thin: str) -> Decision:
-        """A thin peer has gone, and its subscriptions end; its streams end as streams do (`end_stream`)."""
+        """Remove a thin peer: its subscriptions end; its streams end separately (`end_stream`)."""
         return self.cancel(*(each.name for each in self.catalogue.subscriptions.values() if each.by == thin))
 
     # --- streams come and go --------------------------------------------------------------------------------
 
     def register_stream(self, name: str, sample: Sample, at: str, schema: Schema | None = None) -> Decision:
-        """A stream comes in at a super-peer from now on."""
+        """Register a stream at a super-peer."""
         if name in self.catalogue.flows:
             raise UsageError(f"there is a stream '{name}' already")
         if at not in self.topology.places:
@@ -244,7 +243,7 @@ class Planner:
         return Decision(f"stream {name}", steps(old, self.catalogue))
 
     def end_stream(self, name: str) -> Decision:
-        """A stream has ended, and so do subscriptions that read nothing else; a join goes on with its other inputs."""
+        """End a stream, and subscriptions that read nothing else; a join goes on with its other inputs."""
         flow = self.catalogue.flows.get(name)
         if flow is None or flow.inputs:
             raise UsageError(f"there is no stream '{name}'")
@@ -257,7 +256,7 @@ class Planner:
         return Decision(f"end of stream {name}", steps(old, self.catalogue))
 
     def _without_ended(self, catalogue: Catalogue) -> Catalogue:
-        """What is left without the streams that have ended and that nobody reads any more."""
+        """The catalogue without ended streams that have no readers."""
         gone = [each for each in self._ended if each in catalogue.flows and not catalogue.is_read(each)]
         if not gone:
             return catalogue
@@ -268,7 +267,7 @@ class Planner:
     # --- narrowing ------------------------------------------------------------------------------------------
 
     def _narrow_short(self, option: Option) -> tuple[str, ...]:
-        """Narrow what flows over the links that an option would overload, and what is made of it."""
+        """Narrow the flows over links that an option would overload, and the flows made from them."""
         used = (*option.added, *(self.catalogue.flows[name] for name in option.changes))
         links = {self._link(each) for each in used if each.before}
         more = max(option.price.traffic, 0.0)
@@ -280,13 +279,13 @@ class Planner:
         return self.topology.link(hop.made_at, hop.at)
 
     def narrow(self, names: set[str]) -> tuple[str, ...]:
-        """Narrow some flows to what is still asked for; gives those that were."""
+        """Narrow some flows to what is still needed; gives the narrowed ones."""
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
             if flow.name not in names or not flow.inputs or (flow.name in self.begun and not is_loose(flow)):
                 continue
             asked = self._asked(flow)
-            # what several ask for may be relaxed to more than the flow has ever had
+            # the merged needs may be relaxed to more than the flow has ever had
             less = asked is not None and self.estimates.rate(asked) < self.estimates.rate(flow.form)
             if asked is not None and less and provides(flow.form, asked):
                 self.catalogue = self.catalogue.changed((replace(self.catalogue.flows[flow.name], form=asked),))
@@ -294,7 +293,7 @@ class Planner:
         return tuple(reversed(found))
 
     def _asked(self, flow: Flow) -> Form | None:
-        """What the readers of a flow need of it, merged; None where no one form has all of it."""
+        """The merged needs of a flow's readers; None where no single form has all of them."""
         forms: list[Form] = [each.need.of(flow.form) for each in self.catalogue.answered[flow.name]]
         for reader in self.catalogue.readers[flow.name]:
             if isinstance(reader.form, PropertyForest) and not isinstance(flow.form, PropertyForest):
@@ -309,6 +308,6 @@ class Planner:
 
 
 def _number_behind(streams: Iterable[str]) -> int:
-    """A number for a flow such that none is called like a stream: `photons.7` may be either."""
+    """A flow number that no stream's name has: `photons.7` may be either."""
     numbered = (re.search(r"\.(\d{1,9})\Z", name) for name in streams)
     return 1 + max((int(each[1]) for each in numbered if each), default=0)

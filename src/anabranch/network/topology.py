@@ -1,8 +1,8 @@
-"""Super-peers, the links between them, and the way from one to another.
+"""Super-peers, the links between them, and routes.
 
 A link has no direction and may have a bandwidth, which the streams of both directions share.
-Routes are shortest in links; of several the one is taken whose peers come first in the network's order, so that the
-same network has the same routes wherever it is planned.
+Routes have the fewest links; among several, the peers that come first in the network's order win, so that the same
+network has the same routes wherever it is planned.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from anabranch.stream.files import is_text
 
 MOST_PEERS = 256
 MOST_LETTERS = 200
-"""So long may the name of a super-peer be as that of a folder."""
+"""The most characters of a super-peer's name, which is also a folder name."""
 
 Link: TypeAlias = tuple[str, str]
-"""Two super-peers, the one that comes first in the network's order in front."""
+"""Two super-peers, in the network's order."""
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Super-peers, and the links between them with their bandwidth in bytes per second; None is never short."""
+    """Super-peers, and the links between them with their bandwidth in bytes per second; None is unlimited."""
 
     peers: tuple[str, ...]
     links: Mapping[Link, float | None]
     shape: str = field(default="", compare=False)
-    """What it was built as, for whoever draws it."""
+    """The shape it was built as, for drawing."""
 
     def __post_init__(self) -> None:
         reached, ahead = set(self.peers[:1]), list(self.peers[:1])
@@ -48,7 +48,7 @@ class Topology:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The place of each peer in the network's order."""
+        """The position of each peer in the network's order."""
         return {peer: number for number, peer in enumerate(self.peers)}
 
     @cached_property
@@ -69,7 +69,7 @@ class Topology:
         return {}
 
     def route(self, start: str, end: str, without: frozenset[Link] = frozenset()) -> tuple[str, ...]:
-        """The peers on the way from one to another, both among them; over some links only if there is no other way."""
+        """The peers on the route, inclusive; over links in `without` only if there is no other route."""
         if (start, without) not in self._ways:
             self._ways[start, without] = self._way(start, without)
         before = self._ways[start, without]
@@ -81,10 +81,10 @@ class Topology:
         return tuple(reversed(found))
 
     def _way(self, start: str, without: frozenset[Link]) -> Mapping[str, str]:
-        """For each peer the one before it on the way from the start."""
+        """By peer: its predecessor on the route from the start."""
         before: dict[str, str] = {}
         level = [start]
-        while level:  # peer by peer in order, so that of several shortest ways the first is found
+        while level:  # peer by peer in order, so that the first of several shortest routes is found
             fresh: list[str] = []
             for peer in level:
                 for each in self.neighbours[peer]:
@@ -95,11 +95,11 @@ class Topology:
         return before
 
     def distance(self, start: str, end: str) -> int:
-        """How many links lie between two peers."""
+        """The number of links between two peers."""
         return len(self.route(start, end)) - 1
 
     def with_bandwidth(self, bandwidth: float | None) -> Topology:
-        """The same with links that all take so much."""
+        """The same with one bandwidth for all links."""
         return replace(self, links=dict.fromkeys(self.links, bandwidth))
 
 
@@ -130,14 +130,14 @@ def names(count: int) -> tuple[str, ...]:
 
 
 def hypercube(dimensions: int) -> Topology:
-    """Peers are joined whose numbers differ in one bit (sharing paper, section 6)."""
+    """Joins peers whose numbers differ in one bit (sharing paper, section 6)."""
     peers = names(1 << dimensions)
     ends = ((number, number ^ (1 << bit)) for number in range(len(peers)) for bit in range(dimensions))
     return topology(peers, ((peers[one], peers[two]) for one, two in ends if one < two), "hypercube")
 
 
 def grid(rows: int, columns: int) -> Topology:
-    """Rows of so many peers, each joined to its neighbours beside, above and below."""
+    """Rows of peers, each joined to its neighbours beside, above and below."""
     peers = names(rows * columns)
     across = [(n, n + 1) for n in range(len(peers)) if (n + 1) % columns]
     down = [(n, n + columns) for n in range(len(peers) - columns)]
@@ -145,19 +145,19 @@ def grid(rows: int, columns: int) -> Topology:
 
 
 def line(count: int) -> Topology:
-    """One after the other."""
+    """A chain of peers."""
     peers = names(count)
     return topology(peers, pairwise(peers), "line")
 
 
 def star(count: int) -> Topology:
-    """All around the first."""
+    """All peers joined to the first."""
     peers = names(count)
     return topology(peers, ((peers[0], each) for each in peers[1:]), "star")
 
 
 def random(count: int, seed: int) -> Topology:
-    """A tree by chance, and half as many links again."""
+    """A random tree, and half as many further links."""
     peers, chance = names(count), Random(seed)
     found = [(chance.randrange(number), number) for number in range(1, count)]
     for _ in range(count // 2):

@@ -1,15 +1,15 @@
-"""What was set aside in a network, one line of JSON each, and each thing once.
+"""The dead letters of a network, one line of JSON each, and each once.
 
-What is bad in a stream is set aside where the stream comes in; peers that are sent it all the same, because it leaves
-something in doubt (LAWS 4.5), find it bad again, and that is not told.
-What fails for a subscription is set aside where it is answered (LAWS 2.4), with its place in the flow that is read
+A bad element is set aside where its stream comes in; peers that receive it nevertheless, because it leaves something in
+doubt (LAWS 4.5), find it bad again, and that is not reported.
+A failure for a subscription is set aside where it is answered (LAWS 2.4), with its place in the flow that is read
 there.
-Where the query of a flow of items fails, the items go on and the subscriptions' own queries fail for them; what fails
-where windows and tuples are made goes no further, and is told for each subscription behind them.
+Where the query of a flow of items fails, the items go on and the subscriptions' own queries fail for them; failures in
+windows and tuples end there, and are reported for each subscription that depends on them.
 
-The file remembers how far it came, by peer.
-Lines go to the file first and the position is moved afterwards: whoever was killed in between cuts the file back, and
-writes the same lines again.
+The file has a durable position, by peer.
+Lines are written first and the position is moved afterwards: after a kill in between, the file is truncated and the
+same lines are written again.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from pathlib import Path
 from anabranch.errors import StateError
 from anabranch.network.catalogue import Catalogue
 from anabranch.peers.peer import Peer
-from anabranch.peers.programs import FLOW, is_items
+from anabranch.peers.programs import FLOW_PREFIX, is_items
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint import durable
 from anabranch.stream.elements import DeadLetter
 
 
 class LetterFile:
-    """The dead letters of a network in a file; `record` is where its position is kept."""
+    """The dead letters of a network in a file; `record` is the file of its position."""
 
     def __init__(self, path: Path, record: Path) -> None:
         self._path = path
         self._record = record
         self._length = 0
         self._next: dict[str, int] = {}
-        """By peer, the epoch that is told next."""
+        """By peer: the next epoch to report."""
         if record.exists():
             found = durable.unsealed(record)
             self._length, self._next = found["length"], found["next"]
         elif path.exists() and path.stat().st_size:
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
         self._streams: set[str] = set()
-        """The registered streams, also those that have ended meanwhile."""
+        """The registered streams, including those that have ended."""
 
     @staticmethod
     def of(path: Path, folder: Path) -> LetterFile:
-        """A file of the network that keeps its records in a folder; one that is new is told everything."""
+        """A file of the network that keeps its records in a folder; a new file gets all dead letters."""
         name = durable.digest(os.path.relpath(path, folder).encode())[:16]
         return LetterFile(path, folder / "letters" / f"{name}.json")
 
     def take(self, network: RunningNetwork) -> None:
-        """Add what was set aside since the last time."""
+        """Append the dead letters since the last call."""
         self._streams.update(network.streams)
         reached = {name: peer.sender.reached.next for name, peer in network.peers.items()}
         if reached != {name: self._next.get(name, 0) for name in reached}:
@@ -72,13 +72,13 @@ class LetterFile:
                 yield from log.buried(manifest)
 
     def _as_reported(self, letter: DeadLetter, catalogue: Catalogue) -> Iterator[DeadLetter]:
-        """A letter as it is reported: once for each subscription that it concerns."""
+        """The letters to report for one: one for each subscription that it concerns."""
         if letter.subscription is None:
             if letter.place.stream in self._streams:
                 yield letter
-        elif not letter.subscription.startswith(FLOW):
+        elif not letter.subscription.startswith(FLOW_PREFIX):
             yield letter
-        elif (flow := catalogue.flows.get(letter.subscription.removeprefix(FLOW))) and not is_items(flow):
+        elif (flow := catalogue.flows.get(letter.subscription.removeprefix(FLOW_PREFIX))) and not is_items(flow):
             behind = set(catalogue.below(flow.name))
             for each in catalogue.subscriptions.values():
                 if behind.intersection(each.reads):
@@ -86,7 +86,7 @@ class LetterFile:
 
     def _write(self, lines: Iterable[str]) -> None:
         if not self._record.exists():
-            self._save()  # from here on the file is known as ours
+            self._save()  # from now on the file is ours
         with durable.writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             size = self._path.stat().st_size if self._path.exists() else 0

@@ -1,4 +1,4 @@
-"""A network looked at from outside: the plan in force, what has flowed, what was answered.
+"""A network seen from outside: the plan in force, the traffic, the answers.
 
 Everything is read from the disk, without a lock and without Spark: also while the network runs, or after it was killed.
 """
@@ -21,8 +21,8 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.intake.folders import listing
 
-_EPOCHS = 1_000
-"""The work of so many epochs of a peer is looked at, the newest."""
+_MOST_EPOCHS = 1_000
+"""The most epochs of a peer whose work is summed, the newest."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RanNetwork:
         return RanNetwork(network, folder) if folder is not None and (folder / "plan.json").exists() else None
 
     def planner(self) -> Planner:
-        """A planner that stands where the running one does."""
+        """A planner with the running network's plan."""
         found = Planner.over(self.network)
         places = {name: each.at for name, each in self.network.streams.items()}
         planned = SavedPlan.load(self.folder / "plan.json", places, found.schemas, found.need_of)
@@ -47,7 +47,7 @@ class RanNetwork:
         return found
 
     def rates(self, planner: Planner) -> Rates:
-        """What has flowed, in bytes per second of the streams' own time, on average since the beginning."""
+        """The average traffic since the beginning, in bytes per second of the streams' own time."""
         sent = {flow: size for peer in self._peers() for flow, size in self._sent(peer)}
         catalogue = planner.catalogue
         seconds = {name: self._seconds(planner, name) for name in self.network.streams}
@@ -60,7 +60,7 @@ class RanNetwork:
         return Rates(flows, parts(work), True, {name: each.by for name, each in self.network.streams.items()})
 
     def _seconds(self, planner: Planner, stream: str) -> float:
-        """How much time of a stream lies in its files, by what its sample says of a second."""
+        """The time that a stream's files cover, by the rate of its sample."""
         source = self.network.streams[stream].source
         size = sum(sum(listing(str(path)).values()) for path in source.partitions)
         sample = planner.estimates.samples[stream]
@@ -70,7 +70,7 @@ class RanNetwork:
     def _read(self, peer: str) -> int:
         manifests = Manifests(self._checkpoint(peer).manifests)
         epochs = manifests.epochs()
-        return sum(each.bytes_read for each in manifests.since(epochs.stop - _EPOCHS)) if epochs else 0
+        return sum(each.bytes_read for each in manifests.since(epochs.stop - _MOST_EPOCHS)) if epochs else 0
 
     def answer(self, name: str) -> Iterator[str]:
         """The committed answer of a subscription, also of one that was cancelled, in pieces."""
@@ -85,7 +85,7 @@ class RanNetwork:
         return iter((empty_answer(self.network.subscriptions[name].text),))
 
     def _peers(self) -> list[str]:
-        """Those that have ever been run."""
+        """The peers that were ever run."""
         return [
             each for each in self.network.topology.peers if (checkpoint_of(self.folder, each) / "format.json").exists()
         ]
@@ -94,7 +94,7 @@ class RanNetwork:
         return Checkpoint.open(checkpoint_of(self.folder, peer))
 
     def _sent(self, peer: str) -> Iterator[tuple[str, int]]:
-        """The bytes that a peer has sent, by flow."""
+        """By flow: the bytes that a peer has sent."""
         record = record_of(self.folder, peer)
         if record.exists():
             for flow, sent in durable.unsealed(record)["sent"].items():

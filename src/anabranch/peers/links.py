@@ -1,15 +1,15 @@
-"""A link: what one peer sends another of a flow, as a durable log of documents.
+"""A link: a durable log of documents, in which one peer sends a flow to another.
 
-Each epoch of the maker adds one document, under a name that follows from the epoch and from the plan in force, by an
-exclusive create: what is sent again after a crash is there already.
-The number 0 of a plan is what the reader of the log is told of all that it has missed; nobody hands that on.
+Each epoch of the maker appends one document, under a name that follows from the epoch and from the plan in force, by an
+exclusive create: what is sent again after a crash exists already.
+Number 0 of a plan is what a new reader of the log must know of what it has missed; it is not handed on.
 The reader has the log as an ordinary stream.
 
-Names grow, so how far anybody has come with a log is a name, and what all have left behind is forgotten.
-The newest documents stay all the same: the last name says how far the log has come, and what was sent last and not yet
-noted as sent is found there.
+Names ascend, so a position in a log is a name, and documents before the positions of all readers are removed.
+The newest documents always stay: the last name gives the length of the log, and a document that was sent but not yet
+recorded as sent is found there.
 
-Nothing else is known of a link, so a topic with one record for each document would do as well.
+Nothing else is known of a link, so a Kafka topic with one record for each document would do as well.
 
     links/<flow>/<partition>/<plan>-<epoch>.xml
 """
@@ -25,10 +25,10 @@ from urllib.parse import quote
 from anabranch.spark.checkpoint import durable
 from anabranch.stream.reading.parse import parse_root
 
-KEPT = 4
-"""So many of the newest documents of a partition stay, whoever has read them."""
+RETAINED = 4
+"""The number of newest documents of a partition that always stay."""
 _LONGEST = 200
-"""So many characters of a flow's name are in the name of its folder."""
+"""The most characters of a flow's name in the name of its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class Link:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Where its partitions are."""
+        """The folders of its partitions."""
         return tuple(self.folder / str(number) for number in range(self.partitions))
 
     def make(self) -> None:
-        """See to it that it is there."""
+        """Create its folders."""
         for path in self.paths:
             path.mkdir(parents=True, exist_ok=True)
             durable.sweep(path)
 
     def append(self, plan: int, number: int, root: str, content: Iterable[str], partition: int = 0) -> int:
-        """Add a document, unless it is there; how many bytes it has.
+        """Append a document, unless it exists; gives its size.
 
-        Under one plan numbers grow, and so do plans.
+        Numbers ascend under one plan, and so do plans.
         """
         path = self.paths[partition] / _name(plan, number)
         if not path.exists():
@@ -68,7 +68,7 @@ class Link:
         return path.stat().st_size
 
     def begin(self, plan: int, root: str, contents: Sequence[Iterable[str]]) -> None:
-        """Begin anew, with what a new reader of each partition must know; all other readers have read everything."""
+        """Start anew, with what a new reader of each partition must know; all other readers have read everything."""
         for number, (path, content) in enumerate(zip(self.paths, contents, strict=True)):
             for each in _names(path):
                 if each < _name(plan, 0):
@@ -76,7 +76,7 @@ class Link:
             self.append(plan, 0, root, content, number)
 
     def hand_on(self, other: Link, plan: int) -> list[int]:
-        """Have all that another link was given under a plan; the sizes of what was not there yet."""
+        """Copy all documents of another link under a plan; gives the sizes of the new ones."""
         sizes: list[int] = []
         for mine, path, reached in zip(self.paths, other.paths, self.reached(plan), strict=True):
             for each in _names(path):
@@ -87,18 +87,18 @@ class Link:
         return sizes
 
     def reached(self, plan: int) -> tuple[str, ...]:
-        """By partition, how far it has come with what another was given under a plan; other plans are behind it."""
+        """By partition: the position in what another link received under a plan; earlier plans are complete."""
         return tuple(max((_name(plan, 0), *_names(path))) for path in self.paths)
 
     def forget(self, before: Sequence[str]) -> None:
-        """Remove the documents before a name, by partition, but not the newest."""
+        """Remove the documents before a name, by partition, except the newest."""
         for path, name in zip(self.paths, before, strict=True):
-            for each in _names(path)[:-KEPT]:
+            for each in _names(path)[:-RETAINED]:
                 if each < name:
                     (path / each).unlink()
 
     def remove(self) -> None:
-        """Forget all of it: nobody reads it any more."""
+        """Remove the log, which has no readers any more."""
         rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -108,7 +108,7 @@ class Link:
 
 
 def _name(plan: int, number: int | None = None) -> str:
-    """The name of a document, or what all names of a plan begin with."""
+    """The name of a document, or the prefix of all names of a plan."""
     return f"{plan:06}-" if number is None else f"{plan:06}-{number:010}.xml"
 
 

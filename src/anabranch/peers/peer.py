@@ -1,14 +1,14 @@
-"""A super-peer at work: a trunk that is run to the end of what is there, again and again, and the links it fills.
+"""A running super-peer: a trunk that is run to the end of its input, again and again, and the links it fills.
 
-A peer for which nothing has come costs nothing: its trunk is not started.
-What it has taken of the links that reach it, read for good and handed on, it lets these forget.
+A peer without new input costs nothing: its trunk is not started.
+It lets the links that reach it remove documents that it has read in committed epochs and handed on.
 
 On Spark, all trunks of a network share a session, and each has a pool of its own.
-A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query,
-and epochs come by themselves (`spark/hosts/streamed.py`), until it is stopped.
-Both go on from where the other was.
+A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query
+(`spark/hosts/streamed.py`), until it is stopped.
+Each mode continues from the other's offsets.
 A peer that reads nothing has no query, and gets one when it is started with its first stream.
-On a machine that is too busy to start them peers are driven by hand.
+On a machine that is too busy to start the queries, peers are driven by hand.
 """
 
 from __future__ import annotations
@@ -41,55 +41,55 @@ from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:
-    """Where a peer keeps its checkpoint, in the folder of its network."""
+    """The checkpoint of a peer, in the folder of its network."""
     return network / "peers" / quote(peer, safe="")
 
 
 def record_of(network: Path, peer: str) -> Path:
-    """Where it is written down how far a peer has sent."""
+    """The file of a peer's sending position."""
     return network / "sent" / f"{quote(peer, safe='')}.json"
 
 
 class EpochRunner(Protocol):
-    """What runs the epochs of a peer."""
+    """Runs the epochs of a peer."""
 
     checkpoint: Checkpoint
 
     def want(self, wanted: Workload) -> None:
-        """Do this from the next epoch on."""
+        """Set the workload from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
-        """Read these streams no further for now, and all others again (`spark/intake/settings.py`)."""
+        """Hold these streams for now, and read all others on (`spark/intake/settings.py`)."""
 
     def run(self) -> None:
-        """Read to the end of what is there."""
+        """Read to the end of the present input."""
 
     def start(self) -> bool:
-        """Let epochs come by themselves, if they do not yet; False where they have to be run."""
+        """Have epochs triggered, if they are not yet; False where they have to be run by hand."""
 
     def check(self) -> None:
-        """Raise what has kept epochs from coming."""
+        """Raise the error that has stopped the epochs."""
 
     def stop(self) -> None:
-        """Have no epoch come by itself."""
+        """Trigger no more epochs."""
 
 
 @dataclass(slots=True)
 class Worked:
-    """What a peer has done since the network was opened."""
+    """The work of a peer since the network was opened."""
 
     epochs: int = 0
     items: int = 0
     bytes_read: int = 0
     cpu_s: float = 0.0
-    """Inside its tasks, and for what it has sent."""
+    """In its tasks, and for sending."""
     executor_cpu_s: float = 0.0
-    """What Spark counts for its pool."""
+    """As Spark counts it for its pool."""
 
 
 @dataclass(slots=True)
 class Peer:
-    """One super-peer; only the network that it belongs to tells it what to do."""
+    """One super-peer; only its network calls it."""
 
     name: str
     runner: EpochRunner
@@ -101,13 +101,13 @@ class Peer:
     program: PeerProgram = field(init=False)
     plan: int = 0
     sending_s: float = 0.0
-    """CPU seconds for what was sent."""
+    """CPU seconds for sending."""
     _seen: dict[str, dict[str, int]] | None = None
-    """What lay in its streams when it was run last."""
+    """The files of its streams when it was run last."""
     _holds: dict[str, int] | None = None
     """While it is held: by stream that comes in here, the number of the hold."""
     _reach: dict[str, dict[str, int]] = field(default_factory=dict)
-    """How far these streams reached then."""
+    """The sizes of these streams then."""
     sender: Sender = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class Peer:
         self.program = PeerProgram()
 
     def want(self, program: PeerProgram, plan: int) -> None:
-        """Do this from now on, under a plan with a number; all that was read before has been sent."""
+        """Set the program, under a plan with a number; everything read before has been sent."""
         self.program, self.plan = program, plan
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
@@ -130,9 +130,9 @@ class Peer:
         )
 
     def hold(self, number: int) -> None:
-        """Read the streams that come in here only as far as they reach now, until it is released; with 0, not at all.
+        """Read the streams that come in here only up to their present size, until `release`; with 0, not at all.
 
-        Those that are new to it meanwhile are not read either.
+        Streams that are new to it meanwhile are not read either.
         """
         self._reach = {
             str(path): listing(str(path))
@@ -142,7 +142,7 @@ class Peer:
         self._hold(dict.fromkeys(self._coming_in(), number))
 
     def release(self) -> None:
-        """Read on."""
+        """End the hold."""
         self._holds = None
         self.runner.hold({})
 
@@ -151,7 +151,7 @@ class Peer:
         self.runner.hold(holds)
 
     def _coming_in(self) -> list[str]:
-        """The streams that are registered here; one that has ended is read to its end whatever happens."""
+        """The streams that are registered here; one that has ended is read to its end in any case."""
         streams = self.program.streams.items()
         return [name for name, each in streams if not each.ended and not each.path.is_relative_to(self.links)]
 
@@ -166,12 +166,12 @@ class Peer:
         return found
 
     def has_news(self) -> bool:
-        """Whether anything has come since it was run last; that something has gone is none."""
+        """Whether there is new input since it was run last; removed files do not count."""
         seen = self._seen or {}
         return any(found.items() - seen.get(path, {}).items() for path, found in self._look().items())
 
     def run(self) -> None:
-        """Read to the end of what is there, and send what comes of it."""
+        """Read to the end of the present input, and send the results."""
         self._seen = {**(self._seen or {}), **self._look()}
         self.runner.run()
         self.send()
@@ -183,7 +183,7 @@ class Peer:
         self.sending_s += thread_time() - begun
 
     def hand_on(self, link: Callable[[str], Link]) -> bool:
-        """Send what is only passed on; whether there was anything."""
+        """Send the flows that are only handed on; whether there was anything."""
         found = False
         begun = thread_time()
         for flow, source in self.program.handed_on:
@@ -194,7 +194,7 @@ class Peer:
         return found
 
     def forget(self, link: Callable[[str], Link]) -> None:
-        """Let links forget what has been read of them and sent on, and handed on: nothing of it is asked for again."""
+        """Let links remove what was read and sent on, or handed on: it is never read again."""
         done: dict[Link, list[Sequence[str]]] = {}
         for flow, source in self.program.handed_on:
             done.setdefault(link(source), []).append(link(flow).reached(self.plan))
@@ -207,16 +207,16 @@ class Peer:
 
     @property
     def log(self) -> AnswerLog:
-        """What it has answered."""
+        """The log of its answers."""
         return AnswerLog(self.runner.checkpoint)
 
     def last(self) -> Manifest | None:
-        """What its newest epoch did."""
+        """The manifest of its newest epoch."""
         return self.log.manifests.newest()
 
 
 Open: TypeAlias = Callable[[str, Path], EpochRunner]
-"""Gives a peer, by name, what runs its epochs in a folder."""
+"""Opens the runner of a peer, by name, in a folder."""
 
 
 def on_spark(
@@ -279,7 +279,7 @@ class TrunkRunner:
     def stop(self) -> None:
         if isinstance(self._driven, StreamedTrunk):
             self._driven.stop()
-            self._driven = SteppedTrunk(self._trunk)  # one that knows what was read meanwhile
+            self._driven = SteppedTrunk(self._trunk)  # which knows the present offsets
 
     def _take(self, epoch: Epoch) -> None:
         worked = self.worked

@@ -1,10 +1,10 @@
-"""What each peer runs, which follows from the catalogue.
+"""The program of each peer, which follows from the catalogue.
 
-A peer reads the streams that are registered at it, and the flows that reach it if it asks anything of them.
-It answers its subscriptions, and makes the flows that it sends: those that are the same as what it has got are handed
-on without being read, the others are subscriptions of its trunk, too; so is a join whose tuples it sends.
-What a plan makes of a stream at one peer for several directions is made for each of them from what has reached the
-peer; equal queries are answered once there.
+A peer reads the streams that are registered at it, and the flows that reach it if it needs them.
+It answers its subscriptions, and makes the flows that it sends: copies are handed on without being read, the others are
+subscriptions of its trunk, too; so is a join whose tuples it sends.
+Where a plan makes one flow of a stream at a peer for several directions, each is made from what has reached the peer;
+equal queries are answered once there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from anabranch.stream.reading.source import Source
 def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[ProgressAxis, ...]:
     """The paths by which the progress of a stream is measured, for the subscriptions that need it.
 
-    Where times decide in which order streams are merged, no item may be below those before it.
+    Where streams are merged by time, no item may be below those before it.
     """
     source = registered.source
     asking = [each for each in needs if stream in each.streams]
@@ -45,57 +45,57 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     return tuple(ProgressAxis(path, "0" if is_merged else str(at.slack), at.per_second) for path, at in scales)
 
 
-FLOW = "flow "
-"""What the names of subscriptions begin with that make flows."""
+FLOW_PREFIX = "flow "
+"""The prefix of the names of subscriptions that make flows."""
 WINDOWS = "<windows/>"
 """The root of a document of windows."""
 
 
 @dataclass(frozen=True)
 class MadeFlow:
-    """A flow that a peer makes: a selection of the items of one of its streams, all of it, or windows or tuples."""
+    """A flow that a peer makes: selected items of one of its streams, all of it, or windows or tuples."""
 
     flow: str
     stream: str
-    """What it is made of, under its name at the peer; of tuples the first."""
+    """The name of its input at the peer; of tuples the first."""
     text: str
     kind: Literal["selection", "whole", "results"]
     root: str = ""
-    """The root of the documents in which results are sent."""
+    """The root of the documents with its results."""
 
 
 @dataclass
 class PeerProgram:
-    """What a peer does; only `programs` fills it in."""
+    """The program of a peer; only `programs` fills it in."""
 
     streams: dict[str, Source] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
-    """By subscription, a query over its streams."""
+    """By subscription: a query over its streams."""
     made: list[MadeFlow] = field(default_factory=list)
     handed_on: list[tuple[str, str]] = field(default_factory=list)
-    """Flows that are sent as they came, each with the one it is the same as."""
+    """Flows that are handed on, each with its original."""
     courses: dict[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     in_turn: bool = False
-    """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
+    """Whether times of arrival at this peer matter: a stream without declared time comes in, or is queried, here."""
 
     @property
     def subscriptions(self) -> dict[str, str]:
-        """All that its trunk answers."""
-        return {**self.answers, **{FLOW + each.flow: each.text for each in self.made if each.kind != "whole"}}
+        """All subscriptions of its trunk."""
+        return {**self.answers, **{FLOW_PREFIX + each.flow: each.text for each in self.made if each.kind != "whole"}}
 
     def reading(self, more: Mapping[str, Source]) -> PeerProgram:
-        """The same, with streams that nobody asks yet."""
+        """The same, with further streams that no query reads yet."""
         return replace(self, streams={**self.streams, **more})
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where streams come in, and where the links lie."""
+    """The registered streams, and the folder of the links."""
 
     registered: Mapping[str, RegisteredStream]
     links: Path
     ended: frozenset[str] = frozenset()
-    """The flows of which nothing more comes."""
+    """The flows that have ended."""
 
     def origin(self, flow: Flow) -> RegisteredStream:
         """The stream that a flow of items or windows comes from."""
@@ -107,7 +107,7 @@ class Sources:
         return Link.of(self.links, flow.name, len(self.origin(flow).source.partitions) if is_items(flow) else 1)
 
     def source(self, flow: Flow) -> Source:
-        """A flow as its reader has it."""
+        """A flow as a stream for its reader."""
         ended = flow.name in self.ended
         if not is_items(flow):
             return Source(flow.name, self.link(flow).paths[0], "document", ended=ended)
@@ -122,7 +122,7 @@ class Sources:
 
 
 def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> dict[str, PeerProgram]:
-    """What all peers do."""
+    """The programs of all peers."""
     needs = [each.need for each in catalogue.subscriptions.values()]
     edited = {name for name, each in sources.registered.items() if each.source.updates}
     dated = {stream for need in needs if depends_on_time(need) for stream in need.streams}
@@ -180,7 +180,7 @@ def is_items(flow: Flow) -> bool:
 
 
 def over(text: str, names: Mapping[str, str], edited: Collection[str] = ()) -> str:
-    """A query over streams that have other names, checked and printed; `edited` are streams of updates."""
+    """A query over streams under other names, checked and printed; `edited` are streams of updates."""
 
     def visit(node: Any) -> Any:
         if isinstance(node, ast.Source) and node.kind == "stream":

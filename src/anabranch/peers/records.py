@@ -1,6 +1,6 @@
-"""Plans on the disk: flows by their abstract queries, from which their forms follow again (sharing paper, 3.3).
+"""Plans on disk: flows by their abstract queries, from which their forms are derived again (sharing paper, 3.3).
 
-The streams that are registered go along: whoever is started next without one of them must know what has to end.
+The registered streams are saved, too: a later start without one of them must know what has to end.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.schema import Schema
 
 _VERSION = 2
-"""The first described streams in another way."""
+"""Version 1 described streams in another way."""
 
 NeedOf: TypeAlias = Callable[[str, str], QueryNeeds]
-"""What a subscription needs, by its text and name."""
+"""The needs of a subscription, by its text and name."""
 
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """The plan in force, and the one before it as long as not every peer has changed over."""
+    """The plan in force, and the one before as long as not all peers have switched."""
 
     number: int
     flows: int
-    """The largest number that a flow has had, which no other ever gets."""
+    """The largest flow number so far, which is never reused."""
     now: Catalogue
     before: Catalogue | None = None
     streams: Mapping[str, RegisteredStream] = field(default_factory=dict)
-    """All that are read in one of the two."""
+    """All streams that are read in one of the two."""
 
     def save(self, path: Path) -> None:
         fields = {
@@ -55,7 +55,7 @@ class SavedPlan:
 
     @staticmethod
     def load(path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> SavedPlan:
-        """What was saved; `places` are where streams come in."""
+        """Load a plan; `places` are the super-peers of streams."""
         found = _fields(path)
         before = found["before"]
         return SavedPlan(
@@ -68,7 +68,7 @@ class SavedPlan:
 
 
 def streams_of(path: Path) -> dict[str, RegisteredStream]:
-    """The streams of the plan that was saved."""
+    """The streams of a saved plan."""
     found = (_read_stream(each, path.parent) for each in _fields(path)["streams"])
     return {each.source.name: each for each in found}
 
@@ -84,7 +84,7 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
-    """A stream; where it lies is told from the folder of the network, which may move together with it."""
+    """A stream; its path is relative to the folder of the network, so that both may move together."""
     fields: dict[str, Any] = to_plain(stream)
     first, *more = (os.path.relpath(each, folder) for each in stream.source.partitions)
     fields["source"] |= {"path": first, "more": more}
@@ -107,7 +107,7 @@ def _written(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def _read(fields: dict[str, Any], places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> Catalogue:
-    """A catalogue as it was written, without streams that are not registered any more, and their subscriptions."""
+    """A catalogue, without streams that are no longer registered, and their subscriptions."""
     flows: dict[str, Flow] = {}
     for name, text, is_whole, streams, at, before, inputs in fields["flows"]:
         if any(each not in places for each in streams) or (not inputs and places[name] != at):

@@ -1,15 +1,14 @@
-"""A network at work: subscriptions, streams and thin peers come and go while everything runs.
+"""A running network: subscriptions, streams and thin peers come and go while it runs.
 
-Each change is planned when everything that was sent has been read, and carried out before anything else is
-(`team.py`).
+Each change is planned when everything that was sent has been read, and carried out before anything else (`team.py`).
 So a subscription begins at one place in all that it reads, flows are widened and narrowed under their readers, and
-nothing is lost or comes twice.
-A subscription is never answered out of other flows than those it began with, since it would lose its state; before
-anything was read at all, plans are free.
+nothing is lost or duplicated.
+A subscription always stays with the flows it began with, since it would lose its state; before anything was read, plans
+are free.
 
-A network that is started goes on until it is stopped, on a thread of its own.
-Where epochs come by themselves the thread waits for them and has each sent on as soon as it is committed; otherwise it
-runs the peers, round after round, and lets others have their turn in between.
+A started network runs until it is stopped, on a thread of its own.
+Where epochs are triggered by Spark the thread waits for them and sends each on as soon as it is committed; otherwise it
+runs the peers in rounds, and lets other callers in between.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from anabranch.network.description import Network, RegisteredStream, ThinPeer
 from anabranch.network.estimates import sample_of
 from anabranch.network.planner import Decision, Planner
 from anabranch.peers.peer import Open, Peer, TrunkRunner, Worked, checkpoint_of, on_spark, record_of
-from anabranch.peers.programs import FLOW
+from anabranch.peers.programs import FLOW_PREFIX
 from anabranch.peers.records import SavedPlan, streams_of
 from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
@@ -43,19 +42,19 @@ from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 @dataclass(frozen=True)
 class NetworkUsage:
-    """What a network has done."""
+    """The usage of a network."""
 
     flows: Mapping[str, Sent]
-    """By flow over a link, also those that have ended."""
+    """By flow over a link, including ended ones."""
     links: Mapping[tuple[str, str], int]
     """Bytes by direction, of flows that have not ended."""
     peers: Mapping[str, Worked]
 
 
-_AT_ONCE = 4
-"""So many peers are run at the same time, at most."""
-_PAUSE = 0.2
-"""Seconds after which a network that runs looks for work again, if no peer commits an epoch before."""
+_MOST_IN_PARALLEL = 4
+"""The most peers that are run in parallel."""
+_POLL_SECONDS = 0.2
+"""Seconds between two polls of a running network, if no peer commits an epoch before."""
 
 
 class RunningNetwork:
@@ -71,7 +70,7 @@ class RunningNetwork:
         on_epoch: Callable[[str, Epoch], None] | None = None,
         runner: Open | None = None,
     ) -> None:
-        """`runner` run the epochs of peers; without them, trunks on Spark do."""
+        """`runner` opens the peers' epoch runners; by default, trunks on Spark."""
         self.topology = network.topology
         self.thin = dict(network.thin)
         self.streams = dict(network.streams)
@@ -83,15 +82,15 @@ class RunningNetwork:
         self._on_epoch = on_epoch or (lambda peer, epoch: None)
         self._open = runner
         self.decisions: list[Decision] = []
-        """Those of the first start."""
+        """The decisions of the first start."""
         self._lookouts: dict[str, Lookout] = {}
         self._held = ExitStack()
         self._turn = RLock()
-        """Held by whoever runs peers or changes plans."""
+        """Held while peers are run or plans changed."""
         self._deciding = False
-        """Whether a change is under way, which others may join."""
+        """Whether a change is under way, which further changes join."""
         self._committed: SimpleQueue[str] = SimpleQueue()
-        """The peers that have committed an epoch by themselves."""
+        """The peers with new commits of streaming queries."""
         self._thread: Thread | None = None
         self._stopping = Event()
         self._failure: Exception | None = None
@@ -114,8 +113,8 @@ class RunningNetwork:
                 )
                 for name in self.topology.peers
             }
-            # The epoch of a peer on Spark seldom keeps all cores at work.
-            pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _AT_ONCE, "peer"))
+            # The epoch of a peer on Spark seldom uses all cores.
+            pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _MOST_IN_PARALLEL, "peer"))
             self._team = Team(self._folder, self.peers, self.streams, pool)
             self._plan()
             held.pop_all()
@@ -127,11 +126,11 @@ class RunningNetwork:
             self._committed.put(peer)
 
     def _plan(self) -> None:
-        """Go on with the plan that was in force, or begin with all that is registered."""
+        """Continue with the saved plan, or start with all that is registered."""
         path = self._team.record
         for name, each in streams_of(path).items() if path.exists() else ():
             if name not in self.streams or self.streams[name].at != each.at:
-                self.streams[name] = each  # as it was, so that it can end
+                self.streams[name] = each  # as it was registered, so that it can end
             elif self.streams[name].accents is not each.accents:
                 had = "" if each.accents else "no "
                 message = f"the stream '{name}' was declared to have {had}accents until now"
@@ -151,9 +150,9 @@ class RunningNetwork:
         self._team.switch(self.catalogue, self.planner.numbered)
 
     def _reconcile(self) -> None:
-        """End, cancel and register what was written down otherwise since the last run.
+        """End, cancel and register what has changed in the description since the last run.
 
-        A network that names no stream, or no subscription, has got them otherwise, and keeps them.
+        A network that names no stream, or no subscription, got them through the API, and keeps them.
         """
         streams, wanted = self._network.streams, self._network.subscriptions
         ends = [
@@ -187,15 +186,15 @@ class RunningNetwork:
         finally:
             self._held.close()
 
-    # --- what can be seen -----------------------------------------------------------------------------------
+    # --- inspection -----------------------------------------------------------------------------------------
 
     @property
     def catalogue(self) -> Catalogue:
-        """What flows where, and who asks for what."""
+        """The flows and subscriptions."""
         return self.planner.catalogue
 
     def answer(self, name: str) -> str:
-        """What has been answered to a subscription so far."""
+        """The answer to a subscription so far."""
         known = self.catalogue.subscriptions.get(name)
         for peer in [self.peers[known.at]] if known else self.peers.values():
             found = peer.log.subscription(name)
@@ -206,7 +205,7 @@ class RunningNetwork:
         return empty_answer(self.peers[known.at].program.answers[name])
 
     def measured(self) -> NetworkUsage:
-        """What has been sent and worked so far."""
+        """The traffic and work so far."""
         flows = {flow: sent for peer in self.peers.values() for flow, sent in peer.sender.reached.sent.items()}
         links: dict[tuple[str, str], int] = {}
         for each in self.catalogue.hops:
@@ -221,7 +220,7 @@ class RunningNetwork:
         return NetworkUsage(flows, links, worked)
 
     def waits(self) -> list[Wait]:
-        """What is there of the streams and cannot be read yet, where they come in; looked for anew."""
+        """Input that cannot be read yet, where it comes in; looked up anew."""
         found: list[Wait] = []
         for each in list(self.streams.values()):
             peer = self.peers[each.at]
@@ -232,17 +231,17 @@ class RunningNetwork:
     # --- subscriptions and streams come and go --------------------------------------------------------------
 
     def register(self, name: str, text: str, at: str, by: str | None = None) -> Decision:
-        """Answer a query at a super-peer from here on."""
-        if name.startswith(FLOW):
+        """Answer a query at a super-peer from now on."""
+        if name.startswith(FLOW_PREFIX):
             raise UsageError(f"a subscription cannot be called '{name}'")
         return self._decide(lambda: self.planner.register(name, text, at, by=by))
 
     def cancel(self, *names: str) -> Decision:
-        """Answer these no more."""
+        """End subscriptions."""
         return self._decide(lambda: self.planner.cancel(*names))
 
     def join(self, thin: str, at: str) -> None:
-        """A thin peer has come to a super-peer."""
+        """Add a thin peer at a super-peer."""
         if at not in self.topology.places:
             raise UsageError(f"'{at}' is no super-peer")
         with self._turn:
@@ -251,7 +250,7 @@ class RunningNetwork:
             self.thin[thin] = ThinPeer(thin, at)
 
     def leave(self, thin: str) -> Decision:
-        """A thin peer has gone: its subscriptions end, and so do its streams."""
+        """Remove a thin peer: its subscriptions and streams end."""
         with self._turn:
             if self.thin.pop(thin, None) is None:
                 raise UsageError(f"there is no thin peer '{thin}'")
@@ -264,7 +263,7 @@ class RunningNetwork:
     def register_stream(
         self, source: Source, at: str, by: str | None = None, rate: float | None = None, *, accents: bool = True
     ) -> Decision:
-        """A stream comes in at a super-peer from now on."""
+        """Register a stream at a super-peer."""
         with self._turn:
             if source.name in self.streams or source.name in self.catalogue.flows:
                 raise UsageError(f"there is a stream '{source.name}' already")
@@ -279,7 +278,7 @@ class RunningNetwork:
             return self._decide(decide)
 
     def end_stream(self, name: str) -> Decision:
-        """A stream has ended: its windows close, everywhere, and whoever reads nothing else has had all."""
+        """End a stream: its windows close, everywhere, and subscriptions that read nothing else are complete."""
         with self._turn:
             if name not in self.streams:
                 raise UsageError(f"there is no stream '{name}'")
@@ -289,7 +288,7 @@ class RunningNetwork:
             return self._decide(lambda: self.planner.end_stream(name))
 
     def _decide(self, decide: Callable[[], Decision]) -> Decision:
-        """Change the plan at a moment when everything sent has been read."""
+        """Change the plan while everything sent has been read."""
         with self._turn:
             if not self._deciding:
                 with self.together():
@@ -298,7 +297,7 @@ class RunningNetwork:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Have what is registered and cancelled in this context begin and end at the same place of all streams.
+        """Let changes in this context take effect at the same place of all streams.
 
         So a subscription that comes with its stream sees it from its first element (LAWS 3.6).
         """
@@ -319,12 +318,12 @@ class RunningNetwork:
     # --- running --------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Read all that is there now, everywhere."""
+        """Read all present input, everywhere."""
         with self.together():
             """Nothing else is to change."""
 
     def start(self) -> bool:
-        """Run until stopped, on a thread, whatever is called meanwhile; gives whether peers stream by themselves."""
+        """Run until stopped, on a thread; gives whether epochs are triggered by Spark."""
         if self._thread is None:
             self._stopping.clear()
             with self._turn:
@@ -338,7 +337,7 @@ class RunningNetwork:
             while not self._stopping.is_set():
                 committed: set[str] = set()
                 with suppress(Empty):
-                    committed.add(self._committed.get(timeout=_PAUSE))
+                    committed.add(self._committed.get(timeout=_POLL_SECONDS))
                     while True:
                         committed.add(self._committed.get_nowait())
                 with self._turn:
@@ -350,7 +349,7 @@ class RunningNetwork:
             self._failure = error
 
     def stop(self) -> None:
-        """End after the epochs at work; raises what has gone wrong."""
+        """Stop after the epochs at work; raises failures."""
         if self._thread is not None:
             self._stopping.set()
             self._thread.join()
@@ -362,11 +361,11 @@ class RunningNetwork:
 
     @property
     def running(self) -> bool:
-        """Whether it runs on its own."""
+        """Whether it runs on its thread."""
         return self._thread is not None and self._failure is None
 
     def _raise_failure(self) -> None:
-        """Raise what has gone wrong, once."""
+        """Raise a failure, once."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure

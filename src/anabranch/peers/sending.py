@@ -1,13 +1,13 @@
-"""What the epochs of a peer add to the flows that it makes.
+"""Appends the results of a peer's epochs to the flows that it makes.
 
-Of a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it those that
-have brought the stream furthest, unless they are in the answer anyway (`spark/evolution/progress.py`).
-So whoever reads the flow judges what is late, and which windows have closed, as if it had seen everything.
-An epoch in which anything else happened is sent as it came, read once more and written down again (`verbatim`); so is
-everything behind the first accent, since what conditions and paths mean from there on depends on when somebody began.
+For a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it the items
+with the largest progress, unless they are in the answer anyway (`spark/evolution/progress.py`).
+So readers of the flow judge late items and closed windows as if they had seen everything.
+An epoch with anything else is sent unchanged, read again and written again (`verbatim`); so is everything behind the
+first accent, since the meaning of conditions and paths from there on depends on when a subscription began.
 
-How far a peer has sent is on the disk, behind the links themselves: whoever was killed in between sends the same again,
-and finds it there.
+The sending position is durable, and written after the links themselves: after a kill in between, the same is sent
+again, and found there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Literal
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import parse
 from anabranch.peers.links import Link
-from anabranch.peers.programs import FLOW, MadeFlow, PeerProgram
+from anabranch.peers.programs import FLOW_PREFIX, MadeFlow, PeerProgram
 from anabranch.runtime.standing import standing
 from anabranch.runtime.units import Units
 from anabranch.spark.answers.log import AnswerLog
@@ -79,7 +79,7 @@ def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range
 
 
 def _alone(raw: str) -> str | None:
-    """An accent that can be read without the root that was around it, which may have declared its prefix.
+    """An accent that can be parsed without its document's root, which may have declared its prefix.
 
     None where there is none.
     """
@@ -96,7 +96,7 @@ def _alone(raw: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was sent of a flow."""
+    """The amount sent of a flow."""
 
     bytes: int = 0
     items: int = 0
@@ -108,10 +108,10 @@ class Sent:
 
 @dataclass(slots=True)
 class SendProgress:
-    """How far a peer has come with sending; it is on the disk, too."""
+    """The sending position of a peer, as on disk."""
 
     next: int = 0
-    """The epoch that is sent next."""
+    """The next epoch to send."""
     tops: dict[str, dict[str, float]] = field(default_factory=dict)
     """By stream and axis: the largest value so far."""
     sent: dict[str, Sent] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class SendProgress:
 
 
 class Sender:
-    """Sends what a peer makes; the only one to write to its links."""
+    """Sends the flows of a peer; nobody else writes to its links."""
 
     def __init__(self, checkpoint: Checkpoint, record: Path, links: Path) -> None:
         self._checkpoint = checkpoint
@@ -131,7 +131,7 @@ class Sender:
         self.reached = durable.read_record(SendProgress, record) if record.exists() else SendProgress()
 
     def send(self, program: PeerProgram, plan: int) -> None:
-        """Send what the epochs since the last time have added, under the plan with this number."""
+        """Send the results of new epochs, under the plan with this number."""
         epochs = self._log.manifests.epochs()
         for epoch in range(self.reached.next, epochs.stop):
             self._send_epoch(program, plan, self._log.manifests.load(epoch))
@@ -139,7 +139,7 @@ class Sender:
             self._save()
 
     def read(self, stream: str, partitions: int) -> list[str]:
-        """By partition of a stream: the first file that it or whoever goes on from here may still ask for."""
+        """By partition of a stream: the first file that may still be read here or later."""
         if stream not in self._orders:
             self._orders[stream] = OrderLog(self._checkpoint.order(stream))
         order = self._orders[stream]
@@ -149,7 +149,7 @@ class Sender:
         return [begun[min(at["file"], len(begun) - 1)].file if at else "" for begun, at in found]
 
     def note(self, flow: str, size: int, items: int) -> None:
-        """Count what was sent of a flow without having been made here."""
+        """Count what was sent of a flow that was only handed on."""
         self._count(flow, size, items)
         self._save()
 
@@ -173,7 +173,9 @@ class Sender:
                 self._send_results(made, plan, manifest, given)
                 continue
             usual = (
-                made.kind == "selection" and made.stream not in manifest.evolution and FLOW + made.flow not in failed
+                made.kind == "selection"
+                and made.stream not in manifest.evolution
+                and FLOW_PREFIX + made.flow not in failed
             )
             if not usual or course is None or course.odd:
                 self._send_all(made, plan, manifest.epoch, given, stream)
@@ -203,8 +205,8 @@ class Sender:
     def _send_selected(
         self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
     ) -> None:
-        """Send what is selected, or everything where that would not show how far the stream is."""
-        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        """Send the selected items, or everything where those would not show the progress."""
+        number = next(each.id for each in given.subscriptions if each.name == FLOW_PREFIX + made.flow)
         chunks = self._log.chunks(manifest, number)
         others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
         shown = {each: _shown(made.text, stream, given.axes(stream.source) or (), each) for each in others}
@@ -220,8 +222,8 @@ class Sender:
         self._count(made.flow, size, items)
 
     def _send_results(self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan) -> None:
-        """Windows say themselves how far they are, and of tuples nobody asks it (`branch/sent`)."""
-        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        """Send windows, which show their own progress, or tuples, which need none (`branch/remote/lines.py`)."""
+        number = next(each.id for each in given.subscriptions if each.name == FLOW_PREFIX + made.flow)
         chunks = self._log.chunks(manifest, number)
         if chunks:
             content = map(self._log.text, chunks)
@@ -245,7 +247,7 @@ class Sender:
         return found.stream(stream).form.root
 
     def history(self, stream: str) -> Iterator[tuple[int, str]]:
-        """All that a stream has brought, as it came: the text of each element, and the number of its partition."""
+        """All elements of a stream so far: the text of each, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
             given = self._plans.ran(epoch)
             for each in given.streams:
@@ -259,7 +261,7 @@ class Sender:
 def _shown(
     text: str, stream: KnownStream, axes: Iterable[ProgressAxis], item: str
 ) -> Literal["nothing", "same", "odd"]:
-    """What a flow's query gives for an item: nothing, something that has come as far, or something that has not."""
+    """The results of a flow's query for an item: none, with the same progress, or with less."""
     root = stream.root()
     whole = parse_item(item.encode(), Limits(), root.namespaces)
     try:

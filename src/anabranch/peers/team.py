@@ -1,20 +1,20 @@
-"""The peers of a network, which are run together and go over together from one plan to the next.
+"""The peers of a network, which are run together and switch together from one plan to the next.
 
-Epochs of peers come by themselves, or peers are run in rounds, each to the end of what has reached it.
-For a change all streams are held where they are, and rounds go on until nothing is left to read anywhere (`quiet`).
+Spark triggers the peers' epochs, or peers are run in rounds, each to the end of its input.
+For a change all streams are held at their present end, and rounds go on until nothing is left to read anywhere
+(`quiet`).
 Then every peer stands at the same place of every stream, and the next plan may begin; what has come meanwhile is read
 when it is in force.
-Where it counts when something came, of streams that do not say it themselves (LAWS 1.3), peers are run in turn, and
-what each of them has brought is everywhere before the next looks at its clock; so whoever merges streams has had
-everything that came before.
+Where times of arrival matter, for streams that declare none (LAWS 1.3), peers are run in turn, and the results of each
+are everywhere before the next looks at its clock; so peers that merge streams have had everything that came before.
 
-A change takes three steps, and the first is durable before the others begin; whoever is killed in between does them
+A change takes three steps, and the first is durable before the others begin; after a kill in between they are done
 again:
 
-1. the next plan is written down;
-2. peers begin to read the flows that are new to them; these are told first what they have missed: that the stream has
-   begun (LAWS 3.6), and where it has evolved or is edited, all of it;
-3. all peers go over to what the plan wants of them.
+1. the next plan is saved;
+2. peers begin to read the flows that are new to them; such a flow starts with what the reader has missed: that the
+stream has begun (LAWS 3.6), and where it has evolved or is edited, all of it;
+3. all peers switch to their programs of the new plan.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from anabranch.peers.programs import PeerProgram, Sources, is_items, programs
 from anabranch.peers.records import SavedPlan
 
 _BEGUN = '<s:punctuation xmlns:s="urn:anabranch:stream" at="0"/>'
-"""Says nothing but that a stream has begun."""
+"""An element that says only that a stream has begun."""
 
 
 class Team:
-    """The peers, and the plan that is in force among them; one at a time may tell them what to do."""
+    """The peers, and their plan in force; only one caller at a time."""
 
     def __init__(
         self, folder: Path, peers: Mapping[str, Peer], streams: Mapping[str, RegisteredStream], pool: Executor
@@ -48,16 +48,16 @@ class Team:
         self._streams = streams
         self._pool = pool
         self._ended: set[str] = set()
-        """Flows of which nothing more comes."""
+        """Flows that have ended."""
         self._holds = 0
         self.planned = SavedPlan(0, 0, Catalogue({}, {}))
         self._started = False
         self.by_itself = False
-        """Whether epochs come by themselves now, and have to be passed on; otherwise peers have to be run."""
+        """Whether epochs are triggered by Spark, and have to be handed on; otherwise peers have to be run."""
 
     @property
     def record(self) -> Path:
-        """Where the plan is written down."""
+        """The file of the plan."""
         return self._folder / "plan.json"
 
     @property
@@ -71,11 +71,11 @@ class Team:
             pass
 
     def round(self) -> bool:
-        """Run the peers for which something has come; whether there was anything."""
+        """Run the peers with new input; whether there was any."""
         busy = [peer for peer in self.peers.values() if peer.has_news()]
         apart = [peer for peer in busy if not peer.program.in_turn]
         for _ in self._pool.map(Peer.run, apart):
-            pass  # what one of them raises is raised here
+            pass  # re-raises their exceptions
         handed_on = self._hand_on(apart)
         for peer in busy:
             if peer.program.in_turn:
@@ -85,7 +85,7 @@ class Team:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Have all read that is there now, everywhere; until the end of this context nothing more is."""
+        """Read all present input, everywhere, and hold further input until the end of this context."""
         self._holds += 1
         try:
             for peer in self.peers.values():
@@ -100,20 +100,20 @@ class Team:
             peer.release()
 
     def start(self) -> None:
-        """Let epochs come by themselves, where peers can do that and none has to be run in turn."""
+        """Have epochs triggered, where peers can do that and none has to be run in turn."""
         self._started = True
         self._let_go()
 
     def _let_go(self) -> None:
         peers = self.peers.values()
         self.by_itself = self._started and not any(peer.program.in_turn for peer in peers)
-        if self.by_itself:  # said beforehand: their first epochs come before the last of them has begun
+        if self.by_itself:  # set first: their first epochs come before the last peer has started
             self.by_itself = all(peer.runner.start() for peer in peers)
             if not self.by_itself:
                 self._halt()
 
     def pass_on(self, committed: Collection[str]) -> None:
-        """Send what some peers have committed by themselves; raises what has kept others from it."""
+        """Send the new commits of some peers; raises the errors that stopped others."""
         for peer in self.peers.values():
             peer.runner.check()
         made = [self.peers[name] for name in committed]
@@ -122,7 +122,7 @@ class Team:
         self._hand_on_all(made)
 
     def stop(self) -> None:
-        """Have no epochs come by themselves."""
+        """Trigger no more epochs."""
         self._started = self.by_itself = False
         self._halt()
 
@@ -132,12 +132,12 @@ class Team:
         self.pass_on(self.peers)
 
     def _hand_on_all(self, made: Sequence[Peer]) -> None:
-        """Hand on what is only passed on as far as it goes."""
+        """Hand flows on as far as they go."""
         while made:
             made = self._hand_on(made)
 
     def _hand_on(self, made: Sequence[Peer]) -> list[Peer]:
-        """Hand on what is only passed on, now that some peers have made something; gives those that had anything."""
+        """Hand flows on after some peers have made something; gives the peers that handed anything on."""
         handed_on = [peer for peer in self.peers.values() if peer.hand_on(self._link)]
         for peer in (*made, *handed_on):
             peer.forget(self._link)
@@ -155,9 +155,9 @@ class Team:
     # --- plans ----------------------------------------------------------------------------------------------
 
     def take_up(self, planned: SavedPlan) -> None:
-        """Be where a run before was, and finish what it had begun."""
+        """Restore the plan of an earlier run, and finish a change that it had begun."""
         for peer in self.peers.values():
-            peer.hold(0)  # what flows are told of a stream may have been written down already
+            peer.hold(0)  # the start of a new flow may have been written already
         self._want(planned.before or planned.now, planned.number - (planned.before is not None))
         for peer in self.peers.values():
             peer.send()
@@ -165,19 +165,19 @@ class Team:
         if planned.before is not None:
             self._change_over(planned, planned.before)
         elif planned.streams != (streams := self._read_in(planned.now)):
-            self.planned = replace(planned, streams=streams)  # they may lie elsewhere now
+            self.planned = replace(planned, streams=streams)  # their paths may have changed
             self.planned.save(self.record)
         self._release()
 
     def switch(self, catalogue: Catalogue, flows: int) -> None:
-        """Go over to another plan, now that all is quiet; so many flows have had a number."""
+        """Switch to another plan, now that all is quiet; `flows` is the largest flow number."""
         before = self.planned.now
         planned = SavedPlan(self.planned.number + 1, flows, catalogue, before, self._read_in(catalogue, before))
         planned.save(self.record)
         self._change_over(planned, before)
 
     def end(self, stream: str) -> None:
-        """Let a stream end where it comes in, then all that is made of nothing else, from peer to peer."""
+        """End a stream where it comes in, then all flows made only from it, from peer to peer."""
         with self.quiet():
             for flow in self.planned.now.downwards():
                 if flow.name == stream or (flow.inputs and self._ended.issuperset(flow.inputs)):
@@ -190,10 +190,10 @@ class Team:
         return {name: each for name, each in self._streams.items() if any(name in plan.flows for plan in catalogues)}
 
     def _programs(self, catalogue: Catalogue) -> dict[str, PeerProgram]:
-        """What peers do.
+        """The programs of the peers.
 
         A peer that has begun to read a flow with accents or updates reads on while no subscription needs the flow:
-        otherwise it would miss what changed meanwhile.
+        otherwise it would miss the changes meanwhile.
         """
         found = programs(catalogue, self._sources, tuple(self.peers))
         for flow in catalogue.hops:
@@ -231,7 +231,7 @@ class Team:
         self._let_go()
 
     def _catch_up(self, planned: SavedPlan, new: Mapping[str, PeerProgram]) -> None:
-        """Have peers read what has been sent of flows that are new to them, before they ask anything of it."""
+        """Let peers read what was sent of flows that are new to them, before they query it."""
         sent = {each.name for each in planned.now.hops if not self._sources.link(each).is_empty}
         behind = {
             name: sent & new[name].streams.keys() - peer.program.streams.keys() for name, peer in self.peers.items()
@@ -242,7 +242,7 @@ class Team:
             self.drain()
 
     def _tell_missed(self, flow: Flow, plan: int) -> None:
-        """Have a flow that is new to its reader begin with what that must know of what it has missed."""
+        """Start a flow with what its new reader must know of what it has missed."""
         (stream,) = flow.streams
         origin = self._streams[stream]
         peer = self.peers[origin.at]

@@ -10,8 +10,8 @@ What a term may hold (how often it occurs, from which domain) decides what follo
 element may repeat, `en >= 4 and en <= 2` is no contradiction, and `not(en < 5)` never means `en >= 5` where `en` may be
 missing, NaN or no number.
 
-Everything is sound: a yes of `implies`, `equivalent`, `disjoint` and `covers` is always right; they answer no where
-they do not know, which happens for predicates of very many parts and between texts that are no numbers.
+Everything is sound: a yes of `implies`, `equivalent`, `disjoint` and `covers` is always right; they answer no in doubt,
+which happens for predicates of very many parts and between texts that are no numbers.
 
     >>> en = Term("$p", Path.parse("en"), "one")
     >>> implies(compare(en, ">=", 5), compare(en, ">", 3)), implies(compare(en, ">", 3), compare(en, ">=", 5))

@@ -1,13 +1,13 @@
-"""Claims: what it takes for a verdict on an item, as a formula of two values.
+"""Claims: the conditions for a verdict on an item, as a two-valued formula.
 
 A predicate has one of three verdicts, `no < error < yes`; each claim is about one threshold, and is claimed or denied:
 that the verdict is yes, or, *loosely*, that it is yes or an error.
-Negation turns the order of verdicts round, so `not p` is yes where the loose claim of p is denied; claims go down
-through `and`, `or` and `not` to literals, and what is left is a tree of literals without `not`.
+Negation reverses the order of verdicts, so `not p` is yes where the loose claim of p is denied; claims are pushed down
+through `and`, `or` and `not` to literals, which leaves a tree of literals without `not`.
 
 Literals are about the values of terms: `Compare` and `Difference` claim that some value, some pair of values fulfils
-them, loosely that some fulfils or raises; two more say what raises in arithmetic: that a term has several values, or
-a word among them.
+them, loosely that some fulfils or raises; two more are about what raises in arithmetic: that a term has several values,
+or a word among them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from anabranch.predicate.formula import Compare, Difference, Integers, Predicate
 
 MOST_REMEMBERED = 8_192
 MOST_STEPS = 500
-"""How much a question may cost, which can take exponential time: steps of about 100 microseconds each.
+"""The budget of a question, which can take exponential time: steps of about 100 microseconds each.
 
 Most questions take less than ten.
 """
 
 
 class TooLong(Exception):
-    """The question is left open."""
+    """The budget of a question is exhausted."""
 
 
 class Effort:
-    """The steps that one search has left; it is handed down through all that work for the search."""
+    """The remaining steps of one search, shared by all its parts."""
 
     def __init__(self) -> None:
         self.left = MOST_STEPS
@@ -103,7 +103,7 @@ def denied(given: Claim) -> Claim:
 
 
 def _difference(predicate: Difference, loose: bool, holds: bool) -> Claim:
-    """Arithmetic raises for several values, and a sum for a word in it, whatever there is on the left."""
+    """Arithmetic raises for several values, and a sum for a word in it, whatever the left side has."""
     if predicate.offset is None:
         return Literal(predicate, False, holds)
     left, right = predicate.left, predicate.right

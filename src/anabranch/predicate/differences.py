@@ -5,12 +5,12 @@ shorter than 0; shortest paths (Floyd and Warshall) find it, in exact fractions,
 than one that is not.
 Number 0 is the constant 0, so that bounds of single numbers are differences, too.
 
-Whole numbers: shortest paths between them are rounded down, and then there is a solution in whole numbers if there is
-one in reals, to which the others can be added, since shortest paths are all that is said about them.
+Whole numbers: shortest paths between them are rounded down; then there is a solution in whole numbers if there is one
+in reals, to which the others can be added, since shortest paths are all the constraints on them.
 
 Inequalities: in the reals, bounds that leave room for each of some inequalities leave room for all of them, so each is
-looked at by itself; with whole numbers that is not so, and each is tried from both sides, up to a number of them
-beyond which a solution is taken to exist.
+tested by itself; with whole numbers that is not so, and each is tried from both sides, up to a number of them beyond
+which a solution is assumed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 Length: TypeAlias = tuple[Fraction, int]
-"""A bound: how large the difference may be, and 1 if it may be as large as that, 0 if it must be less."""
+"""A bound: the largest difference, and 1 if it is included, 0 if not."""
 Bound: TypeAlias = tuple[int, int, Length]
 """`x - y` has this length at most."""
 Unequal: TypeAlias = tuple[int, int, Fraction]
@@ -87,7 +87,7 @@ def _equal(lengths: Lengths, x: int, y: int, c: Fraction) -> bool:
 
 
 def _excluded(lengths: Lengths, x: int, y: int, c: Fraction) -> bool:
-    """Whether `x - y` cannot be c anyway."""
+    """Whether `x - y` is known not to be c."""
     if x == y:
         return c != 0
     above, below = lengths[x][y], lengths[y][x]

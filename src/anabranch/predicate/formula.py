@@ -2,11 +2,10 @@
 
 A *term* is a path seen from an input, say `$x/coord/cel/ra`; for one item, or one pair in a join, it has a sequence of
 values, and every value is a text, as it stands in the stream.
-A text may spell a number of xs:double: a finite one, INF, -INF or NaN; if it spells none, it is a *word* here.
-How many values there are (`occurs`) and which (`domain`) is a promise of a schema or of a declaration; without one
-nothing is promised, and the defaults promise nothing.
-Two terms are the same only if their promises are, too: what is known of a path belongs to the schema, so all predicates
-over a stream take it from there.
+A text may spell a number of xs:double: a finite one, INF, -INF or NaN; any other text is a *word*.
+The number of values (`occurs`) and their `domain` come from a schema or a declaration; the defaults allow everything.
+Terms are equal only if occurrence and domain are, too: these belong to the schema of a stream, so all predicates over
+the stream take them from there.
 
 A comparison is existential, as XQuery's general comparisons are (LAWS 2.3): it holds if some value of the term (some
 pair of values) fulfils it; else it raises if some value cannot be compared; else, and so for a term without a value,
@@ -18,23 +17,23 @@ What a pair fulfils:
 * `Difference` without an offset compares two texts of the stream: `=` and `!=` as texts, the others as numbers where
   both are numbers, as times where both are dateTimes, else as texts. It never raises.
 * `Difference` with an offset computes, in one of three ways:
-  "sum" is `left op right + offset` in doubles, as a query computes it; a word raises, and so do several values on the
-  right, which `+` does not take;
-  "distance" is `left - right op offset` in doubles; several values raise on either side, words where both have one;
-  "exact" is the sum in true numbers, for conditions that are meant so; of errors it has those of the sum.
-  Sums in doubles are rounded, and what follows from them follows in spite of that: `x >= y + 0.3` implies
+"sum" is `left op right + offset` in doubles, as a query computes it; a word raises, and so do several values on the
+right, which `+` does not take;
+"distance" is `left - right op offset` in doubles; several values raise on either side, words where both have one;
+"exact" is the sum in exact numbers; it raises like the sum.
+  Sums in doubles are rounded, and implications between them allow for that: `x >= y + 0.3` implies
   `x >= y + 0.2`, but not `x > y + 0.2`, since both sums may be the same double.
 
 Equal formulas are equivalent, and unequal ones may be (`sets.equivalent`).
-A formula prints as a condition of the query language; a fraction that is no decimal, which only a unit change brings
-about, is written as a quotient (`1 div 3`), which a query rounds.
+A formula prints as a condition of the query language; a fraction that is no decimal, which only a unit change
+produces, is written as a quotient (`1 div 3`), which a query rounds.
 
-The *image* of a predicate is what it says once a unit change has mapped the values of a term.
+The *image* of a predicate is the equivalent predicate after a unit change has mapped the values of a term.
 The map `x -> a*x + b` with `a > 0` keeps order and has an inverse, so a comparison with a constant becomes the same
 comparison with the mapped constant, exactly, and NaN, INF and words stay what they are (LAWS 4.3, 4.4).
 An exact difference keeps its form under a shift of one side, or where both sides are the mapped term.
-Sums in doubles round elsewhere after a change, and of the spelling of mapped values nothing is known: neither they nor
-text that is compared as text have an image.
+Sums in doubles round differently after a change, and the spelling of mapped values is unknown: neither they nor
+comparisons as text have an image.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class Term:
     occurs: Occurs = "many"
     domain: Domain = field(default=TEXT)
     raises: bool = True
-    """Whether comparing a word with a number raises, as in a query, or just does not hold, as in a description."""
+    """Whether comparing a word with a number raises, as in a query, or is false, as in a description."""
 
     def __str__(self) -> str:
         return "/".join(each for each in (self.input, *self.path.steps) if each) or "."
@@ -108,7 +107,7 @@ class Term:
 @hashed_once
 @dataclass(frozen=True)
 class Compare:
-    """Some value of the term stands in this relation to the constant."""
+    """Some value of the term has this relation to the constant."""
 
     term: Term
     op: Operator
@@ -124,7 +123,7 @@ class Compare:
 @hashed_once
 @dataclass(frozen=True)
 class Difference:
-    """`left op right + offset`, or `left op right` as texts of the stream compare, where there is no offset."""
+    """`left op right + offset`, or without an offset `left op right` as texts of the stream compare."""
 
     left: Term
     op: Operator
@@ -153,22 +152,22 @@ def compare(term: Term, op: Operator, constant: Number | str) -> Compare:
 def difference(
     left: Term, op: Operator, right: Term, offset: Number | None = None, arithmetic: Arithmetic = "sum"
 ) -> Difference:
-    """`left op right + offset`; without an offset the two as they stand, which is not the same as offset 0."""
+    """`left op right + offset`; without an offset the values compare as texts, which is not the same as offset 0."""
     return Difference(left, op, right, None if offset is None else Fraction(offset), arithmetic)
 
 
 def and_(*parts: Predicate) -> Predicate:
-    """What all of them say; of none, everything."""
+    """The conjunction; of nothing, everything."""
     return logic.and_(*parts)
 
 
 def or_(*parts: Predicate) -> Predicate:
-    """What some of them says; of none, nothing."""
+    """The disjunction; of nothing, nothing."""
     return logic.or_(*parts)
 
 
 def not_(part: Predicate) -> Predicate:
-    """The complement; it changes places with errors, which stay errors."""
+    """The complement; errors stay errors."""
     return logic.not_(part)
 
 
@@ -178,12 +177,12 @@ def atoms(predicate: Predicate) -> Iterator[Atom]:
 
 
 def terms_of(atom: Atom) -> tuple[Term, ...]:
-    """The terms that a comparison speaks of."""
+    """The terms of a comparison."""
     return (atom.term,) if isinstance(atom, Compare) else (atom.left, atom.right)
 
 
 def terms(predicate: Predicate) -> frozenset[Term]:
-    """All terms that it speaks of."""
+    """All terms of a predicate."""
     return frozenset(term for atom in atoms(predicate) for term in terms_of(atom))
 
 
@@ -191,7 +190,7 @@ def terms(predicate: Predicate) -> frozenset[Term]:
 
 
 def image(predicate: Predicate, term: Term, change: Affine, target: Term) -> Predicate | None:
-    """What holds for mapped items exactly where the predicate holds for the items; None if no predicate says that.
+    """The predicate that holds for mapped items exactly where this one holds for the items; None if there is none.
 
     The mapped values are at `target`.
     """

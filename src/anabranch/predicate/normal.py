@@ -1,12 +1,12 @@
-"""Predicates written simply: a disjunction of conjunctions, without what says nothing new.
+"""Predicates in simple form: a disjunction of conjunctions, without redundant parts.
 
-`and` and `or` distribute over each other and `not` goes down to the comparisons also with errors between yes and no, so
+`and` and `or` distribute over each other and `not` can be pushed down to comparisons, also with errors, so
 every predicate is an `or` of conjunctions of comparisons and denied comparisons, with the same verdict on every item.
-Where that would be more than MOST_CONJUNCTIONS, a part stays as it is, one member of a conjunction like any other:
-nothing here asks what a member looks like inside.
+Where that would be more than MOST_CONJUNCTIONS, a part stays as it is, as one member of a conjunction: no function here
+looks inside a member.
 
-A denied comparison is turned into its opposite where that means the same: for terms that have exactly one value, which
-is a number or compared as text; a distance may be NaN also then, that of two numbers beyond all doubles.
+A denied comparison is replaced by its opposite where that is equivalent: for terms with exactly one value, which is a
+number or compared as text; the distance of two numbers beyond all doubles may be NaN even then.
 
 *Relaxation* is one predicate that has all items of several (sharing paper, 4.3: what a widened stream selects).
 It is their union, and as a disjunction of conjunctions it grows with every subscription that joins.
@@ -52,12 +52,12 @@ Conjunction: TypeAlias = tuple[Predicate, ...]
 
 
 def simplify(predicate: Predicate) -> Predicate:
-    """An equivalent predicate: a disjunction of conjunctions in which nothing is said that follows from the rest."""
+    """An equivalent disjunction of conjunctions without redundant parts."""
     return or_(*(and_(*each) for each in disjuncts(predicate)))
 
 
 def disjuncts(predicate: Predicate) -> tuple[Conjunction, ...]:
-    """The conjunctions of which a predicate is the disjunction, none of them empty or within the others."""
+    """The conjunctions of an equivalent disjunction, none of them empty or contained in the others."""
     found = [each for each in map(thinned, conjunctions(predicate)) if not implies(and_(*each), NOTHING)]
     kept = list(dict.fromkeys(found))
     for each in reversed(tuple(kept)):
@@ -68,7 +68,7 @@ def disjuncts(predicate: Predicate) -> tuple[Conjunction, ...]:
 
 
 def thinned(conjunction: Sequence[Predicate]) -> Conjunction:
-    """The conjunction without the members that follow from the others, the later ones first; a long one as it is."""
+    """The conjunction without members that follow from the others, later ones first; a long one unchanged."""
     kept = list(dict.fromkeys(conjunction))
     if len(kept) > MOST_THINNED or any(isinstance(each, And | Or) for each in kept):
         return tuple(kept)
@@ -80,7 +80,7 @@ def thinned(conjunction: Sequence[Predicate]) -> Conjunction:
 
 
 def conjunctions(predicate: Predicate, holds: bool = True) -> list[Conjunction]:
-    """The conjunctions of which a predicate, or its denial, is the disjunction, as they come."""
+    """The conjunctions of an equivalent disjunction of a predicate, or of its denial, not simplified."""
     match predicate:
         case Not(part):
             return conjunctions(part, not holds)
@@ -117,7 +117,7 @@ def _number(term: Term) -> bool:
 def relax(*parts: Predicate, most: int = MOST_DISJUNCTS) -> Predicate:
     """The union of the parts, or more where the union would be more than `most` conjunctions.
 
-    Of the first part, what is there is left as it is while there is room: most calls add to an earlier result.
+    The first part is kept as it is while there is room: most calls add to an earlier result.
     """
     found: list[Conjunction] = []
     for part in parts:
@@ -131,7 +131,7 @@ def relax(*parts: Predicate, most: int = MOST_DISJUNCTS) -> Predicate:
 
 
 def hull(*parts: Predicate) -> Predicate:
-    """One conjunction that has all items of the parts."""
+    """One conjunction that contains all items of the parts."""
     found = [each for part in parts for each in disjuncts(part)]
     if not found:
         return or_()
@@ -142,7 +142,7 @@ def hull(*parts: Predicate) -> Predicate:
 
 
 def _add(found: list[Conjunction], new: Conjunction, most: int) -> None:
-    """Take a conjunction into the union, by itself or with another that makes way for the hull of both."""
+    """Add a conjunction to the union, by itself or merged with another one into their hull."""
     if implies(and_(*new), or_(*(and_(*each) for each in found))):
         return
     for partner in [each for each in found if _differ_in_one_term(each, new)]:
@@ -156,23 +156,23 @@ def _add(found: list[Conjunction], new: Conjunction, most: int) -> None:
         found.append(new)
     else:
         hulls = [(each, _around(each, new)) for each in found]
-        _replace(found, *max(hulls, key=lambda pair: len(pair[1])))  # the hull that still says most
+        _replace(found, *max(hulls, key=lambda pair: len(pair[1])))  # the most restrictive hull
 
 
 def _differ_in_one_term(first: Conjunction, second: Conjunction) -> bool:
-    """Whether a hull may add nothing: that of two boxes which differ in several directions always does."""
+    """Whether a hull may add nothing: that of two boxes that differ in several directions always adds items."""
     return len({terms(each) for each in {*first} ^ {*second}}) <= 1
 
 
 def _replace(found: list[Conjunction], partner: Conjunction, joined: Conjunction) -> None:
-    """Put a wider conjunction in the place of one, and of all others that lie in it."""
+    """Replace a conjunction, and all others within it, by a wider one."""
     found.remove(partner)
     found[:] = [each for each in found if not implies(and_(*each), and_(*joined))]
     found.append(joined)
 
 
 def _around(first: Conjunction, second: Conjunction) -> Conjunction:
-    """The members of both that follow from the other one, with equations taken as two bounds."""
+    """The members of both that follow from the other one, with equations as two bounds."""
     p, q = and_(*first), and_(*second)
     kept = [each for each in _members(first) if implies(q, each)]
     kept += [each for each in _members(second) if implies(p, each)]

@@ -4,22 +4,22 @@ Each is the question whether some claims can hold together for an item (`possibl
 `implies(p, q)` asks twice: for an item where p is yes and q is not, and for one where p is yes or an error and q is no.
 Where no comparison can raise, both are the same question, and it is asked once.
 
-Most answers are plain, and found part by part or by an example, without a search.
-An `or` is within what each of its parts is within, an `and` within what one of its parts is; a comparison with a
-constant is within another of the same term if each value that fulfils it fulfils the other: both raise for the same
-values; sums and distances in doubles do not fall where the offset grows.
-`and` and `or` take the least and the greatest verdict and `not` turns the order round, so all of this holds with errors
+Most answers are obvious, and found part by part or by an example, without a search.
+An `or` is contained in what contains all of its parts, an `and` in what contains one of its parts; a comparison with a
+constant is contained in another of the same term if each value that fulfils it fulfils the other: both raise for the
+same values; sums and distances in doubles do not fall where the offset grows.
+`and` and `or` take the least and the greatest verdict and `not` reverses the order, so all of this holds with errors
 between yes and no, too.
 An example is an item whose terms have one value each, taken from the bounds that the first formula names: where it
-fulfils that one and not the other, nothing follows.
-Only what is not plain is searched for, and of an `or` on the left or an `and` on the right each part by itself.
+fulfils that one and not the other, there is no implication.
+Only the rest is searched, and of an `or` on the left or an `and` on the right each part by itself.
 
-The search takes the literals, then one of the alternatives of each disjunction, and looks again
+The search takes the literals, then one of the alternatives of each disjunction, and checks consistency
 (`witnesses.consistent`) before going deeper.
-After an alternative has failed, the next is taken with the failed one denied, so no item is looked for twice; that is
-what makes the subtraction of many boxes from one quick.
-A search that takes too long gives up and takes the item to exist, since all who ask promise something only where there
-is none.
+After an alternative has failed, the next is taken with the failed one denied, so no item is searched twice; that makes
+the subtraction of many boxes from one quick.
+A search that takes too long is abandoned and assumes that the item exists, since all callers promise something only
+where there is none.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from anabranch.predicate.formula import TEXT, Atom, Compare, Difference, Predica
 from anabranch.predicate.witnesses import consistent
 
 DEEPEST = 300
-"""How many disjunctions may be decided one after the other."""
+"""The most disjunctions that are decided in turn."""
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def implies(p: Predicate, q: Predicate) -> bool:
-    """Whether for no item p stands higher than q in `no < error < yes`; False also where that is not known."""
+    """Whether for no item p has a higher verdict than q in `no < error < yes`; False also in doubt."""
     if plainly(p, q):
         return True
     if isinstance(p, Or):
@@ -59,33 +59,33 @@ def implies(p: Predicate, q: Predicate) -> bool:
 
 
 def equivalent(p: Predicate, q: Predicate) -> bool:
-    """Whether p and q have the same verdict on every item; False also where that is not known."""
+    """Whether p and q have the same verdict on every item; False also in doubt."""
     return implies(p, q) and implies(q, p)
 
 
 def satisfiable(p: Predicate) -> bool:
-    """Whether p holds for some item; True also where that is not known."""
+    """Whether p holds for some item; True also in doubt."""
     return possible((claim(p, loose=False),))
 
 
 def disjoint(p: Predicate, q: Predicate) -> bool:
-    """Whether there is no item for which both hold; False also where that is not known."""
+    """Whether there is no item for which both hold; False also in doubt."""
     return not satisfiable(and_(p, q))
 
 
 def covers(parts: Iterable[Predicate], whole: Predicate = EVERYTHING) -> bool:
-    """Whether the parts together have all of the whole; False also where that is not known."""
+    """Whether the parts together contain the whole; False also in doubt."""
     return implies(whole, or_(*parts))
 
 
-# --- what is plain --------------------------------------------------------------------------------------------
+# --- obvious implications -------------------------------------------------------------------------------------
 
-_MOST = 16
-"""Cases that are told apart."""
+_MOST_CASES = 16
+"""The most cases that are distinguished."""
 
 
 def plainly(p: Predicate, q: Predicate) -> bool:
-    """Whether p stands nowhere higher than q, for a plain reason."""
+    """Whether p obviously never has a higher verdict than q."""
     if p == q:
         return True
     if isinstance(p, Or):
@@ -108,12 +108,12 @@ def plainly(p: Predicate, q: Predicate) -> bool:
 
 
 def _by_cases(p: And[Atom], q: Predicate) -> bool:
-    """Whether it is plain for each way in which the first `or` inside an `and` may hold."""
+    """The same for each way in which the first `or` inside an `and` may hold."""
     choice = next((part for part in p.parts if isinstance(part, Or)), None)
     if (
         choice is None
         or not isinstance(q, Or)
-        or prod(len(each.parts) for each in p.parts if isinstance(each, Or)) > _MOST
+        or prod(len(each.parts) for each in p.parts if isinstance(each, Or)) > _MOST_CASES
     ):
         return False
     others = tuple(part for part in p.parts if part is not choice)
@@ -123,7 +123,7 @@ def _by_cases(p: And[Atom], q: Predicate) -> bool:
 _POSITIONS = {
     (op, at): {each for each in range(5) if compare(each, at)} for op, compare in COMPARES.items() for at in (1, 3)
 }
-"""Where a value may stand that is in some relation to one of two constants, which stand at 1 and 3: before, at, between
+"""The possible positions of a value in some relation to one of two constants, which are at 1 and 3: before, at, between
 or behind them."""
 
 
@@ -137,7 +137,7 @@ def _follows(p: Compare, q: Compare) -> bool:
 
 
 def _moves(op: Operator, offset: Fraction, other: Operator, wider: Fraction) -> bool:
-    """Whether a bound follows from one that is at least as far in; a strict one only from a strict one."""
+    """Whether a bound follows from one that is at least as tight; a strict one only from a strict one."""
     match other:
         case "<" | "<=":
             return offset <= wider and op in (("<",) if other == "<" else ("<", "<=", "="))
@@ -154,7 +154,7 @@ def refuted(p: Predicate, q: Predicate) -> bool:
         if isinstance(each, Compare):
             bounds.setdefault(each.term, []).append(each.constant)
     if any(term.occurs == "one" or term.domain != TEXT for term in terms(p) | terms(q)):
-        return False  # not every value may be given
+        return False  # not every value is allowed
     for pick in (min, max, _middle):
         item = {
             term: pick(found) for term, found in bounds.items() if len({isinstance(each, str) for each in found}) == 1
@@ -169,7 +169,7 @@ def _middle(bounds: list[Any]) -> Any:
 
 
 def _holds(predicate: Predicate, item: Mapping[Term, Any]) -> bool | None:
-    """Whether a predicate holds for an item of single values; None where that is not plain."""
+    """Whether a predicate holds for an item of single values; None in doubt."""
 
     def compared(atom: Atom) -> bool | None:
         if isinstance(atom, Difference):
@@ -188,7 +188,7 @@ def _holds(predicate: Predicate, item: Mapping[Term, Any]) -> bool | None:
 
 
 def possible(claims: Iterable[Claim]) -> bool:
-    """Whether some item may fulfil all claims; True also where that is not known."""
+    """Whether some item may fulfil all claims; True also in doubt."""
     try:
         return _found((), tuple(claims), (), Effort(), DEEPEST)
     except TooLong:
@@ -230,6 +230,6 @@ def _found(
     for part in first.parts:
         if _found(settled, (*failed, part), others, effort, deeper - 1):
             return True
-        if others:  # else there is nothing that it could help to rule out
+        if others:  # else denying it rules nothing out
             failed = (*failed, denied(part))
     return False

@@ -1,10 +1,10 @@
-"""Sets of texts: which values a term can still have when several comparisons speak of it.
+"""Sets of texts: the values that a term can still have under several comparisons.
 
 A text is seen twice, as a string and as a number, and comparisons restrict one or the other: so a set of texts is a
 range of strings together with a range of finite numbers and those of the special kinds (INF, -INF, NaN, and words,
 which are no numbers) that are still possible.
-Both views are taken to be independent, unless only one string is left, whose number is then known; this can only make
-a set too large, so what is empty here is empty.
+Both views are treated as independent, unless only one string is left, whose number is then known; this can only make a
+set too large, so an empty set is really empty.
 Both orders are taken as dense (between two strings, and between two numbers, there is always another), except for
 whole numbers.
 """
@@ -29,7 +29,7 @@ Value = TypeVar("Value", Fraction, str)
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
 _LONGEST, _LARGEST = 300, 300
-"""Digits and exponents beyond these are not reckoned with."""
+"""Longer numbers, in digits or exponent, are not computed with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ValueRange(Generic[Value]):
     without: frozenset[Value] = frozenset()
 
     def meet(self, other: ValueRange[Value]) -> ValueRange[Value]:
-        """What lies in both."""
+        """The intersection."""
         if self.low is self.high is None and not self.without:
             return other
         if other.low is other.high is None and not other.without:
@@ -60,7 +60,7 @@ class ValueRange(Generic[Value]):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left, in a dense order."""
+        """Whether it is empty, in a dense order."""
         if self.low is None or self.high is None or self.low < self.high:
             return False
         return self.low > self.high or self.low_open or self.high_open or self.low in self.without
@@ -74,7 +74,7 @@ class ValueRange(Generic[Value]):
 
 
 def span(op: Operator, value: Value) -> ValueRange[Value]:
-    """The values that stand in this relation to `value`."""
+    """The values with this relation to `value`."""
     match op:
         case "=":
             return ValueRange(value, value)
@@ -91,7 +91,7 @@ NO_NUMBERS: ValueRange[Fraction] = ValueRange(Fraction(0), Fraction(0), True, Tr
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A set of texts; `choice` lists them where the domain does, `whole` leaves only integers of the numbers."""
+    """A set of texts; `choice` lists them where the domain does, `whole` allows only integers as numbers."""
 
     numbers: ValueRange[Fraction] = ValueRange()
     special: frozenset[str] = SPECIAL
@@ -100,7 +100,7 @@ class Texts:
     choice: frozenset[str] | None = None
 
     def meet(self, other: Texts) -> Texts:
-        """What lies in both."""
+        """The intersection."""
         choice = other.choice if self.choice is None else self.choice
         if self.choice is not None and other.choice is not None:
             choice = self.choice & other.choice
@@ -113,7 +113,7 @@ class Texts:
         ).settled()
 
     def settled(self) -> Texts:
-        """The same set with what follows for the numbers: whole ends, and the number of a text that is known."""
+        """The same set with its consequences for numbers: whole ends, and the number of a single text."""
         numbers = _whole(self.numbers) if self.whole else self.numbers
         strings = self.strings
         if self.choice is None and not (strings.low is not None and strings.low == strings.high):
@@ -156,7 +156,7 @@ def texts_of(domain: Domain) -> Texts:
 
 
 def fulfilling(op: Operator, constant: Fraction | str, with_words: bool) -> Texts:
-    """The texts that stand in this relation to a constant; words are in it for a number if `with_words` says so."""
+    """The texts with this relation to a constant; `with_words` includes words for a number."""
     if isinstance(constant, str):
         return Texts(strings=span(op, constant))
     special = {"<": {MINUS_INF}, "<=": {MINUS_INF}, ">": {INF}, ">=": {INF}, "!=": NUMERIC, "=": ()}[op]
@@ -164,7 +164,7 @@ def fulfilling(op: Operator, constant: Fraction | str, with_words: bool) -> Text
 
 
 def number_of(text: str) -> Fraction | str | None:
-    """The number that a text spells, the special kind that it is, or None where that would be too long to reckon."""
+    """The number that a text spells, its special kind, or None where it would be too long."""
     text = text.strip(" \t\r\n")
     if text in ("INF", "+INF"):
         return INF
@@ -180,7 +180,7 @@ def number_of(text: str) -> Fraction | str | None:
 
 @lru_cache(maxsize=10_000)
 def _whole(numbers: ValueRange[Fraction]) -> ValueRange[Fraction]:
-    """The same whole numbers, with ends that belong to them."""
+    """The same whole numbers, with ends that are whole."""
     low, high = numbers.low, numbers.high
     if low is not None:
         low = Fraction(math.floor(low) + 1 if numbers.low_open else math.ceil(low))

@@ -1,30 +1,29 @@
-"""Whether literals can hold together for some item: an item is built that has just the values they ask for.
+"""Whether literals can hold together for some item, by constructing an item of the values they ask for.
 
-A literal that is claimed asks for a value (a pair of values) that fulfils it, its witness; one that is denied forbids
-values.
-Fewer values forbid nothing more, so if there is an item at all, there is one of witnesses alone.
+A claimed literal asks for a value (a pair of values) that fulfils it, its witness; a denied one forbids values.
+With fewer values nothing more is forbidden, so if there is an item at all, there is one of witnesses alone.
 Where a term has at most one value, all its witnesses are that value; where it may have many, each claim has its own.
-So repeated elements need no logic of their own: for them `en >= 4` and `en <= 2` have two witnesses, which do not
+So repeated elements need no logic of their own: `en >= 4` and `en <= 2` then have two witnesses, which do not
 contradict each other.
 
 1. Each witness gets the set of texts that its claims and the denials about its term leave (`texts.py`).
 2. Witnesses that are claimed to be the same text become one.
-3. What is claimed and denied between witnesses is asked of numbers (`_compared`).
+3. Claims and denials between witnesses are decided for numbers (`_compared`).
 
-A no is always right. A yes is right where no two texts are compared with each other, but for the density of strings.
+A no is always right. A yes is right where no two texts are compared with each other, except for the density of strings.
 
-Between witnesses, each value concerned is taken as a finite number or as one of the special kinds, in all combinations
-that its set of texts allows; words and NaN then settle what they take part in, and numbers remain: variables with
+Between witnesses, each value concerned is treated as a finite number or as one of the special kinds, in all
+combinations that its set of texts allows; words and NaN then settle their literals, and numbers remain: variables with
 bounds on their differences (`differences.py`).
 
 * Numbers that are compared exactly are one variable each, and infinities are settled.
 * A sum in doubles, `x op y + c`, compares the double nearest to x with that nearest to (the double of y) + c.
   For each value y and offset c that sum is a variable of its own, offset 0 being the double of y itself; it does not
-  fall when c grows, and lies between the sums of the bounds of y. No more is said about rounding.
+  fall when c grows, and lies between the sums of the bounds of y. Nothing else is assumed about rounding.
 * A distance in doubles, `x - y op c`, is one variable for each pair, or NaN, as that of two infinities.
-* Two texts that are compared as texts are less, equal or greater, or dateTimes of the same moment; what is said of the
-  same two must leave one of these.
-  What would follow for a third text is not asked.
+* Two texts that are compared as texts are less, equal or greater, or dateTimes of the same moment; the literals about
+the same two must leave one of these.
+Consequences for a third text are not considered.
 
 So a no is always right, and a yes is right for exact comparisons of numbers.
 """
@@ -63,13 +62,13 @@ from anabranch.predicate.texts import (
 _SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 _MOST_COMPARED = 100
 _PER_STEP = 50
-"""Operations on fractions that make up a step."""
+"""Operations on fractions per step."""
 
 Witness: TypeAlias = int
 Kind: TypeAlias = str | Fraction | None
-"""What a value is taken as: a special kind, a known number, or None for some finite number."""
+"""How a value is treated: a special kind, a known number, or None for some finite number."""
 Variable: TypeAlias = tuple[str, int, Fraction | int]
-"""An exact number, a sum or a distance: of which value, and with which offset or which other value."""
+"""An exact number, a sum or a distance: its value, and its offset or other value."""
 
 _LESS, _EQUAL, _GREATER, _SAME = 1, 2, 4, 8
 """How two texts compare; `_SAME` are dateTimes of one moment that are written differently (LAWS 2.3)."""
@@ -94,7 +93,7 @@ class Pair:
 
     @property
     def wanted(self) -> Operator:
-        """The relation in which the two must stand if they have an order."""
+        """The relation that the two must have if they are ordered."""
         return self.difference.op if self.literal.holds else OPPOSITE[self.difference.op]
 
 
@@ -112,7 +111,7 @@ def consistent(literals: Iterable[Literal], effort: Effort) -> bool:
 
 
 class _Witnesses:
-    """The witnesses of some literals; filled while it is made, then only read."""
+    """The witnesses of some literals; filled by the constructor, then read only."""
 
     def __init__(self, literals: Collection[Literal]) -> None:
         self.texts: list[Texts] = []
@@ -136,7 +135,7 @@ class _Witnesses:
         self._unite()
 
     def _forbid(self, literal: Literal) -> None:
-        """Take a denial's values from its term's."""
+        """Remove a denial's values from its term's."""
         if not literal.holds and isinstance(literal.about, Compare | Word):
             term = literal.about.term
             self._allowed[term] = self._texts(term).meet(_left(literal))
@@ -147,7 +146,7 @@ class _Witnesses:
                 self._restrict(self._witness(term), _left(literal))
             case Several(term):
                 self.possible = self.possible and term not in self._single
-                self._witness(term)  # a value that is there twice is as good as any
+                self._witness(term)  # any second value will do
             case Difference(left, _, right):
                 self.pairs.append(Pair(self._witness(left), self._witness(right), literal, literal.about))
 
@@ -156,7 +155,7 @@ class _Witnesses:
         return texts_of(term.domain) if known is None else known
 
     def _witness(self, term: Term) -> Witness:
-        """A new witness, or the one there is where the term has one value at most."""
+        """A new witness, or the existing one where the term has one value at most."""
         known = self._of[term]
         if not known or (term.occurs == "many" and term not in self._single):
             known.append(len(self.texts))
@@ -168,7 +167,7 @@ class _Witnesses:
         self.texts[witness] = self.texts[witness].meet(texts)
 
     def _unite(self) -> None:
-        """Make one of witnesses that are claimed to be the same text."""
+        """Merge witnesses that are claimed to be the same text."""
         for pair in self.pairs:
             if pair.difference.offset is None and pair.wanted == "=":
                 kept, gone = self.same[pair.left], self.same[pair.right]
@@ -200,7 +199,7 @@ def _left(literal: Literal) -> Texts:
 
 
 def _compared(pairs: Sequence[Pair], texts: Sequence[Texts], effort: Effort) -> bool:
-    """Whether kinds and numbers can be found for which all pairs are as their literals say."""
+    """Whether kinds and numbers exist for which all pairs fulfil their literals."""
     concerned = sorted({each for pair in pairs for each in (pair.left, pair.right)})
     kinds = [list(_kinds(texts[each])) for each in concerned]
     cost = 1 + (len(pairs) + len(concerned) ** 3) // _PER_STEP
@@ -223,7 +222,7 @@ def _kinds(texts: Texts) -> Iterator[Kind]:
 
 
 class _Numbers:
-    """The values taken as certain kinds; it gathers what pairs say about numbers and about the order of texts."""
+    """Values of certain kinds; it collects the constraints of pairs on numbers and on the order of texts."""
 
     def __init__(self, kinds: dict[Witness, Kind], texts: Sequence[Texts]) -> None:
         self.kinds = kinds
@@ -235,7 +234,7 @@ class _Numbers:
         self.distances: defaultdict[Variable, list[tuple[Operator, Fraction, bool]]] = defaultdict(list)
 
     def allow(self, pairs: Sequence[Pair]) -> bool:
-        """Whether all pairs can be as their literals say."""
+        """Whether all pairs can fulfil their literals."""
         if not all(map(self._takes, pairs)):
             return False
         for distance, said in self.distances.items():
@@ -252,7 +251,7 @@ class _Numbers:
         return feasible(len(self.variables) + 1, self.bounds, self.unequal, whole)
 
     def _takes(self, pair: Pair) -> bool:
-        """Take in what a pair says; False if it contradicts the kinds or the order of texts."""
+        """Add the constraint of a pair; False if it contradicts the kinds or the order of texts."""
         left, right = self.kinds[pair.left], self.kinds[pair.right]
         op, offset, holds = pair.difference.op, pair.difference.offset, pair.literal.holds
         if offset is None and (op in ("=", "!=") or WORD in (left, right)):
@@ -280,7 +279,7 @@ class _Numbers:
         return True
 
     def _order(self, pair: Pair) -> bool:
-        """Take in how two texts compare; False if nothing is left."""
+        """Add the order of two texts; False if none is left."""
         if pair.left <= pair.right:
             key, wanted = (pair.left, pair.right), _ORDERS[pair.wanted]
         else:
@@ -307,7 +306,7 @@ class _Numbers:
                 self._bound(MIRRORED[op], y, x, -c)
 
     def _limit(self) -> None:
-        """Say of each variable what its value's set of texts and the order of sums say."""
+        """Add the constraints of each value's set of texts and of the order of sums."""
         sums: defaultdict[Witness, list[Fraction]] = defaultdict(list)
         for (what, each, offset), number in self.variables.items():
             kind = self.kinds[each]
@@ -331,7 +330,7 @@ class _Numbers:
 
 
 def _possible_orders(first: Texts, second: Texts) -> int:
-    """How two texts may compare as texts, or as dateTimes; more is known where both are among a few."""
+    """The possible orders of two texts, as texts or as dateTimes; fewer where both are among a few."""
     if first.choice is None or second.choice is None or len(first.choice) * len(second.choice) > _MOST_COMPARED:
         return _LESS | _EQUAL | _GREATER | _SAME
     pairs = product(first.choice, second.choice)
@@ -340,18 +339,18 @@ def _possible_orders(first: Texts, second: Texts) -> int:
 
 def _possible_order(a: str, b: str) -> int:
     if a != b and all(len(each) >= _SHORTEST_MOMENT and "T" in each for each in (a, b)):
-        return _LESS | _GREATER | _SAME  # nobody reads here what moments they may be
+        return _LESS | _GREATER | _SAME  # their moments are not parsed here
     return _LESS if a < b else _EQUAL if a == b else _GREATER
 
 
 def _infinite_order(a: str, b: str) -> int:
-    """How two numbers compare of which one is infinite; a finite one has no name."""
+    """The order of two numbers of which one is infinite; a finite one has no name."""
     first, second = ({MINUS_INF: -1, INF: 1}.get(each, 0) for each in (a, b))
     return _LESS if first < second else _GREATER if first > second else _EQUAL
 
 
 def _rounded(numbers: ValueRange[Fraction], offset: Fraction) -> ValueRange[Fraction]:
-    """Where the sums in doubles lie of an offset and the numbers of a span."""
+    """The range of the sums in doubles of an offset and the numbers of a range."""
     try:
         low = None if numbers.low is None else _sum(numbers.low, offset)
         high = None if numbers.high is None else _sum(numbers.high, offset)
@@ -365,7 +364,7 @@ def _sum(number: Fraction, offset: Fraction) -> Fraction:
 
 
 def _double(value: Fraction) -> Fraction:
-    """The double nearest to a number; infinity is the power of two that follows on all doubles."""
+    """The double nearest to a number; infinity is the power of two beyond all doubles."""
     try:
         return Fraction(float(value))
     except OverflowError:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def number_text(value: Fraction) -> str:
-    """A fraction as the decimal that it is, else as a quotient."""
+    """A fraction as a decimal where it is one, else as a quotient."""
     rest = value.denominator
     twos = fives = 0
     while rest % 2 == 0:

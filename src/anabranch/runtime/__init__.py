@@ -1,1 +1,1 @@
-"""Standing queries as production runs them: taken apart once, then answered unit by unit by the law."""
+"""Standing queries as production runs them: analysed once, then answered unit by unit by the law."""

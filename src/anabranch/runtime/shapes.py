@@ -1,20 +1,19 @@
-"""Queries that differ only in the literals they compute with: read, checked and compiled once for all of them.
+"""Queries that differ only in the literals they compute with: parsed, checked and compiled once for all of them.
 
 Of ten thousand subscriptions most are the same few questions about other numbers.
-A text is cut at its literals; texts with the same pieces between them, and literals of the same kinds, have one
-*shape*, and their *constants* tell them apart.
+A text is split at its literals; texts with the same pieces between them, and literals of the same kinds, have one
+*shape*, and differ in their *constants*.
 
-Only literals count that are compared or computed with, as the parser saw them: their places in the text are those of
-the syntax tree.
-What else looks like a literal (in a constructor, in the size of a window) has to be equal.
-So a text whose shape is known says what the first text of that shape said, with other constants: up to each constant
-both are the same characters, and a literal ends where one of its kind ends.
+Only literals that are compared or computed with are constants, by their places in the syntax tree.
+Other literals (in a constructor, in the size of a window) have to be equal.
+So a text of a known shape means what the first text of that shape means, with other constants: up to each constant both
+are the same characters, and a literal ends where one of its kind ends.
 
-The shape's own query has *marks* in the place of constants, numbers and strings that nobody writes, by which they are
-found again in whatever is made of it.
+The shape's own query has *marks* in place of constants, numbers and strings that no user writes, by which they are
+found again in whatever is compiled from it.
 
-Checking a query takes a millisecond or two; for the ten thousandth that differs from others in its constants only, it
-is enough to put its constants where theirs were (`CheckedTexts`).
+Checking a query takes a millisecond or two; for a query that differs from a known one in its constants only, it is
+enough to replace the constants (`CheckedTexts`).
 """
 
 from __future__ import annotations
@@ -35,16 +34,17 @@ Constant: TypeAlias = float | bytes
 
 _LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
-_LONGEST = 15
-"""A number of so many characters is compared as a double (`columnar.query`); with more, it belongs to the shape."""
+_LONGEST, _LONGEST_INTEGER = 15, 30
+"""A number of so many characters is compared as a double, which it is or, if it is a longer integer, which is next to
+it (`columnar/expressions/scope.py`); with more, it belongs to the shape."""
 _MARK = 700_000_000
-_MOST, _MOST_TEXTS = 20_000, 1_000_000
-"""How many shapes are remembered, and how many texts."""
+_MOST_SHAPES, _MOST_TEXTS = 20_000, 1_000_000
+"""The number of shapes that are cached, and of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """A text cut at what looks like a literal."""
+    """A text split at its literals."""
 
     key: tuple[str, ...]
     """The pieces, and between them the kind of each literal."""
@@ -59,7 +59,7 @@ class SplitText:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Where the literals stand in the text."""
+        """The places of the literals in the text."""
         found: list[tuple[int, int]] = []
         at = 0
         for piece, literal in zip(self.key[::2], self.literals, strict=False):
@@ -77,25 +77,27 @@ class SplitText:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What queries have in common that differ in constants only; each shape is one object."""
+    """What queries that differ in constants only have in common; each shape is one object."""
 
     standing: Standing
-    """The query with marks in the place of its constants: what it says of literals is not to be believed."""
+    """The query with marks in place of its constants, so its literals are not the user's."""
     marks: tuple[Constant, ...]
     computes_results: bool = False
-    """Whether constants stand in what results are computed from: then what comes out of an accent depends on them."""
+    """Whether results are computed from constants: then the accents that come out depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """A query: its shape, and its constants in the order of the marks."""
+    """A query: its shape, and its constants in the order of the marks; equal for queries that say the same."""
 
     shape: Shape
     constants: tuple[Constant, ...]
+    long: tuple[str, ...] = ()
+    """Those of them that are long integers, as they are written: several may be next to one double."""
 
 
 class Shapes:
-    """The shapes met so far, for queries with the same registered functions."""
+    """The known shapes, for queries with the same registered functions."""
 
     def __init__(self, functions: Mapping[str, PythonFunction] | None = None) -> None:
         self._functions = functions or {}
@@ -103,7 +105,7 @@ class Shapes:
         self._shaped: dict[str, Shaped] = {}
 
     def of(self, text: str) -> Shaped:
-        """The shape of a query that was checked and printed."""
+        """The shape of a checked and printed query."""
         found = self._shaped.get(text)
         if found is None:
             if len(self._shaped) >= _MOST_TEXTS:
@@ -115,7 +117,7 @@ class Shapes:
         cut = SplitText.of(text)
         known = self._known.get(cut.key)
         if known is None:
-            if len(self._known) >= _MOST:
+            if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
             known = self._known[cut.key] = _Known(constants_in(cut, standing(parse(text), self._functions)), {})
         return known.shaped(cut, text, self._functions)
@@ -126,7 +128,7 @@ class _Known:
     """The shapes of texts with the same pieces, by the literals that are no constants."""
 
     constants: tuple[int, ...]
-    """Which of the literals are."""
+    """The indices of the literals that are constants."""
     shapes: dict[tuple[str, ...], Shape]
 
     def shaped(self, cut: SplitText, text: str, functions: Mapping[str, PythonFunction]) -> Shaped:
@@ -135,22 +137,29 @@ class _Known:
             fixed = tuple(each for number, each in enumerate(fixed) if number not in self.constants)
         shape = self.shapes.get(fixed) or self.shapes.get(cut.literals)
         if shape is None:
-            if len(self.shapes) >= _MOST:
+            if len(self.shapes) >= _MOST_SHAPES:
                 self.shapes.clear()
             shape = _shape(cut, text, self.constants, functions)
             self.shapes[fixed if shape.marks else cut.literals] = shape
-        return Shaped(shape, tuple(_value(cut.literals[number]) for number in self.constants if shape.marks))
+        constants = [cut.literals[number] for number in self.constants if shape.marks]
+        return Shaped(shape, tuple(map(_value, constants)), tuple(each for each in constants if _kind(each) == _LONG))
+
+
+_LONG = "\0long"
 
 
 def _kind(literal: str) -> str:
-    """What literals must agree in to be each other's places: an integer, a decimal, a string in the same quotes.
+    """What literals must have in common to be interchangeable: all integers, long integers, decimals, or strings in
+    the same quotes.
 
-    A literal that may be written otherwise, or is no simple number, stands for itself.
+    A literal with several spellings, or that is no simple number, must be equal.
     """
     if literal[0] in "\"'":
         is_plain = len(literal) > 2 and _PLAIN.fullmatch(literal, 1, len(literal) - 1)  # every text begins with ""
         return f"\0{literal[0]}" if is_plain else literal
-    return literal if len(literal) > _LONGEST else "\0." if "." in literal else "\0"
+    if len(literal) > _LONGEST:
+        return _LONG if len(literal) <= _LONGEST_INTEGER and literal.isdecimal() and literal[0] != "0" else literal
+    return "\0." if "." in literal else "\0"
 
 
 def _value(literal: str) -> Constant:
@@ -163,11 +172,11 @@ _COMPUTING = frozenset(
         "xs:dateTime",
     )
 )
-"""The functions whose arguments are constants where they are literals."""
+"""The functions whose literal arguments are constants."""
 
 
 def _operands(part: object) -> tuple[ast.Expression, ...]:
-    """What an expression compares or computes with."""
+    """The operands that an expression compares or computes with."""
     match part:
         case ast.Comparison(_, left, right):
             return left, right
@@ -180,7 +189,7 @@ def _operands(part: object) -> tuple[ast.Expression, ...]:
 
 
 def constants_in(cut: SplitText, query: Standing) -> tuple[int, ...]:
-    """Which of the literals in a text are compared or computed with, in what a query does with each item."""
+    """The indices of a text's literals that a query compares or computes with, for each item."""
     places: set[tuple[int, int]] = set()
     for part in parts(query.hole) if query.kind == "items" else ():
         for side in _operands(part):
@@ -200,7 +209,7 @@ def _shape(cut: SplitText, text: str, constants: tuple[int, ...], functions: Map
     values = tuple(_value(mark) for mark in marks.values())
     written = Counter(_written(part) for part in parts(marked.hole) if isinstance(part, ast.Number | ast.String))
     if any(written[value] != 1 for value in values):
-        return Shape(query, ())  # somebody does write it, as in 7e8
+        return Shape(query, ())  # the text contains the mark itself, as in 7e8
     return Shape(marked, values, _computes_with(marked.hole, frozenset(values)))
 
 
@@ -227,10 +236,12 @@ def _written(literal: ast.Number | ast.String) -> Constant:
 
 
 def _mark(literal: str, number: int) -> str:
-    """A literal of the same kind that nobody writes."""
+    """A literal of the same kind that no user writes."""
     if literal[0] in "\"'":
         return f"{literal[0]}\ue000{number}{literal[0]}"
-    return f"{_MARK + number}.5" if "." in literal else f"{_MARK + number}"
+    if "." in literal:
+        return f"{_MARK + number}.5"
+    return f"{_MARK + number}{'0' * 10 if len(literal) > _LONGEST else ''}"
 
 
 _STRINGS = {"\0'", '\0"'}
@@ -242,10 +253,10 @@ class _PrintedShape:
     """How texts of one shape are printed."""
 
     fixed: Mapping[int, str]
-    """The literals that are no constants, by number: they must be the same."""
+    """By number: the literals that are no constants, which must be the same."""
     printed: SplitText
     constants: Mapping[int, int]
-    """For each constant of the printed text, by number, its number in the text."""
+    """By number of a constant in the printed text: its number in the text."""
 
 
 class CheckedTexts:
@@ -256,7 +267,7 @@ class CheckedTexts:
         self._known: dict[tuple[str, ...], _PrintedShape] = {}
 
     def printed(self, text: str) -> str | None:
-        """A text as it would be printed when checked; None where that has to be seen."""
+        """The printed form of a text of a known shape; None where the text has to be checked."""
         cut = SplitText.of(text)
         known = self._known.get(cut.key)
         if known is None or any(cut.literals[number] != literal for number, literal in known.fixed.items()):
@@ -267,7 +278,7 @@ class CheckedTexts:
         )
 
     def learn(self, text: str, query: ast.Query) -> str:
-        """Remember a text that was checked; gives it printed."""
+        """Cache a checked text; gives its printed form."""
         printed = print_query(query)
         twin = parse(printed)
         cut, other = SplitText.of(text), SplitText.of(printed)
@@ -289,7 +300,7 @@ class CheckedTexts:
 
 
 def _alike(kind: str, other: str) -> bool:
-    """Whether one literal can stand for the other: both are strings, or numbers of one kind."""
+    """Whether one literal can replace the other: both are strings, or numbers of one kind."""
     return kind == other or {kind, other} == _STRINGS
 
 

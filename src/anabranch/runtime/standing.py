@@ -1,16 +1,16 @@
-"""How a standing query runs: as a frame with one hole that what arrives fills, piece by piece, or only at the end.
+"""How a standing query runs: as a frame with one hole that is filled piece by piece, or only at the end.
 
-What stands around the part of a query that flows is fixed; it is the *frame*, and `opening + pieces + closing` is the
-answer that evaluating the query whole would give, to the byte.
-What flows, the *hole*, says by its `for` clauses which piece comes when:
+The *frame* is the fixed text around the part of a query that flows; `opening + pieces + closing` is byte for byte the
+answer of the query evaluated as a whole.
+The part that flows, the *hole*, determines by its `for` clauses when a piece comes:
 
-* *items*: each item adds its own piece, and nothing is remembered;
+* *items*: each item adds its own piece, without state;
 * *windows*: each window adds one when it closes;
 * *step join*, *interval join*: each tuple adds one;
-* *whole*: nothing can be said before the streams end, and the query is evaluated then, over everything.
+* *whole*: nothing can be answered before the streams end, and the query is evaluated then, over everything.
 
-The last kind takes whatever the others do not, with the construct named that makes it wait.
-`units.py` gives the pieces.
+The last kind is for all queries that the others cannot run, and names the construct that has to wait.
+`units.py` computes the pieces.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
+from anabranch.language.checks.outputs import gives_json
 from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
 from anabranch.language.intervals import Bound, bounded
-from anabranch.language.outputs import gives_json
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import bound_by, children, parts, with_expanded_names, with_part
+from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
 from anabranch.law.answer import evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
@@ -45,7 +46,7 @@ _ATTRIBUTE: Results = frozenset(("attribute",))
 
 
 def results_of(expression: ast.Expression, functions: Mapping[str, ast.Function]) -> Results:
-    """All that an expression at the top of a query may result in."""
+    """All kinds of results that an expression at the top of a query may have."""
     return _ResultTypes(functions).read(expression, {})
 
 
@@ -67,8 +68,16 @@ class _ResultTypes:
                 for each in clauses:
                     names = {**names, **self._bound(each, names)}
                 return self.read(result, names)
-            case ast.Call("head" | "tail" | "reverse" | "subsequence", (first, *_)):
-                return self.read(first, names)
+            case ast.Call(name, arguments) if name.removeprefix("fn:") in GIVING and name not in self._functions:
+                places = GIVING[name.removeprefix("fn:")]
+                given = frozenset[Result]().union(*(self.read(arguments[each], names) for each in places))
+                return given | _VALUE if name == "op:convert" else given
+            case ast.Call("op:attribute"):
+                return _ATTRIBUTE
+            case ast.Call(name) if name.startswith("op:") and SIGNATURES[name].makes_nodes:
+                return _CONTENT
+            case ast.Call(name) if name.removeprefix("fn:") in ("op:call", "op:try", "root", *HIGHER):
+                return _CONTENT | _VALUE | _ATTRIBUTE
             case ast.If(_, then, otherwise):
                 return self.read(then, names) | self.read(otherwise, names)
             case ast.Sequence(items):
@@ -90,12 +99,13 @@ class _ResultTypes:
                 return _VALUE
 
     def _bound(self, clause: ast.Clause, names: Mapping[str, Results]) -> dict[str, Results]:
-        """What a clause of a pipeline makes of its variables."""
+        """The results of the variables that a clause of a pipeline binds."""
         match clause:
             case ast.For(name, source) | ast.Let(name, source):
                 return {name: self.read(source, names)}
             case ast.PositionalFor(name, position, source):
-                return {name: self.read(source, names), position: _VALUE}
+                found = {name: self.read(source, names)}
+                return found if position is None else found | {position: _VALUE}
             case _:
                 return dict.fromkeys(bound_by(clause), _VALUE)
 
@@ -124,7 +134,7 @@ Kind: TypeAlias = Literal["items", "windows", "step join", "interval join", "who
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A checked query, taken apart."""
+    """A checked query, analysed into frame and hole."""
 
     kind: Kind
     query: ast.Query
@@ -135,14 +145,14 @@ class Standing:
     opening: str
     closing: str
     empty: str
-    """The whole answer where all pieces together are no text."""
+    """The whole answer where the pieces are empty."""
     separate: bool
-    """Pieces may stand side by side as they are; else a space is due between values that meet (`Piece`)."""
+    """Whether pieces can be concatenated; else adjacent values need a space between them (`AnswerPiece`)."""
     reason: Unsupported | None
-    """Names the construct that makes a query of the last kind wait."""
+    """For the kind *whole*: the construct that has to wait."""
     hole: ast.Expression | None
     env: Env
-    """What names mean at the hole."""
+    """The variables in scope at the hole."""
     scope: Mapping[str, str]
     """The namespaces declared around the hole, which pieces need not repeat."""
     json: bool = False
@@ -155,12 +165,12 @@ class Standing:
 
     @property
     def plain_hole(self) -> ast.Expression | None:
-        """The hole, where no namespace around it changes what its names mean or how its pieces are written."""
+        """The hole, where no namespace around it changes the meaning of its names or the text of its pieces."""
         return None if self.scope or self.env.namespaces.get("") else self.hole
 
     @property
     def expanded_hole(self) -> ast.Expression | None:
-        """The hole, with names that need no declaration; its pieces are written within the `scope` all the same."""
+        """The hole, with names that need no declaration; its pieces are still written within the `scope`."""
         return None if self.hole is None else with_expanded_names(self.hole, self.env.namespaces)
 
     @property
@@ -171,7 +181,7 @@ class Standing:
 
     @property
     def before(self) -> tuple[ast.For | ast.Let, ...]:
-        """The clauses in front of all streams; in no kind but the last do they read one."""
+        """The clauses before all streams; only in the last kind do they read one."""
         return self.flwor.clauses[: self._places[0]]
 
     @property
@@ -182,7 +192,7 @@ class Standing:
 
     @property
     def others(self) -> tuple[ast.For | ast.Let, ...]:
-        """The clauses behind the first of those that are not over streams."""
+        """The clauses after the first of those that are not over streams."""
         behind = enumerate(self.flwor.clauses)
         return tuple(clause for place, clause in behind if place > self._places[0] and place not in self._places)
 
@@ -198,9 +208,9 @@ def standing(
     *,
     past: bool = False,
 ) -> Standing:
-    """Take a checked query apart; one that asks for the past only for who follows that (`branch/past/`).
+    """Analyse a checked query; with `past`, also one that asks for the past (`branch/past/`).
 
-    `DynamicError` where what stands around the hole fails, for then the query has no answer at all.
+    `DynamicError` where the frame fails, for then the query has no answer at all.
     """
     text = text or print_query(query)
     sources = [part for part in parts(query) if isinstance(part, ast.Source)]
@@ -230,12 +240,12 @@ def standing(
 
 
 def ordered_by_time(query: Standing, times: Mapping[str, Path | None]) -> bool:
-    """Whether an interval join compares its streams' declared times, so that it can be answered before they end."""
+    """Whether an interval join compares its streams' declared times, and so need not wait for their end."""
     return bool(declared_bounds(query, times))
 
 
 def declared_bounds(query: Standing, times: Mapping[str, Path | None]) -> tuple[Bound, ...]:
-    """What an interval join says of the distances between its streams' times, given by the streams' names."""
+    """The bounds that an interval join sets between its streams' times, given by stream name."""
     by_variable = {
         clause.variable: times.get(source.name)
         for clause in query.fors
@@ -255,17 +265,17 @@ class _Frame:
     scope: Mapping[str, str]
 
     def stands_off(self, query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction]) -> bool:
-        """Whether a value in the hole would stand there as it is: no value of the frame is its neighbour."""
+        """Whether a value in the hole needs no space: no value of the frame is adjacent."""
         value = evaluate(with_part(query, hole, ast.String("value")), {}, functions=functions).text
         return value == f"{self.opening}value{self.closing}"
 
 
 def _frame(query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction], text: str) -> _Frame:
-    """What stands before and after the hole, and the answer with nothing in it; and the namespaces around it."""
+    """The text before and after the hole, the answer with an empty hole, and the namespaces around it."""
     mark = "hole"
     while mark in text:
         mark += "_"
-    # with a namespace of its own, so that it is written alike wherever it stands
+    # with a namespace of its own, so that its text is the same everywhere
     marker = ast.ElementConstructor(f"{mark}:{mark}", namespaces=((mark, mark),))
     marked = evaluate(with_part(query, hole, marker), {}, functions=functions)
     opening, _, closing = marked.text.partition(f'<{mark}:{mark} xmlns:{mark}="{mark}"/>')
@@ -283,7 +293,7 @@ def _frame(query: ast.Query, hole: ast.Expression, functions: Mapping[str, Pytho
 
 
 class _Shape:
-    """Looks for the hole, and names what makes a query wait for the end."""
+    """Finds the hole, and the construct that makes a query wait for the end."""
 
     def __init__(self, query: ast.Query, registered: Mapping[str, PythonFunction], text: str) -> None:
         self.query = query
@@ -301,7 +311,7 @@ class _Shape:
         )
 
     def check_present(self) -> None:
-        """What asks for the past is not a frame with one hole."""
+        """A query about the past is no frame with one hole."""
         for part in parts(self.query):
             if isinstance(part, ast.Qualifier):
                 raise Unsupported(
@@ -312,7 +322,7 @@ class _Shape:
                 )
 
     def find(self, expression: ast.Expression, scope: dict[str, str]) -> tuple[ast.Expression, dict[str, str]]:
-        """The part of the query that flows, with the namespaces that hold there."""
+        """The part of the query that flows, with the namespaces in scope there."""
         if flows(expression, functions=self.functions) and not isinstance(expression, ast.Sequence):
             return expression, scope
         match expression:
@@ -352,7 +362,7 @@ class _Shape:
         return self.find(found[0], scope)
 
     def kind_of(self, hole: ast.Expression) -> Kind:
-        """Which pieces the hole takes."""
+        """The kind of pieces that fill the hole."""
         if not isinstance(hole, ast.Flwor):
             self.check_source(hole)
             return "items"
@@ -376,7 +386,7 @@ class _Shape:
         return "step join" if fors[0].window else "interval join"
 
     def check_source(self, source: ast.Expression) -> None:
-        """What flows must be a path that names its stream, and it must stay below the stream's root."""
+        """The source must be a path that names its stream, and stays below the stream's root."""
         if not isinstance(base_of(source), ast.Source):
             self.wait("a stream that is not named by its path", source.span)
         if isinstance(source, ast.Source):
@@ -387,14 +397,14 @@ class _Shape:
             self.wait("a stream inside a predicate", source.span)
 
     def separate(self, hole: ast.Expression) -> bool:
-        """Whether the pieces are nodes only, which may stand side by side as they are."""
+        """Whether the pieces are nodes only, which can be concatenated."""
         results = results_of(hole, self.functions)
         if "attribute" in results:
             self.wait("a result that may be an attribute", hole.span)
         return results <= {"content"}
 
     def check_documents(self, hole: ast.Expression) -> None:
-        """The frame is made before any document is read."""
+        """The frame must not read documents, for it is computed before they are read."""
         frame = list(parts(with_part(self.query, hole, ast.Sequence(())).body))
         in_functions = any(isinstance(part, ast.Source) for part in parts(self.query.functions))
         for part in frame:
@@ -402,14 +412,14 @@ class _Shape:
                 self.wait("doc() outside of what flows", part.span)
 
     def try_before(self, hole: ast.Expression, env: Env) -> None:
-        """What a query fixes before its first round belongs to no item: where it fails there is no answer."""
+        """Evaluate what a query binds before its first round, which belongs to no item: a failure leaves no answer."""
         if isinstance(hole, ast.Flwor):
             before = hole.clauses[: flowing_fors(hole, functions=self.functions)[0]]
             if not any(isinstance(part, ast.Source) for part in (*parts(before), *parts(self.query.functions))):
                 Evaluator(self.query, {}, self.registered).bound(before, env)
 
     def loops_over(self, node: Any) -> int:
-        """In how many places of a part of a query a stream is read as a whole; of the past there is a bounded piece."""
+        """The number of places in a part of a query that read a stream as a whole; its past is bounded."""
         if isinstance(node, ast.Path | ast.Filter) and qualified(node):
             return 0
         return self.reads_itself(node) + sum(map(self.loops_over, children(node)))
@@ -421,5 +431,5 @@ class _Shape:
         return isinstance(node, ast.Source) and node.kind == "stream"
 
     def reads(self, node: Any) -> bool:
-        """Whether a stream is read anywhere in a part of a query, or by a function that it calls."""
+        """Whether a part of a query reads a stream, itself or by a function that it calls."""
         return bool(readings(node, self.readers))

@@ -1,20 +1,20 @@
-"""Tables: documents in which rows are looked up by a key, instead of looking at all of them for each item.
+"""Tables: documents in which rows are looked up by a key, instead of scanning all of them for each item.
 
     for $s in doc("sensors")/sensors/sensor where $s/@id = $r/@sensor return ...
     doc("sensors")/sensors/sensor[@id = $r/@sensor]
     some $s in doc("sensors")/sensors/sensor satisfies $s/@id = $r/@sensor
 
-For each of these the law looks at every row, and at most of them in vain.
-`Lookups` makes an evaluator of one of the law's that leaves out rows whose key is another one: which they are is known
-from an index over the rows of a path and the values of a key in them, which is made once for a document.
-All that is left is evaluated by the law.
+For each of these the law scans all rows, most of them in vain.
+`Lookups` is an evaluator that skips rows with another key, by an index over the rows of a path and the values of a key
+in them, which is built once per document.
+All the rest is evaluated by the law.
 
-The steps of an evaluation are counted all the same (LAWS 2.6), to the one: to look at a row costs a step, and to find
-that its key is another costs none, where key and sought value are free of steps.
-So a lookup takes the steps of the rows that it passes by, by their number, when and where the law would take them; the
-same evaluations fail on every engine.
-Where anything is not certain (text that is no number beside a number, a sought value that takes steps or fails, several
-keys in a row beside several sought values) the law looks at every row.
+The steps of an evaluation are counted exactly as by the law (LAWS 2.6): to visit a row costs a step, and to find that
+its key differs costs none, where key and sought value take no steps.
+So a lookup adds the steps of the rows that it skips, when and where the law would count them; the same evaluations fail
+on every engine.
+In case of doubt (text that is no number beside a number, a sought value that takes steps or fails, several keys in a
+row beside several sought values) the law scans all rows.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from anabranch.values.atomic import Atomic, Measured, Untyped, WrittenDouble, ex
 from anabranch.values.sequences import Value, Values, atomize
 
 _Steps: TypeAlias = tuple[ast.Step, ...]
-_MOST = 10_000
-"""For so many places in queries it is remembered how rows are looked up there."""
+_CACHED_PLACES = 10_000
+"""The number of places in queries for which the lookup is cached."""
 
 
 class TableDocument(Document):
-    """A document that keeps what was found out about its rows."""
+    """A document with cached rows and indexes."""
 
     __slots__ = ("size", "tables")
 
     def __init__(self, document: Document) -> None:
-        """Take the content of a document over, which is of no use any more."""
+        """Take over the content of a document, which must not be used any more."""
         super().__init__()
         self.order = document.order
         for child in document.children:
@@ -58,7 +58,7 @@ class TableDocument(Document):
         self.tables: dict[tuple[_Steps, tuple[tuple[str, str], ...]], TableRows] = {}
 
     def rows(self, steps: _Steps, namespaces: Mapping[str, str]) -> TableRows:
-        """What a path from the document leads to; its steps have no predicates."""
+        """The nodes that a path from the document reaches; its steps have no predicates."""
         key = steps, tuple(sorted(namespaces.items()))
         if key not in self.tables:
             self.tables[key] = TableRows(_reached([self], steps, namespaces), namespaces)
@@ -78,7 +78,7 @@ def _reached(nodes: Sequence[Node], steps: _Steps, namespaces: Mapping[str, str]
 
 
 class TableRows:
-    """The nodes that a path leads to in a document, and the indexes over them."""
+    """The nodes that a path reaches in a document, and the indexes over them."""
 
     def __init__(self, nodes: list[Node], namespaces: Mapping[str, str]) -> None:
         self.nodes = nodes
@@ -86,7 +86,7 @@ class TableRows:
         self._indexes: dict[_Steps, RowIndex] = {}
 
     def by(self, key: _Steps) -> RowIndex:
-        """The index over what a path leads to in each row."""
+        """The index over the values that a path reaches in each row."""
         if key not in self._indexes:
             self._indexes[key] = RowIndex([_texts(node, key, self._namespaces) for node in self.nodes])
         return self._indexes[key]
@@ -97,15 +97,15 @@ def _texts(node: Node, key: _Steps, namespaces: Mapping[str, str]) -> tuple[Atom
 
 
 class RowIndex:
-    """Which rows have a key, by its text and by its number; `keys` are those of each row."""
+    """The rows by key, as text and as number; `keys` are those of each row."""
 
     def __init__(self, keys: Sequence[tuple[Atomic, ...]]) -> None:
         self._keys = keys
         self.has_several = any(len(each) > 1 for each in keys)
-        """Whether some row has more than one."""
+        """Whether some row has more than one key."""
 
     def rows(self, sought: Sequence[Atomic]) -> list[int] | None:
-        """The rows with one of these keys, by `=` (LAWS 2.3), in order; None where that is not certain."""
+        """The rows with one of these keys, by `=` (LAWS 2.3), in order; None in case of doubt."""
         if self._by_text is None or (len(sought) > 1 and self.has_several):
             return None
         found: list[Sequence[int]] = []
@@ -131,14 +131,14 @@ class RowIndex:
             case int() | Decimal() if not isinstance(value, bool):
                 index, key = self._by_number, value
             case _:
-                return None  # truth values have rules of their own
+                return None  # booleans compare by other rules
         if index is None:
             return None
         return () if key != key else index.get(key, ())  # NaN is equal to nothing
 
     @cached_property
     def _by_text(self) -> Mapping[str, list[int]] | None:
-        """None where a key is something else than the text of an item."""
+        """None where a key is no text of an item."""
         if not all(type(key) is Untyped for keys in self._keys for key in keys):
             return None
         return self._arranged(str)
@@ -165,22 +165,22 @@ class RowIndex:
         return found
 
 
-# --- what is looked up ------------------------------------------------------------------------------------------------
+# --- lookups in queries -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A condition by which rows are chosen: the path to their key, and what it must be equal to."""
+    """A condition that selects rows: the path to their key, and the expression that it must equal."""
 
     key: _Steps
     sought: ast.Expression
 
 
 def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
-    """How a condition chooses rows by a key; None where it does not.
+    """The lookup by which a condition selects rows; None where there is none.
 
     A row is the value of a variable, or without one the context item.
-    What stands in an `and` before the comparison with the key must take no steps.
+    Operands of an `and` before the comparison with the key must take no steps.
     """
     operands = condition.operands if isinstance(condition, ast.And) else (condition,)
     for each in operands:
@@ -215,7 +215,7 @@ def _are_plain(steps: _Steps) -> bool:
 
 
 def _depends(node: Any, variable: str | None) -> bool:
-    """Whether a value may be another one for each row; inside predicates the context item is another anyway."""
+    """Whether a value may differ between rows; inside predicates the context item is another one anyway."""
     match node:
         case ast.Variable(name):
             return name == variable
@@ -228,7 +228,7 @@ def _depends(node: Any, variable: str | None) -> bool:
 
 
 def _is_free(expression: ast.Expression) -> bool:
-    """Whether an operand takes no steps, whatever it comes to: a plain path beside a literal."""
+    """Whether an operand takes no steps, whatever its value: a plain path beside a literal."""
     match expression:
         case ast.Comparison(_, left, right):
             sides = left, right
@@ -250,7 +250,7 @@ def _is_plain_path(expression: ast.Expression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _TablePath:
-    """A path that leads from a document to rows, and on; and how its first predicate chooses among these."""
+    """A path from a document to rows, and on; and how its first predicate selects rows."""
 
     source: ast.Source
     rows: _Steps
@@ -276,15 +276,15 @@ class _TablePath:
 
 @dataclass(slots=True)
 class _Plans:
-    """By the identity of an expression: how rows are looked up there; the expression is kept, so that it has one."""
+    """By the identity of an expression: its lookup; the expression is kept, so that the identity stays unique."""
 
     found: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def of(self, node: Any, plan: Callable[[], Any]) -> Any:
-        """What `plan` says of an expression, asked once."""
+        """The result of `plan` for an expression, computed once."""
         known = self.found.get(id(node))
         if known is None:
-            if len(self.found) >= _MOST:
+            if len(self.found) >= _CACHED_PLACES:
                 self.found.clear()
             known = self.found[id(node)] = node, plan()
         return known[1]
@@ -294,7 +294,7 @@ _paths, _loops = _Plans(), _Plans()
 
 
 def _table_path(expression: ast.Expression) -> _TablePath | None:
-    """A path from a document, taken apart."""
+    """The parts of a path from a document."""
     if not isinstance(expression, ast.Path) or not isinstance(expression.start, ast.Source):
         return None
     found: _TablePath | None = _paths.of(expression, lambda: _TablePath.of(expression))
@@ -302,7 +302,7 @@ def _table_path(expression: ast.Expression) -> _TablePath | None:
 
 
 def _loop_lookup(condition: ast.Expression, variable: str) -> Lookup | None:
-    """How a condition on the values of a variable chooses among rows."""
+    """The lookup by which a condition on the values of a variable selects rows."""
     known: dict[str, Lookup | None] = _loops.of(condition, dict)
     if variable not in known:
         known[variable] = lookup_in(condition, variable)
@@ -313,7 +313,7 @@ def _loop_lookup(condition: ast.Expression, variable: str) -> Lookup | None:
 
 
 class Lookups(Evaluator):
-    """Goes before an evaluator of the law: of rows in a `TableDocument`, it looks at those that can matter."""
+    """An evaluator of the law that visits only the rows of a `TableDocument` that can matter."""
 
     def walk(self, expression: ast.Expression, env: Env, part: Slice | None = None) -> Values:
         path = _table_path(expression) if part is None else None
@@ -326,7 +326,7 @@ class Lookups(Evaluator):
         return values
 
     def _filtered(self, rows: TableRows, path: _TablePath, env: Env) -> Values:
-        """The rows for which the predicates hold that stand behind them."""
+        """The rows for which the predicates after them hold."""
         chosen = None if self._tests_apart or path.lookup is None else self._chosen(rows, path.lookup, env)
         if chosen is None:
             return self._filter(list(rows.nodes), path.predicates, env, None)
@@ -338,7 +338,7 @@ class Lookups(Evaluator):
         return self._filter(holding, others, env, None)
 
     def _table(self, path: _TablePath | None, env: Env) -> TableRows | None:
-        """The rows that a path leads to, where they are in a table; they take part from now on."""
+        """The rows that a path reaches, where they are in a table; they take part from now on."""
         document = None if path is None else self.input(path.source).document
         if path is None or not isinstance(document, TableDocument):
             return None
@@ -364,7 +364,7 @@ class Lookups(Evaluator):
         self.spend(len(rows.nodes) - passed)
 
     def _chosen(self, rows: TableRows, lookup: Lookup, env: Env) -> list[int] | None:
-        """The rows that have the key; None where the law has to look at all of them."""
+        """The rows with the key; None where the law has to scan all of them."""
         if not rows.nodes:
             return []
         before = self.left, self._granted

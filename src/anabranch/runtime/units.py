@@ -1,9 +1,9 @@
 """The law for one unit at a time: an item, a window, or a tuple of a join.
 
-An engine that does not hold its inputs whole asks here for the piece that a unit adds, and for what a windowed `for`
-looks at in an item.
-It is the same evaluator with the same rules (`law/rounds/rounds.py`), so the pieces are those of the whole answer, to
-the byte.
+An engine that does not hold its inputs completely asks here for the piece of a unit, and for the nodes of an item that
+a windowed `for` selects from.
+It is the same evaluator with the same rules (`law/rounds/rounds.py`), so the pieces are byte for byte those of the
+whole answer.
 What the law sets aside is raised as `DynamicError`: the caller knows the place and writes the dead letter.
 """
 
@@ -38,17 +38,17 @@ from anabranch.values.objects.json_text import is_json
 from anabranch.values.sequences import NODES, Value, Values
 
 Forward = Callable[[Values], Values]
-"""Where a stream evolves: brings what a unit adds into the units of its place in the answer
+"""Where a stream evolves: converts a piece into the units of its place in the answer
 (`runtime/evolution/outlet.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPiece:
-    """What a unit adds to the answer. Nothing at all is no text that neither begins nor ends with a value."""
+    """The text that a unit adds to the answer. The empty piece neither begins nor ends with a value."""
 
     text: str
     begins: bool
-    """Begins with an atomic value: behind another that ends with one, a space is due."""
+    """Begins with an atomic value: after a piece that ends with one, a space is due."""
     ends: bool
     omitted: tuple[DynamicError, ...] = field(default=(), compare=False)
     """Why items of its window were left out of groups (LAWS 3.8)."""
@@ -59,25 +59,25 @@ NOTHING = AnswerPiece("", begins=False, ends=False)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that a `for` over a stream looks at, selected by the predicates on its path or not."""
+    """A node that a `for` over a stream reaches, selected by the predicates on its path or not."""
 
     node: Value
     selected: bool
     value: Fraction | None
-    """Its reference value in a time window, counted from the stream's origin; None without one."""
+    """Its reference value in a time window, relative to the stream's origin; None without one."""
     error: DynamicError | None = None
     """Why it has no reference value; a dead letter where the node is selected, nothing where it is not."""
     key: SessionKey | DynamicError = None
-    """Of a node that is selected for sessions: the key of its own, or why it has none."""
+    """Of a node that is selected for sessions: its key, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a `for` looks at in one item, in order."""
+    """The nodes that a `for` reaches in one item, in order."""
 
     nodes: tuple[Candidate, ...]
     error: DynamicError | None = None
-    """Where a predicate failed: the item is set aside and nothing of it selected, but it shows how far a stream is."""
+    """Where a predicate failed: the item is set aside and selects nothing, but it shows the stream's progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class KnownGroup:
 
 
 class Units:
-    """Answers for one query, unit by unit; holds nothing of what it has seen."""
+    """Answers one query, unit by unit, without state."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class Units:
             self._bind()
 
     def _bind(self) -> None:
-        """Bind the variables that stand in front of the streams.
+        """Bind the variables before the streams.
 
-        When the query was registered that went well; but a document in them may have changed since, and change again.
-        So a failure is that of each window and tuple, and what paths reach without them is still seen.
+        That succeeded when the query was registered; but a document in them may have changed since, and change again.
+        So a failure is that of each window and tuple, and paths that do not need these variables are still evaluated.
         """
         self._failure: DynamicError | None = None
         before, self._sight = self._standing.before, self._standing.env
@@ -125,15 +125,15 @@ class Units:
 
     @property
     def _outer(self) -> Env:
-        """What names mean in a round."""
+        """The variables in scope in a round."""
         if self._failure is not None:
             raise self._failure
         return self._sight
 
     def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
-        """What one item adds; `root` is the stream's root element, without its items.
+        """The piece of one item; `root` is the stream's root element, without its items.
 
-        With `asked` false, what it would add if no `where` were there.
+        With `asked` false, the piece without the `where`.
         """
         hole = self._standing.hole
         assert hole is not None
@@ -147,7 +147,7 @@ class Units:
         return standing_piece(self._evaluator.value(hole, self._standing.env), self._standing, forward)
 
     def reference(self, clause: int, root: Element) -> Path | None:
-        """The path from an item to the reference of one windowed `for`, where it can be told from its writing."""
+        """The path from an item to the reference of one windowed `for`, where the text determines it."""
         found = self._fors[clause]
         if found.window is None or isinstance(found.window, ast.CountWindow):
             return None
@@ -155,9 +155,9 @@ class Units:
         return path_in_item(found.source, found.window.reference, names)
 
     def candidates(self, clause: int, root: Element, item: Item, scale: TimeScale) -> Candidates:
-        """What one `for` looks at in an item; `clause` is its index among those over streams.
+        """The nodes that one `for` reaches in an item; `clause` is its index among those over streams.
 
-        `scale` is what the values of its window's reference count in.
+        `scale` is the time scale of its window's reference.
         """
         source, window = self._fors[clause].source, self._fors[clause].window
         failure: DynamicError | None = None
@@ -187,7 +187,7 @@ class Units:
         return Candidates(tuple(nodes), failure)
 
     def nodes(self, clause: int, root: Element, item: Item) -> Values:
-        """The nodes that one `for` looks at in an item, and nothing more about them."""
+        """Only the nodes that one `for` reaches in an item."""
         return self._within(root, item, self._bare[clause], self._sight)
 
     def _within(self, root: Element, item: Item, path: ast.Expression, env: Env) -> Values:
@@ -198,11 +198,11 @@ class Units:
             raise _looks_outside() from None
 
     def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> AnswerPiece:
-        """What a window with this content adds; one whose bounds may be asked for knows them (`WindowValues`)."""
+        """The piece of a window with this content; with its bounds where the query asks for them (`WindowValues`)."""
         return self._piece(self._rows(self._of_window(nodes), nodes, known or {}), forward)
 
     def window_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
-        """What a window with this content adds, with the ranks of an `order by`."""
+        """The results of a window with this content, with the ranks of an `order by`."""
         return self._rows(self._of_window(nodes), nodes, {})
 
     def _of_window(self, nodes: Sequence[Value]) -> Env:
@@ -210,7 +210,7 @@ class Units:
         return self._outer.bind(self._fors[0].variable, content)
 
     def groups(self, groups: Sequence[KnownGroup], forward: Forward | None = None) -> AnswerPiece:
-        """What the groups of a window add, of which the clauses behind its `group by` are the query's."""
+        """The piece of the groups of a window; only the clauses after its `group by` are evaluated."""
         behind = self._standing.flwor.result
         assert isinstance(behind, ast.Pipeline)
         env, tuples = self._outer, []
@@ -221,11 +221,11 @@ class Units:
         return standing_piece(self._evaluator.piped(behind, tuples), self._standing, forward)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
-        """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""
+        """The piece of a tuple of a join, one node for each `for`; with `asked` false, without the `where`."""
         return self._piece(self._rows(self._of_tuple(nodes), nodes, {}, asked=asked), forward)
 
     def tuple_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
-        """What a tuple of a join adds, with the ranks of an `order by`."""
+        """The results of a tuple of a join, with the ranks of an `order by`."""
         return self._rows(self._of_tuple(nodes), nodes, {})
 
     def _of_tuple(self, nodes: Sequence[Value]) -> Env:
@@ -251,10 +251,10 @@ class Units:
 
 
 class _UnitEvaluator(Lookups):
-    """Evaluates one unit; what the law sets aside is raised, and what is not in the unit cannot be looked at."""
+    """Evaluates one unit; what the law sets aside is raised, and nothing outside the unit can be read."""
 
     outside: tuple[Node, ...] = ()
-    """The nodes above the items, which stand for all of the stream."""
+    """The nodes above the items, which stand for the whole stream."""
 
     def within(self, part: Slice, path: ast.Expression, env: Env) -> Values:
         """The nodes that a path over a stream reaches in one item."""
@@ -279,7 +279,7 @@ class _UnitEvaluator(Lookups):
 
 
 def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | None:
-    """Why a query cannot be answered item by item below these roots, by stream: one of its paths leads to a root.
+    """Why a query cannot be answered item by item below these roots, by stream: one of its paths reaches a root.
 
     A path such as `stream("s")//r` does so where the root is an `r`, whatever its items hold; None for other queries.
     """
@@ -300,7 +300,7 @@ def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | Non
 
 
 def _unconditional(path: ast.Expression) -> ast.Expression:
-    """A path whose predicates hold for everything; whether they are asked of a root is still seen."""
+    """A path without the effect of its predicates; whether they are applied to a root is still detected."""
 
     def visit(node: Any) -> Any:
         if isinstance(node, ast.Predicate | ast.Positional):
@@ -321,7 +321,7 @@ _PROBE = Name("probe", "urn:anabranch:probe")
 
 
 def _below(root: Element, item: Element) -> Document:
-    """Put an item below its stream's root, which does not hold it."""
+    """Put an item below its stream's root, which has no children."""
     if root.parent is None:
         Document().append(root)
     assert isinstance(root.parent, Document)

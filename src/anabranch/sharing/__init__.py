@@ -1,4 +1,4 @@
-"""What queries have in common (sharing paper).
+"""The common parts of queries (sharing paper).
 
 A query's property tree (`tree.py`), or forest if it joins (`forest.py`), is derived from its text by inference rules
 (`rules/`) and brought into one form (`normalize.py`).

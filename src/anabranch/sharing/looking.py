@@ -1,6 +1,6 @@
-"""Where a query may look: the walk over its text that finds what it can ever need of its streams.
+"""Which paths of its streams a query may read: the walk over its text that finds them.
 
-What is found is a tree of paths for each stream (`retention.py`): sound, and never less than is looked at.
+The result is a tree of paths for each stream (`retention.py`): sound, and never less than the query reads.
 """
 
 from __future__ import annotations
@@ -11,24 +11,37 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
+from anabranch.language.signatures import GIVING
 from anabranch.sharing.retention import Lookback, Needs, PathNeed, StepAxis
 
 _Origin: TypeAlias = tuple[PathNeed, Fraction]
-"""The step that a node was found by, and how many seconds ago the document was as it was looked at."""
+"""The step that found a node, and how many seconds old the document was that the query read."""
 _Places: TypeAlias = tuple[_Origin, ...]
-"""Where the nodes of an expression may come from: without duplicates, in the order found."""
+"""The possible origins of an expression's nodes: without duplicates, in the order found."""
 
 _COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "local-name"})
-"""Functions that look at nothing below the nodes they are given."""
-_CHOOSING = frozenset({"head", "tail", "reverse", "subsequence"})
-"""Functions that give some of the nodes they are given."""
+"""Functions that read nothing below their argument nodes."""
 
 
 def needs_of(query: ast.Query) -> Needs:
-    """What a checked query can ever need of its streams."""
+    """The paths of its streams that a checked query can ever need."""
     walk = _Walk({each.name: each for each in query.functions})
     walk.look((query.body,), _LookScope())
+    if any(_climbs(part) for each in parts(query) if isinstance(each, ast.InlineFunction) for part in parts(each)):
+        for need in walk.streams.values():  # from whatever the function is called with
+            _look_below(((need, Fraction(0)),), _LookScope())
     return Needs(walk.streams)
+
+
+def _climbs(part: object) -> bool:
+    match part:
+        case ast.Step(axis):
+            return axis in ast.CLIMBING
+        case ast.Call(name):
+            return name.removeprefix("fn:") == "root"
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +49,20 @@ class _LookScope:
     variables: Mapping[str, _Places] = field(default_factory=dict)
     context: _Places = ()
     ago: Fraction = Fraction(0)
-    """How many seconds ago the document was as it is looked at."""
+    """How many seconds old the document is that the expression reads."""
 
     def bind(self, name: str, places: _Places) -> _LookScope:
         return replace(self, variables={**self.variables, name: places})
 
 
 class _Walk:
-    """The walk over a query that finds out where it may look.
+    """The walk over a query that finds the paths it may read.
 
     The nodes of an expression are followed as the steps they may come from.
-    Where they are copied, compared or computed with, everything below them is looked at; where only their number or
-    existence matters, they alone are.
+    Where they are copied, compared or computed with, everything below them is read; where only their number or
+    existence matters, only the nodes themselves are.
     Under `(e)?t`, which evaluates over the document of `t` seconds ago, everything looks so much further back.
-    A function is read once for the origins of its arguments, so functions that call others twice cost no more.
+    A function is analysed once for the origins of its arguments, so functions that call others twice cost no more.
     """
 
     def __init__(self, functions: Mapping[str, ast.Function]) -> None:
@@ -58,13 +71,13 @@ class _Walk:
         self._calls: dict[tuple[str, tuple[_Places, ...], Fraction], _Places] = {}
 
     def look(self, expressions: Iterable[ast.Expression], scope: _LookScope) -> _Places:
-        """Visit expressions of which everything below their nodes is looked at, and nothing else is done with them."""
+        """Visit expressions whose nodes are read completely, and not used otherwise."""
         for each in expressions:
             _look_below(self.visit(each, scope), scope)
         return ()
 
     def visit(self, expression: ast.Expression, scope: _LookScope) -> _Places:
-        """Where the nodes of an expression may come from; whatever is looked at on the way is added to the tree."""
+        """The possible origins of an expression's nodes; what is read on the way is added to the tree."""
         match expression:
             case ast.String() | ast.Number():
                 return ()
@@ -80,6 +93,10 @@ class _Walk:
                 return _united(self.visit(each, scope) for each in items)
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments, scope)
+            case ast.InlineFunction(parameters, body):
+                for name in parameters:  # all below what it is called with is looked at where that stands
+                    scope = scope.bind(name, ())
+                return self.look((body,), scope)
             case ast.Filter(base, tail):
                 return self._filter(base, tail, scope)
             case ast.Path(start, steps):
@@ -127,7 +144,7 @@ class _Walk:
             match clause:
                 case ast.For(name, source) | ast.PositionalFor(name, _, source) | ast.Let(name, source):
                     scope = scope.bind(name, self.visit(source, scope))
-                    if isinstance(clause, ast.PositionalFor):
+                    if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, ())
                 case ast.Where(condition):
                     self.visit(condition, scope)
@@ -159,8 +176,10 @@ class _Walk:
                 bound = dict(zip(function.parameters, given, strict=True))
                 self._calls[key] = self.visit(function.body, _LookScope(bound, ago=scope.ago))
             return self._calls[key]
-        if name in _CHOOSING:
-            return given[0]
+        if name in GIVING and name not in ("op:convert", "sort"):
+            return _united(given[place] for place in GIVING[name])
+        if name == "root":
+            return _united(((each.top, ago),) for each, ago in _united(given or (scope.context,)))
         if name not in _COUNTING:
             _look_below(_united(given or (scope.context,)), scope)
         return ()
@@ -219,6 +238,8 @@ class _Walk:
                 if step.axis == "attribute":
                     return tuple((each.step("attribute", label), ago) for each, ago in _touched(starts))
                 return _touched(_united(_parents(each) for each in starts))
+            case _:  # somewhere around a node, which may be anywhere in its item
+                return _touched(_found(_united(((each.top, ago),) for each, ago in places), "descendant", label))
 
 
 def _found(places: _Places, axis: StepAxis, label: str) -> _Places:
@@ -228,7 +249,7 @@ def _found(places: _Places, axis: StepAxis, label: str) -> _Places:
 
 
 def _parents(place: _Origin) -> _Places:
-    """Where the parents of nodes may stand: of what is anywhere below a step, at that step or anywhere below it."""
+    """The possible origins of parents: of what is anywhere below a step, at that step or anywhere below it."""
     node, ago = place
     if node.parent is None:
         return ()

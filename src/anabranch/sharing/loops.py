@@ -1,4 +1,4 @@
-"""The loops of a query over its streams: found, taken apart, and replaced by others.
+"""The loops of a query over its streams: found, analysed, and replaced by others.
 
 A tuple of a join is sent as one element with one element for each of its items (figure 15 of the sharing paper):
 `<photon_photon><photon1>...</photon1>...`, as `render.render_join` writes it.
@@ -32,7 +32,7 @@ from anabranch.sharing.tree import AggregateAnnotation
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`for $first in stream("s")/root/item[...]` with the clauses behind it, and where it stands."""
+    """`for $first in stream("s")/root/item[...]` with the clauses after it, and its query."""
 
     query: ast.Query
     flwor: ast.Flwor
@@ -113,7 +113,7 @@ def conjunction(conditions: Iterable[ast.Expression]) -> ast.Expression | None:
 def split(
     asked: Iterable[ast.Expression], names: Names, aggregate: Recogniser = no_aggregate
 ) -> tuple[Predicate, tuple[ast.Expression, ...]]:
-    """What is exactly understood of some conditions, and those that are not."""
+    """The exactly understood part of some conditions, and the conditions that are not."""
     known: list[Predicate] = []
     others: list[ast.Expression] = []
     for each in asked:

@@ -40,7 +40,7 @@ MOST_MOVEMENTS = 2
 @dataclass(frozen=True, slots=True)
 class SelectWindows:
     """SELECTWINDOWS(count, every, step): combine a window from `count` shared ones, each `every` after the one before,
-    and move on by `step` shared windows."""
+    and advance by `step` shared windows."""
 
     count: int
     every: int

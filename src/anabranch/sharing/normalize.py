@@ -1,4 +1,4 @@
-"""The one form in which property trees are made and compared.
+"""The normal form in which property trees are made and compared.
 
 * An output that is contained in another is dropped (the special case of 4.1 of the sharing paper): an element that is
   sent whole is sent wherever a part of it is needed. An element is an output by itself only where no output below it

@@ -1,7 +1,7 @@
-"""Spark's exceptions in our words: the one place where they are translated.
+"""Translates Spark's exceptions into our errors; the one place that does.
 
-What tasks can foresee (an unreadable file, a stream that is refused) they report as values, and the driver raises it
-as the error it is; only what nobody foresaw arrives here, wrapped in layers of Java and Python stack traces.
+Tasks report foreseen errors (an unreadable file, a refused stream) as values, and the driver raises them; only
+unforeseen ones arrive here, wrapped in layers of Java and Python stack traces.
 Of these the innermost Python error, or else Spark's own first line, is what a user can act upon.
 """
 
@@ -41,8 +41,8 @@ class Fault:
 
 
 def translated(error: BaseException) -> AnabranchError:
-    """The error to show for one of Spark's."""
-    # Imported here: where there is no Spark it is not loaded.
+    """Our error for an exception of Spark."""
+    # Imported here, so that Spark is not loaded where it is not used.
     from py4j.protocol import Py4JNetworkError
 
     if isinstance(error, ConnectionError | Py4JNetworkError):

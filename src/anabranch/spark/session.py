@@ -1,15 +1,16 @@
 """A local Spark with the settings a trunk needs.
 
-Each setting is here because Spark's default was found wrong for a trunk: it listens on the network, ends a query at
-the first lost task, logs on our terminal, or spends time on optimisations that an epoch of a few rows cannot repay.
+Each setting is here because Spark's default was measured or seen to be wrong for a trunk: it listens on the network,
+ends a query at the first lost task, logs on our terminal, or spends time on optimisations that an epoch of a few rows
+cannot repay.
 `SETTINGS` is the whole list, with the reasons.
 
 Guarantees: nothing listens outside loopback; Python workers run this very interpreter; nothing is left in the
 working directory.
-The JVM and its Python workers are a session of processes of their own, so Ctrl-C on a terminal and a signal to the
-process group reach this process alone, which then lets them go in order; they end by themselves when it is killed,
-because the pipe to the JVM's standard input breaks.
-Signals stay with whoever handles them: Spark would take SIGINT for itself.
+The JVM and its Python workers have a process group of their own, so Ctrl-C on a terminal and a signal to our process
+group reach this process alone, which then ends them in order; they end by themselves when it is killed, because the
+pipe to the JVM's standard input breaks.
+Signal handlers stay as they are: Spark would replace that of SIGINT.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from anabranch.errors import UsageError
 LOOPBACK = "127.0.0.1"
 _ALWAYS = b"Using incubator modules"
 Session: TypeAlias = SparkSession
-"""For those who hand a session on and know no Spark."""
+"""For modules that pass a session on and know no Spark."""
 
 SETTINGS: Mapping[str, str] = {
     # Spark would listen on all interfaces.
@@ -44,7 +45,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What Spark remembers of past jobs, for a display we do not show; a trunk runs one job per epoch for weeks.
+    # The history of jobs for a web page that we do not show; a trunk runs one job per epoch for weeks.
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
@@ -54,14 +55,14 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.speculation": "false",
     "spark.scheduler.mode": "FAIR",
-    # The default starts two programs for every file that Spark writes down in its checkpoint, to set its rights.
+    # The default starts two programs for every file in Spark's checkpoint, to set its permissions.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     # stop() waits for the epoch at work rather than for ever.
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Errors of Python code come back with their message, without the JVM's part of the story.
+    # Errors of Python code come back with their message, without the JVM's stack trace.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
     # glibc keeps a heap per thread otherwise, and workers grow without need.
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
@@ -69,8 +70,8 @@ SETTINGS: Mapping[str, str] = {
 
 
 def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "anabranch") -> SparkSession:
-    """Start Spark in this process's own JVM, or return the one that runs; `cores` of None means all."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # the setting of the same meaning is ignored in local mode
+    """Start Spark in this process's own JVM, or return the running one; `cores` of None means all."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the equivalent Spark setting is ignored in local mode
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
@@ -96,7 +97,7 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
 
 
 def _started(settings: Mapping[str, str]) -> SparkSession:
-    """The session that runs, or a new one; a JVM is launched at most once in a process."""
+    """The running session, or a new one; a JVM is launched at most once in a process."""
     if SparkContext._active_spark_context is None:
         conf = SparkConf().setAll(list(settings.items()))
         SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf))
@@ -107,25 +108,25 @@ def _started(settings: Mapping[str, str]) -> SparkSession:
 
 
 def _launched(conf: SparkConf) -> Any:
-    """The gateway to a new JVM, which is the first of a session of processes of its own."""
+    """The gateway to a new JVM, in a process group of its own."""
     gateway = launch_gateway(conf, {"start_new_session": True, "stderr": PIPE})  # type: ignore[no-untyped-call]
     Thread(target=_pass_on, args=(gateway.proc.stderr,), name="errors of the JVM", daemon=True).start()
     return gateway
 
 
 def _pass_on(lines: IO[bytes]) -> None:
-    """Show what the JVM and its Python workers say on standard error, but for what Java always says first."""
+    """Pass on what the JVM and its Python workers print on standard error, except for Java's first line."""
     for line in lines:
         if _ALWAYS not in line:
-            with suppress(OSError, ValueError):  # nobody listens any more; but the pipe must be emptied
+            with suppress(OSError, ValueError):  # nobody reads it any more, but the pipe must be drained
                 sys.stderr.write(line.decode(errors="replace"))
                 sys.stderr.flush()
 
 
 def _on_a_thread(start: Callable[[], SparkSession]) -> SparkSession:
-    """Start Spark on a thread of its own; whoever is interrupted meanwhile need not wait for it.
+    """Start Spark on a thread of its own; an interrupted caller need not wait for it.
 
-    On the main thread Spark would take SIGINT over, and a signal might break into its talk with the JVM.
+    On the main thread Spark would replace the handler of SIGINT, and a signal might break its talk with the JVM.
     """
     found: list[SparkSession | BaseException] = []
     done = Event()
@@ -154,11 +155,11 @@ def jvm_of(spark: SparkSession) -> int:
 
 
 def check_workers(spark: SparkSession) -> SparkSession:
-    """A session that the user brings, if its Python workers can run our code."""
+    """A session of the user, if its Python workers can run our code."""
     wanted = spark.sparkContext.pythonExec
     found = shutil.which(wanted)
     here = found is not None and Path(found).parent == Path(sys.executable).parent
-    # On a cluster another path may be right; then somebody has said so.
+    # On a cluster another path may be right; then the user has set it.
     remote = not (spark.sparkContext.master or "").startswith("local") and "PYSPARK_PYTHON" in os.environ
     if not here and not remote:
         hint = f"set PYSPARK_PYTHON={sys.executable} in the environment before Spark is started"

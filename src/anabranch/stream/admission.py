@@ -1,4 +1,4 @@
-"""Which elements a stream takes: whatever its kind excludes is bad input, wherever the stream is read (LAWS 2.5).
+"""Which elements a stream accepts: whatever its kind excludes is bad input, wherever the stream is read (LAWS 2.5).
 
 A stream of items has no regions and no updates, neither between its items nor inside them (LAWS 5.1).
 A stream of updates has no accents, and neither has one that was declared to have none, nor any stream where accents are
@@ -37,23 +37,23 @@ _TIMED = "has a time of its own, and the stream has several partitions and no ti
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a stream takes."""
+    """The elements that a stream accepts."""
 
     updates: bool = True
-    """Whether it takes regions and updates."""
+    """Whether it accepts regions and updates."""
     accents: str = ""
-    """Why it takes no accents; empty where it does."""
+    """Why it accepts no accents; empty where it does."""
     times: bool = True
     """Whether its elements may have times of their own."""
 
     @staticmethod
     def of(*, updates: bool, evolves: bool, merged: bool, accents: bool = True) -> Admission:
-        """What a stream takes by its settings; `merged` says whether its partitions are merged by time, or are one."""
+        """The admission of a stream by its settings; `merged`: its partitions are merged by time, or there is one."""
         reason = _EDITED if updates else "" if evolves else NOT_DECLARED
         return Admission(updates, reason or ("" if accents else TURNED_OFF), merged)
 
     def check(self, element: StreamElement) -> None:
-        """Accept an element; BadItem where the stream does not take it."""
+        """Check an element; BadItem where the stream does not accept it."""
         if self.accents and isinstance(element, Accent):
             raise refused(element, self.accents)
         if not self.updates and (control := _control_in(element)) is not None:
@@ -63,7 +63,7 @@ class Admission:
             raise refused(element, reason) if isinstance(element, Accent) else BadItem(reason)
 
     def admitted(self, element: StreamElement | DeadLetter) -> StreamElement | DeadLetter:
-        """The element, or a dead letter where the stream does not take it."""
+        """The element, or a dead letter where the stream does not accept it."""
         if isinstance(element, DeadLetter):
             return element
         try:
@@ -75,11 +75,11 @@ class Admission:
 
 
 EVERYTHING = Admission()
-"""A reader that judges nothing."""
+"""Accepts every element."""
 
 
 def _control_in(element: StreamElement) -> str | None:
-    """The region or update that an element is or holds, in words; None where there is none."""
+    """The region or update that an element is or contains, in words; None where there is none."""
     match element:
         case Region() | Update():
             return _kind_of(element)

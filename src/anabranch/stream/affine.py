@@ -3,7 +3,7 @@
 The wire gives a map as an arithmetic expression in `.`, say `(. - 32) * 5 div 9`.
 It is reduced while it is parsed: every partial result is a pair (a, b) of exact fractions, so there is no expression
 tree, and an expression that is not affine is found at the operator that makes it so.
-Because `a > 0`, a map keeps the order of values and always has an inverse; both are relied upon elsewhere.
+Because `a > 0`, a map keeps the order of values and always has an inverse; other modules rely on both.
 
 Guarantees: nothing is rounded; `parse(str(map)) == map` for every map that `parse` returns.
 """
@@ -80,7 +80,7 @@ def _written(value: Fraction) -> str:
 
 
 class _AffineParser:
-    """One method per level of precedence; each returns the pair (a, b) of what it has read."""
+    """One method per level of precedence; each returns the pair (a, b) of the part that it has parsed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""What a punctuation covers: how far along a path it says that nothing follows (LAWS 3.2, 4.8)."""
+"""What a punctuation covers: the value along a path below which no item follows (LAWS 3.2, 4.8)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from anabranch.stream.path import Path, per_second
 def passed(punctuation: Punctuation, path: Path | None, time: Path | None) -> Fraction | float | None:
     """The largest `v` such that no item with a value below `v` at `path` follows; infinity, or None for no such `v`.
 
-    A heartbeat speaks of times, in seconds, so it says this of the stream's declared time path alone.
-    A `path` of None is one that has no name.
+    A heartbeat is about times, in seconds, so it covers the stream's declared time path alone.
+    A `path` of None is one without a name.
     """
     if punctuation.where is not None:
         return covered_below(punctuation.where, path)

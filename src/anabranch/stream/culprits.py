@@ -1,9 +1,9 @@
-"""Which items of a window, a pair or a whole stream made an evaluation fail: those whose values could not be taken.
+"""Which items of a window, a pair or a whole stream made an evaluation fail: those with the offending values.
 
-An operation that fails notes the nodes it was given on its error (`DynamicError.given`): of a sum those that are no
-numbers, of a comparison or a calculation likewise, and all of them where each could be taken by itself.
-Predicates and loops around it add what they looked at; the innermost of these that belongs to an item decides.
-Where nothing does, as in `1 div 0`, no item is at fault.
+An operation that fails records its operand nodes on its error (`DynamicError.given`): of a sum, a comparison or a
+calculation those that are no numbers, and all of them where each is valid by itself.
+Predicates and loops around it add their context nodes; the innermost of these that belongs to an item decides.
+Where none does, as in `1 div 0`, no item is at fault.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def letter_for(
     name: str | None,
     else_named: T | None = None,
 ) -> DeadLetter:
-    """The dead letter of an evaluation that failed for what it held: items with the nodes that it looked at in them.
+    """The dead letter of a failed evaluation over `held`: items with their nodes that it read.
 
-    It names the items at fault; where none is, the one given for that, or nothing.
+    It names the items at fault; where there is none, `else_named`, or nothing.
     `show` gives the place and the text of an item, and `name` is the subscription's.
     """
     found, values = culprits(error, held)
@@ -47,7 +47,7 @@ def letter_of(error: DynamicError, items: Sequence[tuple[Place, str]], values: i
 
 
 def culprits(error: DynamicError, held: Iterable[tuple[T, object]]) -> tuple[list[T], int]:
-    """The items at fault among those that hold some nodes, in their order, and how many of their values failed."""
+    """The items at fault among those that hold some nodes, in order, and the number of their failed values."""
     items: list[T] = []
     claims: dict[int, int | None] = {}
     for item, node in held:

@@ -1,11 +1,11 @@
-"""Descriptions: the predicates of `where`, which say which items an accent or punctuation speaks of.
+"""Descriptions: the predicates of `where`, which select the items that an accent or punctuation is about.
 
 A description compares paths with constants and joins the comparisons by `and`, `or` and `not(...)`; `true()`, or
 nothing at all, describes every item.
-It is smaller than a condition of the query language on purpose: what can be written here can be turned into an exact
-set of items (LAWS 4.4), and sets can be compared, subtracted and mapped.
-A constant is a number or a string, which also says how the comparison compares; a number that no decimal spells, which
-only a unit change brings about, is a quotient (`t > 50 div 3`).
+It is smaller than a condition of the query language on purpose: every description is an exact set of items (LAWS 4.4),
+and sets can be compared, subtracted and mapped.
+A constant is a number or a string, which determines how values compare; a number without a decimal spelling, which only
+a unit change produces, is a quotient (`t > 50 div 3`).
 
 Guarantees: `parse(str(d)) == d` for every description within the caps; decimals are kept exactly, and equal ones
 (`1.3`, `1.30`) are equal descriptions.
@@ -160,7 +160,7 @@ class _DescriptionParser:
         return inner
 
     def comparison(self) -> Comparison:
-        """`constant op path`, turned round."""
+        """`constant op path`, with the sides exchanged."""
         constant, op = self.constant(wanted="a path, a constant, 'not(' or '('"), self.operator()
         if self.kind != "name":
             raise self.unexpected("a path")

@@ -1,8 +1,8 @@
-"""What flows: items, accents, punctuations, updates; and what was set aside.
+"""The elements of a stream: items, accents, punctuations, updates; and dead letters.
 
 The words are those of the glossary; the wire forms are in `stream/reading/wire.py` (XML) and
 `stream/reading/json_items.py` (JSON).
-An element's place is where it stood in the stream: it is exact, so that it can be found again and replayed.
+An element's place is its position in the stream: exact, so that it can be found again and replayed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anabranch.visible import visible_json
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an element stands: stream, partition, and byte offset (of the uncompressed data)."""
+    """The position of an element: stream, partition, and byte offset (of the uncompressed data)."""
 
     stream: str
     partition: str
@@ -58,7 +58,7 @@ class Alter:
 
 @dataclass(frozen=True, slots=True)
 class Accent:
-    """From here on, the items described carry a path, no longer carry it, or measure it otherwise."""
+    """From here on, the items described have a path, no longer have it, or have it in another unit."""
 
     where: Description
     evolution: Add | Drop | Alter
@@ -101,14 +101,14 @@ StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update
 
 
 LONGEST_RAW = 2_000
-"""How much of its text a dead letter keeps."""
+"""The most characters of its text that a dead letter keeps."""
 MOST_NAMED = 10
-"""How many items a dead letter names at most."""
+"""The most items that a dead letter names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An accent that could not be read spoke of this path, for these items: what holds for them is unknown."""
+    """An accent that could not be read concerned this path, for these items: its state is unknown."""
 
     path: Path
     where: Description
@@ -116,7 +116,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Something set aside, with the reason; `raw` is its text, cut to a readable length."""
+    """An element or result that was set aside, with the reason; `raw` is its text, cut to a readable length."""
 
     place: Place
     reason: str
@@ -125,14 +125,14 @@ class DeadLetter:
     subscription: str | None = None
     """The subscription whose evaluation failed (LAWS 2.4); None where the input itself is bad (LAWS 2.5)."""
     doubts: tuple[Doubt, ...] = ()
-    """What is unknown from here on, because this was an accent (LAWS 4.5)."""
+    """The paths that are unknown from here on, because this was an accent (LAWS 4.5)."""
     others: tuple[tuple[Place, str], ...] = ()
-    """Where a window or pair failed because of several items: those behind the first, with their texts."""
+    """Where a window or pair failed because of several items: those after the first, with their texts."""
     values: int | None = None
-    """How many values failed, where they are those of more items than are named."""
+    """The number of failed values, where they belong to more items than are named."""
 
     def to_json(self) -> str:
-        """The line that a user gets to see."""
+        """The line as shown to users."""
         others = [{**asdict(place), "raw": raw} for place, raw in self.others] or None
         optional = {"code": self.code, "subscription": self.subscription, "others": others, "values": self.values}
         given = {key: value for key, value in optional.items() if value is not None}

@@ -1,11 +1,11 @@
-"""The files and folders that a run reads and writes: none may come in the way of another.
+"""The files and folders that a run reads and writes: no two uses may conflict.
 
-A sink in the folder of a stream would be read as part of it, a dead letter that is written over a query is the end of
-that query, and one file that two sinks write is no answer of either.
-Each file is claimed for one use, and two claims that exclude each other are refused before anything is written.
-What counts is the file and not its spelling: `o.xml`, `out/../o.xml`, a symbolic link and a hard link are one.
+A sink in the folder of a stream would be read as part of it, dead letters written over a query would destroy it, and
+a file that two sinks write would be the answer of neither.
+Each file is claimed for one use, and conflicting claims are refused before anything is written.
+A file is known by its identity and not its spelling: `o.xml`, `out/../o.xml`, a symbolic link and a hard link are one.
 
-Names that people give to subscriptions and queries become names of files only where they are fit for it.
+Names of subscriptions and queries become file names only where they are valid ones.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
 _LONGEST = 200
-"""Bytes of a name that becomes a file's: file systems take 255, and suffixes are added."""
+"""The most bytes of a name that becomes a file name: file systems take 255, and suffixes are added."""
 
 DEAD_LETTERS = "the file for dead letters"
 LATE_ITEMS = "the file for late items"
 
 _Identity: TypeAlias = tuple[int | str, ...]
-"""What a file is, whatever it is called: its number on its device; what does not exist yet, by its folder and name."""
+"""The identity of a file: its number on its device; if it does not exist yet, its folder and name."""
 
 
 class FileConflict(UsageError):
-    """Two uses of a file exclude each other; `use` is the one that has to give way."""
+    """Two uses of a file conflict; `use` is the one that has to change."""
 
     def __init__(self, use: str, message: str, hint: str) -> None:
         super().__init__(message, hint=hint)
@@ -42,16 +42,16 @@ class FileConflict(UsageError):
 
 @dataclass(frozen=True)
 class Claim:
-    """A file or folder that is read or written, and what for: `the sink of 'vela'`."""
+    """A file or folder that is read or written, and its use: `the sink of 'vela'`."""
 
     path: Path
     use: str
     whole: bool = False
-    """It is a folder, and all that lies in it belongs to this use."""
+    """It is a folder, and all its content belongs to this use."""
 
     @cached_property
     def line(self) -> list[_Identity]:
-        """The file and the folders that it lies in, from itself to the root."""
+        """The file and the folders around it, from itself to the root."""
         real = Path(os.path.realpath(self.path))
         found: list[_Identity] = []
         for each in reversed((real, *real.parents)):
@@ -68,23 +68,23 @@ class Claim:
 
 
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
-    """What streams read; those that are answers read what the run itself keeps for them."""
+    """The claims of streams; streams that are answers read files of the run itself."""
     named = (source for source in streams if not source.answer)
     return [Claim(path, stream_use(source.name), whole=path.is_dir()) for source in named for path in source.partitions]
 
 
 def document_claims(documents: Mapping[str, DocumentSource]) -> list[Claim]:
-    """What the documents behind `doc()` read."""
+    """The claims of the documents behind `doc()`."""
     return [Claim(each.path, document_use(name)) for name, each in documents.items()]
 
 
 def document_use(name: str) -> str:
-    """What the file of a document is used for."""
+    """How messages name the use of a document's file."""
     return f"the document '{name}'"
 
 
 def stream_use(name: str) -> str:
-    """What the files of a stream are used for."""
+    """How messages name the use of a stream's files."""
     return f"the stream '{name}'"
 
 
@@ -95,10 +95,10 @@ def check_claims(
     state: Claim | None = None,
     fed: Collection[tuple[str, str]] = (),
 ) -> None:
-    """Refuse what is read and written at the same place; `FileConflict` names both uses.
+    """Refuse conflicting reads and writes; `FileConflict` names both uses.
 
     `state` is the folder of the run's own state, in which nothing else may lie.
-    `fed` are the uses of files that are written by the one and read by the other on purpose.
+    `fed` are pairs of uses of which one writes on purpose what the other reads.
     """
     owned = [*written, *([state] if state else [])]
     held: dict[_Identity, Claim] = {}
@@ -130,7 +130,7 @@ def check_claims(
 
 
 def _linked(reader: Claim, held: Collection[_Identity]) -> Iterator[_Identity]:
-    """The files in a folder that is read which are written elsewhere, under other names."""
+    """The files in a folder that is read which are also written, under other names."""
     if not reader.whole or not held:
         return
     try:
@@ -143,7 +143,7 @@ def _linked(reader: Claim, held: Collection[_Identity]) -> Iterator[_Identity]:
                 elif (place := (reader.identity[0], entry.inode())) in held:
                     yield place
     except OSError:
-        return  # whoever reads it says what is wrong with it
+        return  # its reader reports the error
 
 
 def _twice(one: Claim, other: Claim) -> FileConflict:
@@ -169,25 +169,25 @@ def _inside(each: Claim, around: Claim) -> FileConflict:
 
 
 def called(folder: Path, name: str, suffix: str, what: str) -> Path:
-    """The file in a folder that is called after something with a name; refused where that would be another place."""
+    """The file in a folder that is named after something; refused where that would be outside the folder."""
     if not is_file_name(name):
         raise UsageError(f"{what} '{name}' cannot give its name to a file in '{folder}'", hint="name the file itself")
     return folder / f"{name}{suffix}"
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name can be that of a file, in the folder it is meant for, on one line, and everywhere."""
+    """Whether a name is a valid file name, in its folder, on one line, and on every system."""
     if name in ("", ".", "..") or any(each in name for each in "/\\\0") or visible(name) != name:
         return False
     return len(name.encode()) <= _LONGEST
 
 
 def is_text(name: str) -> bool:
-    """Whether a name can be written down: it has no halves of characters."""
+    """Whether a name can be encoded: it has no surrogates."""
     return not any("\ud800" <= each <= "\udfff" for each in name)
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse a name under which nothing can be kept."""
+    """Refuse a name that cannot be stored."""
     if not is_text(name):
         raise UsageError(f"{what} cannot be called '{name}'", hint="the name has halves of characters")

@@ -1,8 +1,8 @@
-"""Caps on what one piece of input may cost: the one place that holds them.
+"""Caps on the cost of one piece of input, all in one place.
 
 Input is hostile until shown otherwise.
-Whatever reads it takes a `Limits` and sets aside what goes beyond, so that neither memory nor time is the sender's to
-spend; everything that reads is linear in bytes, and these numbers bound the constants.
+Every reader takes a `Limits` and sets larger input aside, so that the sender controls neither memory nor time; all
+readers are linear in bytes, and these numbers bound the constants.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAST_STEPS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest item that is read, and the longest evaluation; what goes beyond becomes a dead letter."""
+    """The largest item that is read, and the longest evaluation; what exceeds them becomes a dead letter."""
 
     item_bytes: int = 4 * MEBIBYTE
     depth: int = 100
@@ -32,7 +32,7 @@ class Limits:
         for each in fields(self):
             if getattr(self, each.name) < 1:
                 raise UsageError(f"the limit '{each.name}' must be at least 1")
-        # With fewer, what is answered in columns, where nothing is counted, could differ (`columnar/items/query.py`).
+        # With fewer, answers in columns, which count no steps, could differ (`columnar/items/query.py`).
         if self.steps < LEAST_STEPS:
             raise UsageError(f"the limit 'steps' must be at least {LEAST_STEPS:,}")
         # Arrow batches carry whole items, and 64 MiB is the most that one of their cells should hold.
@@ -41,6 +41,6 @@ class Limits:
 
 
 DOCUMENT = Limits(item_bytes=64 * MEBIBYTE - 1, depth=200, nodes=5_000_000)
-"""For the finite documents behind `doc()`, which are read whole."""
+"""For the finite documents behind `doc()`, which are read completely."""
 LONGEST_NAME = 1_000
-"""The longest name of an element, attribute or namespace, in characters; names are kept, so they must be small."""
+"""The longest name of an element, attribute or namespace, in characters; names are cached, so they must be short."""

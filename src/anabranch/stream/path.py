@@ -1,11 +1,11 @@
-"""Paths name an attribute of an item: `coord/cel/ra`, `@id`, `coord/@unit`; they are relative to the item.
+"""Paths name a part of an item: `coord/cel/ra`, `@id`, `coord/@unit`; they are relative to the item.
 
-An item that is a value itself, `<t>25.0</t>`, has it at the path `.`; accents and descriptions may name it.
+An item that is a value itself, `<t>25.0</t>`, has its value at the path `.`; accents and descriptions may name it.
 
-At a stream's declared time path numbers may count in another unit than seconds (LAWS 1.3, 3.1).
-Windows over that path count in the same unit, so that numbers are taken as they are written; what is given in seconds,
-slack and origin of the stream, heartbeats and durations, is brought to it.
-Everywhere else a second is one.
+At a stream's declared time path, numbers may count in another unit than seconds (LAWS 1.3, 3.1).
+Windows over that path count in the same unit, so that numbers are used as written; values given in seconds, slack and
+origin of the stream, heartbeats and durations, are converted to it.
+Everywhere else the unit is a second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STEP = re.compile(r"@?[^\W\d][\w.\-]*(:[^\W\d][\w.\-]*)?\Z")
 
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
-"""What the numbers at a stream's declared time path may count in (LAWS 1.3)."""
+"""The units of numbers at a stream's declared time path (LAWS 1.3)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,13 +31,13 @@ class Path:
 
     steps: tuple[str, ...]
     unit: TimeUnit | None = field(default=None, compare=False)
-    """Of a stream's declared time path: what its numbers count in, from 1970 on, where that was said.
+    """Of a stream's declared time path: the unit of its numbers, from 1970 on, where it is declared.
 
-    It names no place, so paths with other units are equal.
+    It names no place, so paths of different units are equal.
     """
 
     def counting(self, unit: TimeUnit | None) -> Path:
-        """The same path, as the place of times whose numbers count in a unit."""
+        """The same path, as a time path with a unit."""
         return replace(self, unit=unit)
 
     @staticmethod
@@ -56,12 +56,12 @@ class Path:
 
 
 PER_SECOND: Mapping[TimeUnit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""How many of a unit are a second."""
+"""The number of units in a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """What the values at one path of a stream count in, and where windows over them begin."""
+    """The unit of the values at one path of a stream, and the origin of windows over them."""
 
     per_second: int = 1
     is_time: bool = False
@@ -82,9 +82,9 @@ class TimeScale:
 
 
 PLAIN = TimeScale()
-"""That of values which nothing is known of: a second is one, and windows begin at 0."""
+"""The scale of other values: the unit is a second, and windows begin at 0."""
 
 
 def per_second(time: Path | None) -> int:
-    """How many of what the numbers at a declared time path count in are a second."""
+    """The number of units in a second at a declared time path."""
     return 1 if time is None or time.unit is None else PER_SECOND[time.unit]

@@ -1,15 +1,15 @@
-"""Made-up photons, the same for everybody: the stream of the sharing paper's examples.
+"""Synthetic photons, reproducible everywhere: the stream of the sharing paper's examples.
 
 The sky is evenly covered, a few point sources stand out, and a good part of the photons comes from the Vela supernova
 remnant and, within it, from RX J0852.0-4622, because that is where the paper's queries look.
 Energies fall off as they do in soft X-rays (0.1 to 2.4 keV); the channel `phc` follows the energy; detection times
 never decrease.
-For 90 seconds in every 300 Vela is bright in hard photons: an invention, so that averages over windows differ.
+For 90 seconds in every 300 Vela is bright in hard photons: invented, so that averages over windows differ.
 
 Guarantees: the same count and seed give the same bytes on every machine and Python version, and a smaller count gives
 the beginning of a larger one's.
-Everything is therefore reckoned in integers (ten-thousandths of a degree, eV, milliseconds), with a generator of
-our own and tables instead of logarithms: the last bit of a floating-point function is nobody's promise.
+Everything is therefore computed in integers (ten-thousandths of a degree, eV, milliseconds), with our own random
+generator and tables instead of logarithms: the last bit of floating-point functions differs between platforms.
 """
 
 from __future__ import annotations

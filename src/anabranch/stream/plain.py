@@ -1,6 +1,6 @@
-"""Dataclasses as plain values, which JSON can write, and back: by the types of their fields, and nothing else.
+"""Dataclasses as JSON-compatible values, and back, by the types of their fields alone.
 
-Data that does not have these types is refused, so what was read from a file is what the code believes it to be.
+Data of other types is refused, so what was read from a file has the types that the code expects.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Dicts, lists, texts, numbers and None that stand for a value; exact numbers and absolute paths are texts."""
+    """A value as dicts, lists, texts, numbers and None; exact numbers and absolute paths are texts."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_written)
 
 
 def from_plain(kind: type[T], plain: Any) -> T:
-    """The value of a type that plain values stand for; raises ValueError where they do not."""
+    """The value of a type from plain values; raises ValueError where they do not fit."""
     return msgspec.convert(plain, kind, str_keys=True, dec_hook=_read)
 
 

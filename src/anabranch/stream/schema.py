@@ -1,16 +1,15 @@
-"""Schemas: which paths the items of a stream may carry, from a DTD or learned from the items themselves.
+"""Schemas: the paths that the items of a stream may have, from a DTD or learned from the items themselves.
 
-A schema is a set of declarations, each saying what one kind of element may hold, and every child points at the
-declaration that holds for it.
-A DTD declares by name, wherever the element stands, so its declarations are keyed by name and may form a cycle; what
-is learned from data is known by path, so its declarations are keyed by path and form a tree.
-With the pointers in between nobody who asks has to know the difference.
+A schema is a set of declarations, each for one kind of element, and every child refers to its own declaration.
+A DTD declares by name, wherever the element stands, so its declarations are keyed by name and may form a cycle; learned
+declarations are keyed by path and form a tree.
+Callers follow the references and need not know the difference.
 
 A DTD is read by lxml's own class, which would open files and sockets for external entities.
 So every entity declaration is checked before: only entities whose text stands there in quotes pass, and the text of
 a parameter entity must be too plain to build another declaration.
 
-Regions and updates inside an item are looked through: what stands in `s:mutable` counts as if it stood around it.
+Regions and updates inside an item are transparent: the content of `s:mutable` counts as content of its parent.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What one kind of element may hold; children are in declared order, or as first seen."""
+    """The content of one kind of element; children are in declared order, or as first seen."""
 
     children: Mapping[str, Part]
     attributes: tuple[str, ...] = ()
@@ -99,7 +98,7 @@ class Schema:
         return tuple(self.declarations[self.root].children)
 
     def child(self, item: str, *steps: str) -> Part | None:
-        """The part that an item, or an element below it, is; None where it is not declared."""
+        """The part of an item, or of an element below it; None where it is not declared."""
         part = self.declarations[self.root].children.get(item)
         for step in steps:
             if part is None:
@@ -108,11 +107,11 @@ class Schema:
         return part
 
     def declaration(self, part: Part) -> Declaration:
-        """What a part may hold; an element that a DTD uses and does not declare may hold text."""
+        """The content of a part; an element that a DTD uses and does not declare may hold text."""
         return self.declarations.get(part.declared, _TEXT_ONLY)
 
     def has(self, path: Path, item: str) -> bool:
-        """Is the path declared for items of this name?"""
+        """Whether the path is declared for items of this name."""
         if not path.steps:
             return self.child(item) is not None
         *above, last = path.steps
@@ -122,11 +121,11 @@ class Schema:
         return part is not None and last[1:] in self.declaration(part).attributes
 
     def declares(self, path: Path) -> bool:
-        """Is the path declared for items of some name? An item is there itself."""
+        """Whether the path is declared for items of some name; `.` always is."""
         return not path.steps or any(self.has(path, item) for item in self.items)
 
     def paths(self, item: str) -> Iterator[Path]:
-        """All paths of an item, in declared order; an element that is nested in itself is not entered again."""
+        """All paths of an item, in declared order; recursion into an element of the same name is not followed."""
         start = self.child(item)
         if start is not None:
             yield from self._below(start, (), frozenset())
@@ -164,7 +163,7 @@ class Schema:
 
 
 def children_of(element: Element) -> Iterator[Element]:
-    """The child elements, those in regions and updates among them."""
+    """The child elements, including those in regions and updates."""
     pending = list(reversed(element.children))
     while pending:
         child = pending.pop()
@@ -179,7 +178,7 @@ def children_of(element: Element) -> Iterator[Element]:
 
 
 def _elements(text: str) -> dict[str, Any]:
-    """lxml's element declarations by name, from a text that has been found harmless."""
+    """lxml's element declarations by name, from a text that was checked."""
     if len(text) > MAX_DTD:
         raise StreamError(f"a DTD may have at most {MAX_DTD:,} characters")
     for entity in _ENTITY.finditer(text):
@@ -189,7 +188,7 @@ def _elements(text: str) -> dict[str, Any]:
                 f"line {line} of the DTD declares an entity that is external or too complex",
                 hint="nothing is fetched from outside: write the entity's text in place",
             )
-    text = _TEXT_DECLARATION.sub("", text, count=1)  # it could announce an encoding in which the check sees nothing
+    text = _TEXT_DECLARATION.sub("", text, count=1)  # it could declare an encoding that defeats the check
     try:
         dtd: Any = etree.DTD(StringIO(text))
     except etree.DTDParseError as error:
@@ -204,7 +203,7 @@ def _full_name(declared: Any) -> str:
 
 
 def _models(elements: Mapping[str, Any]) -> dict[str, dict[str, Part]]:
-    """For each element the children that its content model names; what ANY allows is not named."""
+    """The children that each element's content model names; those that ANY allows are not named."""
     # lxml gives the names in a content model without their prefixes
     full = {each.name: name for name, each in elements.items()} | {name: name for name in elements}
     models: dict[str, dict[str, Part]] = {}
@@ -288,11 +287,11 @@ MAX_PATHS = 10_000
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of the elements at one path; only `Learner` changes it."""
+    """The elements seen at one path; only `Learner` changes it."""
 
     elements: int = 0
     parents: int = 0
-    """In how many parents it was seen at all."""
+    """In how many parents it was seen."""
     repeated: bool = False
     text: bool = False
     attributes: dict[str, None] = field(default_factory=dict)
@@ -300,7 +299,7 @@ class _Seen:
 
 
 class Learner:
-    """Learns a schema from items, one after the other; `schema()` says what is known so far."""
+    """Learns a schema from items, one by one; `schema()` gives the schema so far."""
 
     def __init__(self, root: str) -> None:
         self._root = root

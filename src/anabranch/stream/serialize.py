@@ -1,10 +1,10 @@
-"""Trees as text: XML without declaration and indentation, the form in which answers leave.
+"""Trees as text: XML without declaration and indentation, the form of answers.
 
-What is written can be read alone: the node at the top declares all namespaces that are in scope for it, wherever it
-was taken from, and an element below it declares only what differs from the element around it.
+The text can be parsed on its own: the node at the top declares all namespaces in scope for it, wherever it was taken
+from, and an element below it declares only what differs from the element around it.
 The namespace of control elements is declared for names only (LAWS 2.1).
 A name whose prefix is not declared, or is declared otherwise, gets the declaration it needs, so a tree that a query
-put together from several inputs still means what it meant.
+built from several inputs keeps its meaning.
 
 Guarantees: parsing the text gives an equal tree; no recursion, so a deep tree is as safe as a wide one.
 """
@@ -31,7 +31,7 @@ from anabranch.stream.tree import (
 )
 
 Scope: TypeAlias = ChainMap[str, str]
-"""Which namespace each prefix means at a place."""
+"""The namespace of each prefix at a place."""
 NOTHING: Scope = ChainMap({"": "", "xml": XML_NAMESPACE})
 
 
@@ -47,12 +47,12 @@ def serialize(node: Node) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Text as it stands between tags."""
+    """Text between tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#xD;")
 
 
 def escape_attribute(text: str) -> str:
-    """Text as it stands between double quotes; white space is written so that a parser does not normalise it."""
+    """Text between double quotes; white space is escaped, so that a parser does not normalise it."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return escaped.replace("\t", "&#x9;").replace("\n", "&#xA;").replace("\r", "&#xD;")
 
@@ -84,7 +84,7 @@ def _content(children: list[Child]) -> str:
 
 
 def start_tag(element: Element, around: Scope | None) -> tuple[str, str, Scope]:
-    """The name in the start tag, what follows it there, and the scope that holds for the children."""
+    """The name in the start tag, what follows it there, and the scope of the children."""
     declared = namespaces_in_scope(element) if around is None else element.namespaces
     around = NOTHING if around is None else around
     if not declared and not element.attributes and around.get(element.name.prefix) == element.name.uri:

@@ -1,7 +1,7 @@
-"""The settings of an engine, with their defaults, in one place: how a trunk works, and how much it keeps.
+"""The settings of an engine, with their defaults, in one place: how a trunk works, and how much it retains.
 
 SITE.toml, NETWORK.toml, the Python API and the command line fill them; they are passed on as a whole.
-But for the limits (LAWS 2.5, 2.6) and whether accents are followed (LAWS 4.5), none of them shows in an answer.
+Except for the limits (LAWS 2.5, 2.6) and whether accents are followed (LAWS 4.5), none of them shows in an answer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from anabranch.errors import UsageError
 from anabranch.stream.limits import Limits
 
 EPOCH_BYTES = 16 << 20
-"""How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
+"""How much an epoch reads by default: a few seconds of work, so that a run shows its progress."""
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How much of the answer log is kept: so many epochs, so many bytes of answers, or everything."""
+    """How much of the answer log is retained: so many epochs, so many bytes of answers, or everything."""
 
     epochs: int | None = None
     bytes: int | None = None
@@ -44,17 +44,17 @@ class Settings:
     keep: Keep = field(default_factory=Keep)
     limits: Limits = field(default_factory=Limits)
     finite: bool = False
-    """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
+    """The inputs are complete; otherwise a last line without a newline waits for it."""
     shards: int | None = None
-    """How many tasks share the branches; None for as many as there are cores."""
+    """The number of tasks that share the branches; None for as many as there are cores."""
     sharing: bool = True
-    """Whether what subscriptions have in common is done once."""
+    """Whether common work of subscriptions is done once."""
     accents: bool = True
     """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
     timed: bool = False
-    """Whether answers that only grow are told with their moments, for who asks when they grew."""
+    """Whether answers that only grow are recorded with their moments, for timelines."""
     strands: int | None = None
-    """In how many strands a new query over updates is answered, if it can be; None for what suits the shards."""
+    """The number of strands for a new query over updates, if it can be divided; None for what suits the shards."""
     epoch_bytes: int = EPOCH_BYTES
     epoch_files: int | None = None
-    """How many bytes and files an epoch reads of all streams together, about; no file limit without it."""
+    """The bytes and files that an epoch reads of all streams together, about; None for no file limit."""

@@ -2,13 +2,13 @@
 
 The model is XQuery's, as far as the language can see it: documents, elements, attributes, text, comments and
 processing instructions, with identity, parents and document order.
-Nodes are numbered when they are made, and whoever makes a tree makes it in document order, so comparing `order`
-compares document order; this is the one assumption to keep when building trees.
+Nodes are numbered when they are created, and trees are created in document order, so comparing `order` compares
+document order; this is the one assumption to keep when building trees.
 A tree is not changed once it is complete.
 
-A text or an attribute may be *measured*: its value was brought into another unit, or computed, and it still knows from
-what (LAWS 4.3).
-Its `value` is then only the nearest double in XQuery's spelling; whoever needs the number itself takes the measure's.
+A text or an attribute may be *measured*: its value was converted into another unit, or computed, and it still knows the
+original (LAWS 4.3).
+Its `value` is then only the nearest double in XQuery's spelling; the exact number is in the measure.
 Copies stay measured.
 
 An element that was read from JSON is *marked* with what stood there (LAWS 7.1); copies stay marked.
@@ -50,15 +50,15 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An exact number: the text it was written as, and the map that leads from there to the unit it is meant in.
+    """An exact number: the text it was written as, and the map from there to its present unit.
 
-    A number that was computed, say an average, is the text `0` with the map that adds it.
+    A computed number, such as an average, is the text `0` with the map that adds it.
     """
 
     raw: str
     by: Affine
     number: Fraction
-    """What `by` makes of the number written."""
+    """The number written, mapped by `by`."""
     computed: bool = False
 
     def then(self, by: Affine) -> Measure:
@@ -141,7 +141,7 @@ class Element(_Node):
         self.children: list[Child] = []
 
     def set(self, name: Name, value: str, measure: Measure | None = None) -> None:
-        """Give the element an attribute; to be called before children are appended."""
+        """Add an attribute; to be called before children are appended."""
         attribute = Attribute(name, value, measure)
         attribute.parent = self
         self.attributes.append(attribute)
@@ -159,7 +159,7 @@ class Element(_Node):
 
 
 class Document(_Node):
-    """A document node; a stream is one, whose single child is the root element that holds the items."""
+    """A document node; a stream is one, whose single child is the root element of the items."""
 
     __slots__ = ("children",)
 
@@ -177,7 +177,7 @@ Node: TypeAlias = Document | Element | Attribute | Text | Comment | Instruction
 
 
 def string_value(node: Node) -> str:
-    """The concatenated text below a node; comments and instructions inside do not count."""
+    """The concatenated text below a node, without comments and instructions."""
     match node:
         case Element() | Document():
             return "".join([each.value for each in texts(node)])
@@ -194,7 +194,7 @@ def texts(node: Element | Document) -> list[Text]:
 
 
 def descendants(node: Element | Document) -> Iterator[Child]:
-    """All nodes below `node`, attributes not among them, in document order."""
+    """All nodes below `node`, without attributes, in document order."""
     pending: list[Child] = list(reversed(node.children))
     while pending:
         each = pending.pop()
@@ -204,7 +204,7 @@ def descendants(node: Element | Document) -> Iterator[Child]:
 
 
 def namespaces_in_scope(element: Element) -> dict[str, str]:
-    """Prefix to URI for all declarations that reach `element`, the nearest winning.
+    """Prefix to URI for all declarations in scope for `element`, the nearest winning.
 
     That of control elements is left out: it is not copied into answers (LAWS 2.1), and written where a name needs it.
     """
@@ -217,12 +217,12 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
     for each in reversed(chain):
         scope.update(each.namespaces)
         if not each.name.uri:
-            scope.pop("", None)  # moved below a default namespace, it still is in none
+            scope.pop("", None)  # moved below a default namespace, it stays in no namespace
     return {prefix: uri for prefix, uri in scope.items() if uri and uri != STREAM_NAMESPACE}
 
 
 LETTERS = 8
-"""2 to the power of so many characters of text count as much as a node."""
+"""2 to this power characters of text count as much as a node."""
 
 
 @overload
@@ -232,7 +232,7 @@ def copy(node: Child, count: Callable[[int], None] | None = None) -> Child: ...
 def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
     """A deep copy without parent; an element takes the namespaces in scope along, as XQuery copies do.
 
-    `count` is told how much is copied, bit by bit: each node counts 1, and more with a long text.
+    `count` receives the amount copied, step by step: each node counts 1, and more with a long text.
     """
     if count is not None:
         count(1)
@@ -271,7 +271,7 @@ def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
 
 
 def renumber(tree: Element | Document, numbers: Iterator[int] = _numbers) -> None:
-    """Move a tree in document order: by new numbers, behind all there is, or by those given."""
+    """Renumber a tree: with new numbers, behind all nodes, or with those given."""
     for node in (tree, *descendants(tree)):
         node.order = next(numbers)
         if isinstance(node, Element):

@@ -1,1 +1,1 @@
-"""Atomic values and sequences: LAWS section 2, for whoever computes with them."""
+"""Atomic values and sequences: LAWS section 2."""

@@ -1,4 +1,4 @@
-"""Arithmetic: XQuery's promotions, integer to decimal to double; all but doubles is computed exactly, within bounds."""
+"""Arithmetic: XQuery's promotions, integer to decimal to double; everything except doubles is exact, within bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.values.times import TIMES, TimeValue
 _EXACT = Context(prec=2_000)
 """Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
 _MOST_BITS = 6_600
-"""About 2,000 digits: what goes beyond in integers is an overflow, lest squaring a few times fill the memory."""
+"""About 2,000 digits: larger integers overflow, lest squaring a few times fill the memory."""
 
 
 def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Numeric | TimeValue:
@@ -99,4 +99,6 @@ def _calculate_double(operator: ArithmeticOperator, a: float, b: float) -> float
 def negate(value: Atomic) -> Numeric:
     """Unary minus."""
     number = as_number(value)
-    return -number if not isinstance(number, Decimal) else number.copy_negate()
+    if isinstance(number, Decimal):
+        return number.copy_negate() if number else number  # a decimal has no negative zero
+    return -number

@@ -1,14 +1,14 @@
-"""Atomic values and what may be done with them: LAWS section 2, executable.
+"""Atomic values and their operations: LAWS section 2, executable.
 
 Python's own types stand for XQuery's: `int` for xs:integer, `Decimal` for xs:decimal, `float` for xs:double, `bool`,
 and `str` for xs:string; text from items is `Untyped`; times and durations are those of `times.py`.
 Comparisons of text with numbers are exact, and so are sums: nothing is rounded before the end.
 
-Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): it still is text to whoever asks for text, but
-it is compared, ordered and summed as the exact number meant, which no text may be able to spell.
+Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): as text it is unchanged, but it is compared,
+ordered and summed as the exact number meant, which may have no spelling.
 A number from JSON is text as well that is known to be a number (LAWS 7.1): it keeps its spelling, and is compared,
 ordered and summed by its exact value; `null` is a value of its own.
-What an aggregate gives is `Rounded`: a double to every operation, which still knows the exact value when it leaves.
+The result of an aggregate is `Rounded`: a double to every operation, which still knows its exact value when it leaves.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ NULL = JsonNull()
 
 
 class Rounded(float):
-    """A computed double that knows what it was rounded from."""
+    """A computed double that knows the exact number it was rounded from."""
 
     __slots__ = ("exact",)
     exact: Fraction
@@ -130,7 +130,7 @@ def literal(text: str) -> Numeric:
 
 
 def as_number(value: Atomic) -> Numeric:
-    """What arithmetic makes of a value: numbers stay, untyped text becomes a double."""
+    """The operand of arithmetic for a value: numbers stay, untyped text becomes a double."""
     match value:
         case bool():
             raise DynamicError("a number is needed, not a boolean", code="XPTY0004")
@@ -161,7 +161,7 @@ def exact_value(text: Untyped) -> Fraction | Decimal | None:
 
 
 def finite_value(text: Untyped) -> Fraction | None:
-    """The same where it is a number that things can be placed by: neither INF nor NaN."""
+    """The same for a number by which items can be placed: neither INF nor NaN."""
     number = exact_value(text)
     if isinstance(number, Decimal):
         return Fraction(number) if number.is_finite() else None
@@ -169,7 +169,7 @@ def finite_value(text: Untyped) -> Fraction | None:
 
 
 def measure_of(value: Atomic) -> Measure | None:
-    """What a text made of this value alone still knows of it."""
+    """The measure that a text made of this value alone keeps."""
     match value:
         case Measured():
             return value.measure
@@ -183,7 +183,7 @@ def measure_of(value: Atomic) -> Measure | None:
 
 
 def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """Compare two values as LAWS 2.3 says; raises where XQuery would."""
+    """Compare two values by LAWS 2.3; raises where XQuery would."""
     if isinstance(left, JsonNull | JsonNumber) or isinstance(right, JsonNull | JsonNumber):
         return _json_compared(operator, left, right)
     if isinstance(left, TIMES) or isinstance(right, TIMES):
@@ -253,19 +253,19 @@ def _times_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -
     if isinstance(a, TIMES) and isinstance(b, TIMES) and type(a) is type(b):
         return COMPARES[operator](a.number, b.number)
     if isinstance(a, DURATIONS) and isinstance(b, DURATIONS) and operator in ("=", "!="):
-        return (a.number == b.number == 0) == (operator == "=")  # only nothing is as long in months as in seconds
+        return (a.number == b.number == 0) == (operator == "=")  # only zero months equal zero seconds
     raise _not_comparable(a, b)
 
 
 def _moments(left: Untyped, right: Untyped) -> tuple[Fraction, Fraction] | None:
-    """When two texts are, if both are dateTimes."""
+    """The moments of two texts, if both are dateTimes."""
     a = moment_seconds(left)
     b = None if a is None else moment_seconds(right)
     return None if a is None or b is None else (a, b)
 
 
 def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric | Fraction, Numeric]:
-    """Both in a form that compares exactly: no double, except where the number was computed as one."""
+    """Both in a form that compares exactly: no double, unless the number was computed as one."""
     if isinstance(number, float) and not isinstance(number, WrittenDouble):
         return to_double(text), number
     return _needed(text), number.exact if isinstance(number, WrittenDouble) else number
@@ -293,7 +293,7 @@ def read_boolean(text: str) -> bool:
 
 
 def kind_of(value: Atomic) -> str:
-    """What to call a value in a message."""
+    """The name of a value's type in messages."""
     if isinstance(value, TIMES):
         return value.name
     if isinstance(value, JsonNull):
@@ -309,7 +309,7 @@ Identity: TypeAlias = tuple[str, object]
 
 
 def identity(value: Atomic) -> Identity:
-    """Equal for values that `distinct-values` takes for one: text by its characters, numbers by their values."""
+    """Equal for values that `distinct-values` treats as one: text by its characters, numbers by their values."""
     match value:
         case bool():
             return "boolean", value
@@ -323,7 +323,7 @@ def identity(value: Atomic) -> Identity:
             return "text", str(value)
         case float() if math.isnan(value):
             return "number", "NaN"
-        case _ if isinstance(value, TIMES):  # no months are as long as no seconds
+        case _ if isinstance(value, TIMES):  # zero months equal zero seconds
             return "duration" if isinstance(value, DURATIONS) and not value.number else value.name, value.number
         case _:
             return "number", value
@@ -332,7 +332,7 @@ def identity(value: Atomic) -> Identity:
 def group_identity(key: Atomic | None) -> Identity:
     """Equal for keys of one group: text by its characters, numbers by their exact values (LAWS 3.8).
 
-    What a change of unit has made a number is the text that spells it: so it meets what was written in that unit.
+    A number from a change of unit is the text that spells it: so it equals what was written in that unit.
     """
     match key:
         case None:
@@ -349,11 +349,11 @@ OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
 NOTHING, NOT_A_NUMBER, NUMBER, MOMENT = range(4)
 _TYPED: dict[type[TimeValue], int] = {kind: MOMENT + place for place, kind in enumerate(TIMES)}
 TEXT = MOMENT + len(TIMES)
-"""What comes behind what in an order; between dateTimes and text stand the other times, in the order of `TIMES`."""
+"""The order of types; between dateTimes and text are the other times, in the order of `TIMES`."""
 
 
 def order_rank(key: Atomic | None) -> OrderRank:
-    """Where a key sorts: empty first, then NaN, numbers by value, times by theirs, text by code point (LAWS 2.3)."""
+    """The sort key: empty first, then NaN, numbers by value, times by theirs, text by code point (LAWS 2.3)."""
     number: Fraction | Decimal | None
     match key:
         case None:

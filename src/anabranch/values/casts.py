@@ -95,7 +95,7 @@ def _boolean(value: Atomic) -> bool:
 
 
 def _time_value(kind: type[TimeValue], value: Atomic) -> TimeValue:
-    """A value as a time or a duration: from text, and of the times and durations from those that hold enough."""
+    """A value as a time or a duration: from text, or from another time or duration with all the parts needed."""
     if isinstance(value, str):
         return read_time(kind, value)
     if isinstance(value, kind):
@@ -123,4 +123,4 @@ CASTS: Mapping[str, Callable[[Atomic], Atomic]] = {
     "xs:double": _double,
     **{f"xs:{kind.name}": partial(_time_value, kind) for kind in TIMES},
 }
-"""By the name of the type: what becomes of a value; raises where that is none, or may be none, of the type."""
+"""By the name of the type: the cast; raises where a value has none, or may have none, of the type."""

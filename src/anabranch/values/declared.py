@@ -1,7 +1,7 @@
-"""How a stream's time is declared, as users write it: in SITE.toml, as options of a command, in Python.
+"""The declaration of a stream's time, as users write it: in SITE.toml, as options of a command, in Python.
 
-Slack and origin are plain numbers, which count in the `time_unit` where there is one, or a length of time, `PT5S`, and
-a moment, `2026-01-01T00:00:00Z`.
+Slack and origin are plain numbers, in the `time_unit` where there is one, or a duration, `PT5S`, and a moment,
+`2026-01-01T00:00:00Z`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Given: TypeAlias = str | int | float | Decimal | date | None
 
 
 def declared_time(path: str | None, unit: str | None) -> Path | None:
-    """The path to the times of a stream's items, with what its numbers count in."""
+    """The time path of a stream's items, with the unit of its numbers."""
     if unit is None:
         return None if path is None else _path(path)
     if path is None:
@@ -30,7 +30,7 @@ def declared_time(path: str | None, unit: str | None) -> Path | None:
 def declared_timing(
     path: str | None, unit: str | None, slack: Given, origin: Given
 ) -> tuple[Path | None, Fraction, Fraction]:
-    """All that is declared of a stream's time: the path, the slack and the origin."""
+    """A stream's time declaration: the path, the slack and the origin."""
     time = declared_time(path, unit)
     return time, declared_slack(slack, time), declared_origin(origin, time)
 
@@ -50,7 +50,7 @@ def _unit(given: str) -> TimeUnit:
 
 
 def declared_slack(given: Given, time: Path | None, key: str = "'slack'") -> Fraction:
-    """How late items may come: a number, or a duration."""
+    """The slack: a number, or a duration."""
     length = length_seconds(given) if isinstance(given, str) else None
     if length is not None:
         return length
@@ -58,7 +58,7 @@ def declared_slack(given: Given, time: Path | None, key: str = "'slack'") -> Fra
 
 
 def declared_origin(given: Given, time: Path | None, key: str = "'origin'") -> Fraction:
-    """Where time windows begin: a number, or a dateTime or date."""
+    """The origin of time windows: a number, or a dateTime or date."""
     text = given.isoformat() if isinstance(given, date) else given
     moment = time_seconds(text) if isinstance(text, str) else None
     if moment is not None:

@@ -1,6 +1,6 @@
-"""Moments and lengths of time as texts spell them, in exact seconds (LAWS 2.7).
+"""Moments and durations from their texts, in exact seconds (LAWS 2.7).
 
-A moment is its seconds since 1970-01-01T00:00:00Z in the calendar that XQuery uses for all years, before 1582 too.
+A moment is its seconds since 1970-01-01T00:00:00Z in the proleptic Gregorian calendar, as in XQuery.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DAY = 86_400
 """The seconds of a day: there are no leap seconds."""
 
 MOST_PLACES = 100
-"""How many digits seconds have behind the point at most."""
+"""The most digits of seconds after the point."""
 
 _ZONE = r"(Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?"
 _DATE = r"(-?(?:[1-9]\d{3,8}|0\d{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
@@ -32,7 +32,7 @@ _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_of_month(year: int, month: int) -> int:
-    """How many days a month has."""
+    """The number of days in a month."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
 
@@ -46,7 +46,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 def date_of(number: int) -> tuple[int, int, int]:
-    """Year, month and day of a day that is so many days behind 1970-01-01."""
+    """Year, month and day of a number of days since 1970-01-01."""
     century, days = divmod(number + 719_468, 146_097)
     year = (days - days // 1_460 + days // 36_524 - days // 146_096) // 365
     days -= 365 * year + year // 4 - year // 100
@@ -57,7 +57,7 @@ def date_of(number: int) -> tuple[int, int, int]:
 
 
 def read_moment(text: str) -> tuple[Fraction, int | None] | None:
-    """Where the clock of an xs:dateTime stands, in seconds since 1970 there, and its zone; None for other texts."""
+    """The local seconds since 1970 of an xs:dateTime, and its zone; None for other texts."""
     if not (found := _MOMENT.match(text)):
         return None
     year, month, day, hours, minutes, seconds, zone = found.groups()
@@ -90,7 +90,7 @@ def _clock(hours: str | None, minutes: str, seconds: str) -> Fraction:
 
 
 def moment_seconds(text: str) -> Fraction | None:
-    """The seconds since 1970 of a text that is an xs:dateTime, in UTC where it names no zone; None for others."""
+    """The seconds since 1970 of an xs:dateTime, in UTC where it names no zone; None for other texts."""
     if (found := read_moment(text)) is None:
         return None
     local, zone = found
@@ -98,7 +98,7 @@ def moment_seconds(text: str) -> Fraction | None:
 
 
 def date_seconds(text: str) -> Fraction | None:
-    """The seconds since 1970 of the midnight that an xs:date begins with; None for other texts."""
+    """The seconds since 1970 of the midnight at which an xs:date begins; None for other texts."""
     if (found := read_day(text)) is None:
         return None
     day, zone = found
@@ -106,13 +106,13 @@ def date_seconds(text: str) -> Fraction | None:
 
 
 def time_seconds(text: str) -> Fraction | None:
-    """Where on the line of time a text stands that is a dateTime or a date (LAWS 3.1); None for others."""
+    """The seconds since 1970 of a dateTime or a date (LAWS 3.1); None for other texts."""
     seconds = moment_seconds(text)
     return date_seconds(text) if seconds is None else seconds
 
 
 def zone_minutes(zone: str | None) -> int | None:
-    """How many minutes a zone, `Z` or `+02:00`, is ahead of UTC; None for none."""
+    """The minutes by which a zone, `Z` or `+02:00`, is ahead of UTC; None for none."""
     if zone is None or zone == "Z":
         return None if zone is None else 0
     minutes = int(zone[1:3]) * 60 + int(zone[4:])
@@ -120,7 +120,7 @@ def zone_minutes(zone: str | None) -> int | None:
 
 
 def length_seconds(text: str) -> Fraction | None:
-    """The seconds of a text that is an xs:dayTimeDuration, such as `PT1M`; None for others."""
+    """The seconds of an xs:dayTimeDuration, such as `PT1M`; None for other texts."""
     if not (found := _LENGTH.match(text)):
         return None
     sign, days, hours, minutes, seconds = found.groups()
@@ -129,7 +129,7 @@ def length_seconds(text: str) -> Fraction | None:
 
 
 def length_months(text: str) -> int | None:
-    """The months of a text that is an xs:yearMonthDuration, such as `P1Y6M`; None for others."""
+    """The months of an xs:yearMonthDuration, such as `P1Y6M`; None for other texts."""
     if not (found := _MONTHS.match(text)):
         return None
     sign, years, months = found.groups()
@@ -150,13 +150,13 @@ def spell_clock(seconds: Fraction) -> str:
 
 
 def spell_part(part: Fraction) -> str:
-    """The digits behind a point, with the point, of what is less than one; nothing for nothing."""
+    """The digits after the point, with the point, of a number below one; empty for zero."""
     digits = places_of(part)
     return f".{int(part * 10**digits):0{digits}d}" if digits else ""
 
 
 def places_of(number: Fraction) -> int:
-    """How many digits behind the point spell a number."""
+    """The number of digits after the point that spell a number."""
     digits = 0
     while (number * 10**digits).denominator != 1:
         if digits == MOST_PLACES:

@@ -1,6 +1,6 @@
-"""Numbers as items spell them: exact, and what becomes of them when they must be a double.
+"""Numbers as items spell them: exact, and rounded where they must be a double.
 
-A text is a number where it is one of xs:double's, and its value is then the decimal it spells (LAWS 2.2, 2.3).
+A text is a number if xs:double accepts it, and its value is the decimal it spells (LAWS 2.2, 2.3).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from anabranch.errors import DynamicError
 
 _READING = Context(prec=2_000, Emax=1_100, Emin=-1_100, traps=[])
-"""Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction would cost without bound."""
+"""Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction could be huge."""
 
 _DOUBLE = re.compile(
     r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
@@ -30,16 +30,16 @@ def exact_number(text: str) -> Decimal | None:
 
 
 def read_digits(digits: str) -> Decimal:
-    """The value of a number that is written in digits, with or without an exponent."""
+    """The value of a number in digits, with or without an exponent."""
     number = _READING.create_decimal(digits)
-    return number if not number.is_nan() else Decimal(float(digits))  # an exponent beyond all bounds
+    return number if not number.is_nan() else Decimal(float(digits))  # an exponent beyond all limits
 
 
 def summand(number: Decimal) -> Decimal | float:
-    """What a number adds to a sum: itself, or a float where it is INF or NaN or lies beyond every double."""
+    """The summand of a number: itself, or a float where it is INF or NaN or beyond every double."""
     if number.is_finite() and abs(number.adjusted()) <= 1_100:
         return number
-    return float(number)  # INF, NaN or 0: its digits would only cost
+    return float(number)  # INF, NaN or 0: its digits would only cost time
 
 
 def nearest_double(value: Fraction | float) -> float:
@@ -58,7 +58,7 @@ def no_number(text: str) -> DynamicError:
 
 
 def shown(text: str) -> str:
-    """A text as a message quotes it."""
+    """A text as quoted in a message."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -86,11 +86,11 @@ def spell_decimal(value: Decimal) -> str:
 
 
 def write_fraction(number: Fraction) -> str:
-    """An exact number in digits of base 16, which take time linear in their number and have no limit in Python."""
+    """An exact number in hexadecimal, which takes linear time and has no limit in Python."""
     return f"{number.numerator:x}/{number.denominator:x}"
 
 
 def read_fraction(text: str) -> Fraction:
-    """What `write_fraction` has written."""
+    """The number from `write_fraction`."""
     numerator, _, denominator = text.partition("/")
     return Fraction(int(numerator, 16), int(denominator, 16))

@@ -1,7 +1,7 @@
-"""Where a text stands that places an item: at a stream's declared time path, or at the reference of a window.
+"""The value by which a text places its item: at a stream's declared time path, or at the reference of a window.
 
 It is a number, or a dateTime or date, which is a time (LAWS 1.3, 3.1).
-This is the one place that says so; whoever reads such texts in another way, in columns, finds the same values.
+This function defines it; other implementations, in columns, must give the same values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anabranch.values.instants import time_seconds
 
 
 class Moment(Fraction):
-    """A value that is a time: so many units of its scale from 1970 on, or from a stream's origin on."""
+    """A value that is a time: in units of its scale from 1970 on, or from a stream's origin on."""
 
     __slots__ = ()
 
@@ -33,11 +33,11 @@ def place_of(text: Untyped, scale: TimeScale) -> Fraction | None:
 
 
 def from_origin(value: Fraction, origin: Fraction) -> Fraction:
-    """A value counted from a stream's origin on; a time stays one."""
+    """A value relative to a stream's origin; a time stays one."""
     return Moment(value - origin) if isinstance(value, Moment) else value - origin
 
 
 def seconds_at(text: Untyped, time: Path) -> Fraction | None:
-    """The seconds of a text at a stream's declared time path; None where it tells no time."""
+    """The seconds of a text at a stream's declared time path; None where it is no time."""
     value = place_of(text, TimeScale.of(time, time))
     return None if value is None else Fraction(value) / per_second(time)

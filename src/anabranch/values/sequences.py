@@ -1,4 +1,4 @@
-"""Sequences of nodes and values, as XQuery has them: flat lists, and what is asked of them."""
+"""Sequences of nodes and values, as in XQuery: flat lists, and functions on them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
 from anabranch.values.atomic import Atomic, JsonNumber, Measured, Untyped, exact_number
+from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.times import TIMES
 
-Value: TypeAlias = Node | Atomic | JsonObject | JsonArray
+Value: TypeAlias = Node | Atomic | JsonObject | JsonArray | FunctionItem
 Values: TypeAlias = list[Value]
 
 NODES = (Document, Element, Attribute, Text, Comment, Instruction)
 
 
 def atomize(values: Iterable[Value]) -> list[Atomic]:
-    """Nodes become their text; what has no schema is untyped, except comments and instructions.
+    """Nodes become their text; without a schema it is untyped, except for comments and instructions.
 
-    A node whose text is one measured value becomes that value; what a query has computed and written into an element is
-    text like any other.
+    A node whose text is one measured value becomes that value; a computed value that a query has written into an
+    element is plain text.
     """
     atoms: list[Atomic] = []
     for each in values:
@@ -43,6 +44,8 @@ def atom(value: Value) -> Atomic:
             return value.value
         case Document() | Element() | Attribute() | Text():
             return untyped(value)
+        case FunctionItem():
+            raise DynamicError("a function has no value", code="FOTY0013")
         case _:
             return value
 
@@ -85,5 +88,7 @@ def truth(values: Values) -> bool:
             raise DynamicError(f"{what} is neither true nor false", code="FORG0006")
         case _ if isinstance(first, TIMES):
             raise DynamicError(f"a {first.name} is neither true nor false", code="FORG0006")
+        case FunctionItem():
+            raise DynamicError("a function is neither true nor false", code="FORG0006")
         case _:
             return bool(first)

@@ -1,8 +1,8 @@
-"""Arithmetic with times and durations, as XQuery has it (LAWS 2.7).
+"""Arithmetic with times and durations, as in XQuery (LAWS 2.7).
 
-Seconds are decimals: sums and differences are exact, and what a duration is multiplied or divided by is a decimal, too,
-for a double the shortest that spells it.
-A product keeps as many digits behind the point as a text may have, and a quotient those that `div` gives to decimals.
+Seconds are decimals: sums and differences are exact, and factors and divisors of durations are decimals, too, for a
+double its shortest spelling.
+A product keeps as many digits after the point as a text may have, and a quotient as many as `div` gives decimals.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from anabranch.values.times import (
 )
 
 _PLACES = 18
-"""The digits behind the point of a quotient, as decimals have them."""
+"""The digits after the point of a quotient of decimals."""
 _DIGITS = Context(prec=2_000)
 
 
 def calculate_times(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> TimeValue | Decimal:
-    """One operation of which at least one operand is a time or a duration."""
+    """One operation with at least one time or duration."""
     if isinstance(left, INSTANTS) and isinstance(right, INSTANTS) and type(left) is type(right) and operator == "-":
         return within_limits(DayTimeDuration(left.number - right.number))
     if isinstance(left, DURATIONS) and isinstance(right, DURATIONS) and type(left) is type(right):
@@ -56,22 +56,22 @@ def calculate_times(operator: ArithmeticOperator, left: Atomic, right: Atomic) -
         return _scaled(right, as_number(left), divides=False)
     for each in (left, right):
         if not isinstance(each, TIMES):
-            as_number(each)  # text that is no number is the error to tell
+            as_number(each)  # text that is no number is the error to report
     raise DynamicError(f"'{operator}' takes no {kind_of(left)} and {kind_of(right)}", code="XPTY0004")
 
 
 def decimal_of(number: Fraction) -> Decimal:
-    """An exact number that has an end in digits, such as seconds."""
+    """An exact number with a finite decimal spelling, such as seconds."""
     return _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def duration_sum(durations: Sequence[Duration]) -> Duration:
-    """The sum of durations of one type, of which there is at least one."""
+    """The sum of one or more durations of one type."""
     return _of_number(durations[0], sum((each.number for each in durations), Fraction(0)))
 
 
 def duration_average(total: Duration, count: int) -> Duration:
-    """The average of so many durations that come to a total."""
+    """The average of so many durations with this sum."""
     return _scaled(total, count, divides=True)
 
 
@@ -83,7 +83,7 @@ def _of_number(like: Duration, number: Fraction) -> Duration:
 
 
 def _moved(time: Instant, by: Duration, sign: int) -> Instant:
-    """A time so much later, or earlier; months lead to the same day of a month, or else to its last."""
+    """A time later, or earlier, by a duration; adding months keeps the day of the month, or takes its last."""
     match time, by:
         case DateTime(local, zone), DayTimeDuration(seconds):
             return within_limits(DateTime(local + sign * seconds, zone))
@@ -107,7 +107,7 @@ def _months_later(day: int, months: int) -> int:
 
 
 def _scaled(duration: Duration, number: Numeric, *, divides: bool) -> Duration:
-    """A duration so many times, or divided by a number."""
+    """A duration multiplied, or divided, by a number."""
     if isinstance(number, float) and not math.isfinite(number):
         if math.isnan(number):
             raise DynamicError("a duration cannot be computed with NaN", code="FOCA0005")
@@ -124,7 +124,7 @@ def _scaled(duration: Duration, number: Numeric, *, divides: bool) -> Duration:
 
 
 def _quotient(left: Duration, right: Duration) -> Decimal:
-    """How often one duration goes into another of its type."""
+    """The quotient of two durations of one type."""
     if not right.number:
         raise DynamicError("division by a duration of no length", code="FOAR0001")
     places = max(_PLACES, places_of(left.number), places_of(right.number))
@@ -132,7 +132,7 @@ def _quotient(left: Duration, right: Duration) -> Decimal:
 
 
 def _rounded(number: Fraction, places: int) -> Fraction:
-    """The nearest number of so many digits behind the point; of two the one nearer to 0."""
+    """The nearest number with so many digits after the point; of two the one nearer to 0."""
     unit = 10**places
     whole = math.ceil(abs(number) * unit - Fraction(1, 2))
     return Fraction(whole if number >= 0 else -whole, unit)

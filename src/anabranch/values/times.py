@@ -1,9 +1,9 @@
 """Times and durations as values: xs:dateTime, xs:date, xs:time, xs:dayTimeDuration, xs:yearMonthDuration (LAWS 2.7).
 
-A time is what its clock shows, and the zone of that clock, which is kept for its spelling; what it is compared by is
-its `number`, exact seconds in UTC.
+A time is its clock's local value and its zone, which is kept for its spelling; it is compared by its `number`, exact
+seconds in UTC.
 A clock without a zone is that of UTC.
-Of two values of one type the one with the smaller number comes first, and equal numbers are equal values.
+Values of one type are ordered by their numbers, and equal numbers are equal values.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from anabranch.values.numbers import shown
 
 _FARTHEST_YEAR = 999_999_999
 _LONGEST = 10**24
-"""No duration has so many seconds or months; the texts that are read stay below."""
+"""Durations have less than so many seconds or months; texts that are accepted stay below."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateTime:
-    """A moment: the seconds from 1970-01-01T00:00:00 on its own clock, and how many minutes that is ahead of UTC."""
+    """A moment: the local seconds since 1970-01-01T00:00:00, and the minutes by which its zone is ahead of UTC."""
 
     name: ClassVar[str] = "dateTime"
     local: Fraction
@@ -66,7 +66,7 @@ class DateTime:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day: the days from 1970-01-01, and its zone; it is compared by the midnight that it begins with."""
+    """A day: the days from 1970-01-01, and its zone; it is compared by its first midnight."""
 
     name: ClassVar[str] = "date"
     day: int
@@ -87,7 +87,7 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A time of any day: the seconds since midnight, and its zone; all are compared on one and the same day."""
+    """A time of any day: the seconds since midnight, and its zone; all are compared on the same day."""
 
     name: ClassVar[str] = "time"
     clock: Fraction
@@ -164,7 +164,7 @@ def _in_utc(local: Fraction, zone: int | None) -> Fraction:
 
 
 def spell_zone(zone: int | None) -> str:
-    """A zone as XQuery writes it; nothing for none."""
+    """A zone as XQuery writes it; empty for none."""
     if not zone:
         return "" if zone is None else "Z"
     hours, minutes = divmod(abs(zone), 60)
@@ -179,11 +179,11 @@ _LONG = re.compile(r"[0-9]{19,}(?=[YMDHS.])", re.ASCII)
 
 
 def read_time(kind: type[T], text: str) -> T:
-    """The value of a type that a text spells; raises FORG0001, and FODT0001 or FODT0002 where it is beyond limits."""
+    """The value of a type from its text; raises FORG0001, and FODT0001 or FODT0002 where it is beyond limits."""
     found = kind.read(text)
     if found is not None:
         assert isinstance(found, kind)
-        return within_limits(found)  # the midnight behind the last day lies beyond
+        return within_limits(found)  # the midnight after the last day is beyond
     far = _FAR.match(text)
     nearer = kind.read(f"2000{far[1]}" if far else _LONG.sub("1", text))
     if nearer is not None:
@@ -202,7 +202,7 @@ def beyond(value: TimeValue) -> DynamicError:
 
 
 def within_limits(value: T) -> T:
-    """The same value, which was computed; raises where it lies beyond its limits."""
+    """A computed value; raises where it is beyond its limits."""
     if isinstance(value, DateTime | Date):
         year, _, _ = date_of(value.day)
         if abs(year) > _FARTHEST_YEAR:

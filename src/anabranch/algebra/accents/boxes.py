@@ -4,18 +4,18 @@ An accent's description is a conjunction of comparisons and denied comparisons, 
 set becomes several accents with disjoint descriptions: each item is described by one, and their order does not matter.
 A *box* is such a conjunction, as a tuple of literals.
 
-* Whether some item is in a box (`possible`) is asked term by term, since terms are independent of each other.
-  A term that may be missing, and that only denials name, is missing: `not(a = 'FOO')` also describes items without `a`.
-  The texts of a listed domain are tried; intervals and texts are decided in `predicate/`.
-* A conjunction of sets is their boxes multiplied out; a disjunction is, of each part, what the earlier ones leave.
+* Whether some item is in a box (`possible`) is decided term by term, since terms are independent of each other.
+A term that may be missing, and that only denials name, is missing: `not(a = 'FOO')` also describes items without `a`.
+The texts of a listed domain are tried; intervals and texts are decided in `predicate/`.
+* A conjunction of sets is their boxes multiplied out; a disjunction is, of each part, what is not in the earlier ones.
   Box without box is one box per literal: `not(l1)`, `l1 and not(l2)`, ...
-* What remains of a set when a path is hidden is the set without its comparisons of that path, box by box: `for_some`,
-  and `for_all` by two negations.
+* With a path hidden, a set is its boxes without their comparisons of that path: `for_some`, and `for_all` by two
+negations.
 
 Cost: boxes that pin a term to different constants (`s = 1`, `s = 2`), or give it different ranges, are known to be
 disjoint without being compared (`index.py`), so a union of ten thousand of them costs ten thousand steps.
-Sets that overlap in many terms can have exponentially many boxes: a division that takes more than MOST_STEPS questions
-is given up with a StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
+Sets that overlap in many terms can have exponentially many boxes: a division that takes more than MOST_STEPS tests is
+abandoned with a StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ def is_conjunction(items: Predicate) -> bool:
 
 
 def is_literal(items: Predicate) -> bool:
-    """Whether a set is told by one comparison, or by a denied one."""
+    """Whether a set is one comparison, or a denied one."""
     return isinstance(items.part if isinstance(items, Not) else items, Compare)
 
 
 def literals(conjunction: Predicate) -> tuple[Predicate, ...]:
-    """What all items of a conjunction fulfil."""
+    """The literals of a conjunction."""
     return conjunction.parts if isinstance(conjunction, And) else (conjunction,)
 
 
 def term_of(literal: Predicate) -> Term:
-    """What a comparison is about."""
+    """The term of a comparison."""
     match literal:
         case Compare(term) | Not(Compare(term)):
             return term
@@ -81,7 +81,7 @@ def term_of(literal: Predicate) -> Term:
 
 
 def readable(conjunction: Predicate) -> Predicate:
-    """A conjunction for people: what holds before what does not, and by the names of the paths."""
+    """A conjunction for people: positive literals first, by the names of the paths."""
     plain = map(_plainly, literals(conjunction))
     return and_(*sorted(plain, key=lambda each: (isinstance(each, Not), term_of(each).path)))
 
@@ -109,7 +109,7 @@ def possible(box: Box) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _possible(term: Term, literals: Box) -> bool:
-    """Whether some value of one term, or none, fulfils all literals."""
+    """Whether some value of one term, or its absence, fulfils all literals."""
     if term.occurs == "optional" and all(isinstance(each, Not) for each in literals):
         return True
     if isinstance(term.domain, Finite) and term.occurs == "one":
@@ -118,7 +118,7 @@ def _possible(term: Term, literals: Box) -> bool:
 
 
 def _choice(domain: Finite, literals: Sequence[Predicate]) -> bool:
-    """Whether some text of a domain fulfils all literals; those about one constant each are looked up."""
+    """Whether some text of a domain fulfils all literals; literals about one constant are looked up."""
     denied: set[object] = set()
     wanted: set[object] = set()
     others: list[Predicate] = []
@@ -162,7 +162,7 @@ MOST_STEPS = 20_000
 
 
 class Dividing:
-    """One division; it counts its questions."""
+    """One division into boxes; it counts its tests."""
 
     def __init__(self) -> None:
         self.left = MOST_STEPS
@@ -185,7 +185,7 @@ class Dividing:
                 return [box] if self.possible(box) else []
 
     def meet(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
-        """What is in all parts; the plain comparisons together, before what has to be multiplied out."""
+        """The boxes of an intersection; plain comparisons first, before products of boxes."""
         plain = dict.fromkeys(part if holds else not_(part) for part in parts if is_literal(part))
         found: list[Box] = [tuple(plain)] if self.possible(tuple(plain)) else []
         for part in parts:
@@ -196,7 +196,7 @@ class Dividing:
         return found
 
     def join(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
-        """What is in some part: of each what the earlier ones leave."""
+        """The boxes of a union: of each part what is not in the earlier ones."""
         found: Index[None] = Index()
         for part in parts:
             for box in self.boxes(part, holds):
@@ -223,10 +223,10 @@ class Dividing:
         return rest
 
     def rest(self, box: Box, others: Sequence[Box]) -> list[Box]:
-        """A box without others: those that differ from it in one comparison, which may be many, at once.
+        """A box without others: many boxes that differ from it in one comparison are subtracted at once.
 
-        Of what is left it is asked twice: where the comparison that most of the others have does not hold, and where it
-        does; so boxes that are parts of one division cost as much as there are, not as there are pairs of them.
+        The remainder is split by the comparison that most of the others have: where it does not hold, and where it
+        does; so the parts of one division cost as much as their number, not as their number of pairs.
         """
         known = set(box)
         left = [tuple(literal for literal in other if literal not in known) for other in others]
@@ -245,10 +245,10 @@ class Dividing:
         return found
 
     def left_over(self, box: Box, others: Sequence[Box]) -> Box | None:
-        """A part of a box that is in none of the others.
+        """Some part of a box that is in none of the others.
 
-        One is looked for, not all: first the part that each of the others misses by its first, or by its last
-        comparison, which is there if they are far from covering the box; then deep first.
+        Only one is searched: first the part that each of the others misses by its first, or by its last comparison,
+        which exists if they are far from covering the box; then depth first.
         """
         known = set(box)
         others = [tuple(literal for literal in other if literal not in known) for other in others]
@@ -272,11 +272,11 @@ class Dividing:
 
 MOST_COMBINED = 32
 MOST_REMEMBERED = 50
-"""Comparisons in a set of which it is remembered how it is combined."""
+"""The most comparisons of a set for which `combined` is cached."""
 
 
 def divided(items: Predicate) -> tuple[Predicate, ...]:
-    """Disjoint conjunctions that together have just these items, few short ones; none for the empty set."""
+    """A few short disjoint conjunctions with exactly these items; none for the empty set."""
     found = [thinned(box) for box in boxes(items)]
     if 1 < len(found) <= MOST_COMBINED:
         wider = [thinned(box) for box in boxes(_widened(found))]
@@ -304,11 +304,11 @@ def _combined(items: Predicate) -> Predicate:
 
 
 _remembered = lru_cache(maxsize=10_000)(_combined)
-"""Many operators ask for the same few sets."""
+"""Many operators combine the same few sets."""
 
 
 def _widened(found: Sequence[Box]) -> Predicate:
-    """A union of boxes with each as wide as it can be, and none that the others have, too."""
+    """A union of boxes with each as wide as possible, without boxes that the others contain."""
     whole = or_(*(and_(*box) for box in found))
     wide: list[Box] = []
     for box in found:
@@ -326,17 +326,17 @@ def _widened(found: Sequence[Box]) -> Predicate:
 
 
 def boxes(items: Predicate) -> list[Box]:
-    """Disjoint boxes that together have just these items, as they come."""
+    """Disjoint boxes with exactly these items, not shortened."""
     return Dividing().boxes(items, True)
 
 
 def empty(items: Predicate) -> bool:
-    """Whether no item is in the set; exact, unless it takes too long (StreamError)."""
+    """Whether no item is in the set; exact, unless it takes too many steps (StreamError)."""
     return not boxes(items)
 
 
 def within(items: Predicate, others: Predicate) -> bool:
-    """Whether all items of one set are in another: no box has anything that is in none of the other's."""
+    """Whether all items of one set are in another: no box has a part outside the other's."""
     if items == others:
         return True
     parts = boxes(others)
@@ -349,13 +349,13 @@ def without(items: Predicate, others: Predicate) -> Predicate:
 
 
 def for_some(items: Predicate, hidden: Iterable[Path]) -> Predicate:
-    """The items that would be in the set for some values of the hidden paths."""
+    """The items that are in the set for some values of the hidden paths."""
     gone = frozenset(hidden)
     return combined(or_(*(and_(*(each for each in box if term_of(each).path not in gone)) for box in boxes(items))))
 
 
 def for_all(items: Predicate, hidden: Iterable[Path]) -> Predicate:
-    """The items that are in the set whatever the values of the hidden paths."""
+    """The items that are in the set for all values of the hidden paths."""
     return combined(not_(for_some(not_(items), hidden)))
 
 
@@ -375,13 +375,13 @@ def inside(box: Box, other: Box) -> bool:
 
 
 def met(box: Box, other: Box) -> Box | None:
-    """What two boxes have in common."""
+    """The intersection of two boxes; None if it is empty."""
     both = tuple(dict.fromkeys((*box, *other)))
     return both if possible(both) else None
 
 
 def thinned(box: Box) -> Box:
-    """The box without the comparisons that follow from the others, the later ones first; a long one as it is."""
+    """The box without the comparisons that follow from the others, later ones first; a long one unchanged."""
     if len(box) > MOST_COMBINED:
         return box
     kept = list(box)

@@ -1,12 +1,12 @@
-"""Events: what elements of a partition announce of the items behind them, and which elements are bad.
+"""Events: what elements of a partition announce about the items behind them, and which elements are bad.
 
 An accent, a punctuation that describes items, and a dead letter that leaves paths in doubt concern the items behind
 them (LAWS 4.5, 4.8).
-With its partition such an element is an *announced* event; all who follow the evolution of a stream, be it in tasks,
-panes, branches or plans, are driven by these, and all logs hold them, in one written form.
+With its partition such an element is an *announced* event; tasks, panes, branches and plans all follow a stream's
+evolution by these events, and all logs hold them, in one written form.
 
-Bad are, besides what could not even be read (LAWS 4.5): an accent that is not valid where it stands, an item that
-carries a path which was dropped for it, an item that a punctuation said would not come.
+Bad elements, besides unreadable ones (LAWS 4.5), are: an accent that is not valid at its place, an item with a path
+that was dropped for it, an item that a punctuation has closed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Event: TypeAlias = Accent | Punctuation | DeadLetter
 
 @dataclass(frozen=True)
 class Announced:
-    """What one element of a partition announces of the items behind it."""
+    """What one element of a partition announces about the items behind it."""
 
     stream: str
     partition: int
     event: Event
     taken: int = 0
-    """How many items the branch that was told of it had taken before, where that matters to it."""
+    """The number of items that the receiving branch had taken before, where that matters."""
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
@@ -52,7 +52,7 @@ class Announced:
 
     @cached_property
     def json(self) -> list[Any]:
-        """The event as it is written down; of a dead letter only what is in doubt, and why."""
+        """The event as written in logs; of a dead letter only its doubts and the reason."""
         event, place = self.event, self.event.place
         if isinstance(event, DeadLetter):
             text: list[Any] = [event.reason, *([str(each.path), str(each.where)] for each in event.doubts)]
@@ -62,7 +62,7 @@ class Announced:
 
     @staticmethod
     def from_json(value: list[Any]) -> Announced:
-        """The event that was written down so."""
+        """The event from its written form."""
         stream, partition, taken, file, offset, (first, *doubts) = value
         place = Place(stream, file, offset)
         if doubts:
@@ -74,7 +74,7 @@ class Announced:
 
 
 def is_change(element: StreamElement | DeadLetter) -> bool:
-    """Whether an element announces something of the items behind it; a heartbeat does not."""
+    """Whether an element announces anything about the items behind it; a heartbeat does not."""
     match element:
         case Accent():
             return True
@@ -87,7 +87,7 @@ def is_change(element: StreamElement | DeadLetter) -> bool:
 
 
 def judged(element: StreamElement | DeadLetter, evolution: Evolution) -> StreamElement | DeadLetter:
-    """The element, if it may stand where it stands, else a dead letter; the evolution goes on behind it."""
+    """The element, if it is good at its place, else a dead letter; updates the evolution."""
     match element:
         case Item(tree, place):
             reason = evolution.bad(tree)

@@ -1,27 +1,27 @@
 """The evolution of one partition: accents are applied one after another, and the state of every path follows.
 
-For an item of the place that was reached it is known, path by path, whether the item may carry the path and in which
-unit, as the exact map from the unit of the path's start (`state`).
-A path is also what the paths above it are: `coord` dropped is `coord/cel/ra` dropped.
-An item that carries a dropped path, or that a punctuation said would not come any more, is bad (LAWS 4.5).
-All descriptions speak of the raw values of the place, and are rewritten when a path that they name evolves.
+For an item at the present place it gives, path by path, whether the item may carry the path and in which unit, as the
+exact map from the unit of the path's start (`state`).
+A path also shares the state of the paths above it: `coord` dropped is `coord/cel/ra` dropped.
+An item that carries a dropped path, or that a punctuation has closed, is bad (LAWS 4.5).
+All descriptions name the raw values of the place, and are rewritten when a path that they name evolves.
 
-Validity (accents 3, LAWS 4.5), judged here alone:
+Validity (accents 3, LAWS 4.5), decided only here:
 
 * a description names neither the path that evolves nor a path that no item has;
-* what is added is there for none of the items described; a path dropped and added again is a new path;
-* what is altered is there for all of them, what is dropped for some;
-* no unit changes under a description that compares its path as text, be it that of an accent or of a punctuation;
+* an added path is there for none of the items described; a path dropped and added again is a new path;
+* an altered path is there for all of them, a dropped one for some;
+* no unit changes under a description that compares its path as text, of an accent or of a punctuation;
 * unit changes for the same items have no more than about 2,000 digits together.
 
-Without a schema nobody has said which paths there are: each may be altered and dropped, and added once.
+Without a schema the paths of items are unknown: each may be altered and dropped, and added once.
 A refused addition changes nothing; a refused alter or drop leaves its path unknown for the items described, until it is
 dropped for them.
 
 Cost: an item meets the layers whose boxes it may be in, and an accent those of its path that may overlap its
 description, which for `s = 1`, `s = 2`, ... and for ranges of time are its own and those that pin nothing (`index.py`).
-Linear in all live layers, once per accent, is an accent on a path that live descriptions name, and an addition or alter
-for a set that pins no constant, for which everything that was added or dropped for a part has to be asked.
+Linear in all live layers is an accent on a path that live descriptions name, and an add or alter for a set that pins no
+constant, which is compared with all adds and drops for parts.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element
 
-MOST_SHOWN = 60
-"""Layers of a path that are taken apart; of more each is a row, and they overlap."""
+MOST_DIVIDED = 60
+"""The most layers of a path that are divided into disjoint rows; of more, each is a row, and they overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The items described are in this state at the path."""
+    """The state of the items described at a path."""
 
     path: Path
     where: Description
@@ -69,8 +69,8 @@ class Row:
 
 
 def rows(path: Path, start: State, layers: Sequence[Layer]) -> Iterator[Row]:
-    """The states of a path that was in one state at the start; the layers come the oldest first."""
-    if len(layers) > MOST_SHOWN:
+    """The states of a path that had one state at the start; layers are given oldest first."""
+    if len(layers) > MOST_DIVIDED:
         for layer in layers:
             yield Row(path, description_of(and_(*layer.box)), layer.over(start))
         return
@@ -87,14 +87,14 @@ def rows(path: Path, start: State, layers: Sequence[Layer]) -> Iterator[Row]:
 
 
 MOST_CHANGES = 64
-"""Of more that are in force for parts of the items it is not said which they are."""
-MOST_TOLD = 5
-"""Comparisons of an example in a reason."""
+"""Of more changes in force for parts of the items, `altered` gives None."""
+MOST_COMPARISONS = 5
+"""The most comparisons of an example in a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedAccent:
-    """Why an accent is not valid, and for which items, told by raw values at its place, its path is now unknown."""
+    """Why an accent is not valid, and the items, by raw values at its place, for which its path is now unknown."""
 
     accent: Accent
     reason: str
@@ -102,19 +102,19 @@ class RefusedAccent:
 
 
 class Evolution:
-    """What the accents of a partition, up to a place in it, have made of its paths; it goes on with each of them."""
+    """The states of a partition's paths after its accents so far; each accent updates it."""
 
     def __init__(self, declares: Callable[[Path], bool] | None = None, domains: Domains = UNDECLARED) -> None:
         self.declares = declares
         self.domains = domains
         self._layers: dict[Path, Layers] = {}
         self._closed = Layers()
-        """The items that do not come any more (LAWS 4.8)."""
+        """The items that were closed (LAWS 4.8)."""
         self._named: set[Path] = set()
-        """All paths that descriptions have named."""
+        """All paths named by descriptions."""
         self._number = 0
 
-    # --- of an item -------------------------------------------------------------------------------------------
+    # --- the state of an item ---------------------------------------------------------------------------------
 
     @staticmethod
     def of(source: Source) -> Evolution:
@@ -130,7 +130,7 @@ class Evolution:
         return state
 
     def units(self, tree: Element) -> dict[Path, Affine]:
-        """The unit of each path of an item that has changed it, as the map from that of the path's start."""
+        """The changed units of an item's paths, as maps from the unit of the path's start."""
         found: dict[Path, Affine] = {}
         for path, layers in self._layers.items():
             if layers.alters and next(nodes(tree, path), None) is not None:
@@ -153,7 +153,7 @@ class Evolution:
         return None
 
     def bad(self, tree: Element) -> str | None:
-        """Why an item may not stand here (LAWS 4.5), or None."""
+        """Why an item is bad here (LAWS 4.5), or None."""
         for layer in self._closed.of(tree):
             told = description_of(and_(*layer.box))
             return f"a punctuation said that no item where '{told}' follows"
@@ -161,7 +161,7 @@ class Evolution:
         return None if path is None else f"it carries '{path}', which was dropped"
 
     def _concerning(self, path: Path, tree: Element) -> list[Layer]:
-        """The layers that make the state of a path for an item, the oldest first."""
+        """The layers that determine the state of a path for an item, oldest first."""
         found = [
             layer
             for each in and_above(path)
@@ -171,7 +171,7 @@ class Evolution:
         ]
         return sorted(found, key=lambda each: each.number)
 
-    # --- of a set of items ------------------------------------------------------------------------------------
+    # --- the state of a set of items --------------------------------------------------------------------------
 
     def may_carry(self, path: Path, box: Box) -> bool:
         """Whether some items of a box carry a path, or might."""
@@ -197,12 +197,12 @@ class Evolution:
         return None
 
     def _resets(self, path: Path, box: Box) -> Iterator[Layer]:
-        """What was added, dropped or refused of a path or of one above it, for items of a box, the newest first."""
+        """The adds, drops and refusals of a path, or of one above it, for items of a box, newest first."""
         above = [self._layers[each] for each in and_above(path) if each in self._layers]
         found = [layer for layers in above for layer in layers.beginnings(box)]
         return iter(found if len(above) == 1 else sorted(found, key=lambda each: -each.number))
 
-    def _heard(self, path: Path) -> bool:
+    def _may_exist(self, path: Path) -> bool:
         """Whether some item may have, or may have had, a path."""
         return self.declares is None or self.declares(path) or any(below(path, each) for each in self._layers)
 
@@ -210,17 +210,17 @@ class Evolution:
         return None if self.declares is None else self.declares(path)
 
     def forbidden(self) -> Iterator[tuple[Path | None, list[Box]]]:
-        """Boxes outside which no item is bad: with a path, only the items that carry it, or something below, are."""
+        """Boxes outside which no item is bad: with a path, only items that carry it, or a path below, are."""
         for path, layers in ((None, self._closed), *self._layers.items()):
             if found := layers.boxes("drop"):
                 yield path, found
 
-    # --- of all items -----------------------------------------------------------------------------------------
+    # --- the state of all items -------------------------------------------------------------------------------
 
     def altered(self) -> dict[Path, tuple[tuple[Box, Affine], ...] | None]:
-        """The paths that have changed their unit for some items, and how, the oldest first.
+        """The paths that have changed their unit for some items, with the changes, oldest first.
 
-        None where something else has happened to a path, too, or very much.
+        None where there were other changes of a path, too, or very many.
         """
         found: dict[Path, tuple[tuple[Box, Affine], ...] | None] = {}
         for path, layers in self._layers.items():
@@ -234,12 +234,12 @@ class Evolution:
         return found
 
     def live(self) -> list[tuple[Path, Layer]]:
-        """All that is in force, the oldest first."""
+        """All layers in force, oldest first."""
         found = [(path, layer) for path, layers in self._layers.items() for layer in layers]
         return sorted(found, key=lambda each: each[1].number)
 
     def schema(self) -> tuple[Row, ...]:
-        """For people: the state of every path that has evolved, for which items; for very many, the layers as such."""
+        """For people: the states of all evolved paths, by items; for very many, the single layers."""
         return tuple(row for path in sorted(self._layers) for row in self._rows(path))
 
     def _rows(self, path: Path) -> Iterator[Row]:
@@ -247,7 +247,7 @@ class Evolution:
         return rows(path, State(self._start(path)), layers)
 
     def _above(self, path: Path) -> Iterator[Layer]:
-        """What was added, dropped or refused of the paths above a path; their units are not its unit."""
+        """The adds, drops and refusals of the paths above a path; their units are not its unit."""
         layers = (layer for each in and_above(path)[:-1] for layer in self._layers.get(each, ()))
         return (layer for layer in layers if not isinstance(layer.change, Affine))
 
@@ -261,25 +261,25 @@ class Evolution:
     # --- accents ----------------------------------------------------------------------------------------------
 
     def apply(self, accent: Accent) -> RefusedAccent | None:
-        """Take an accent in, with the consequence it has where it is not valid."""
+        """Apply an accent, or the consequence of an invalid one."""
         path = accent.evolution.path
-        self._unpromised(path)
+        self._drop_domain(path)
         where = items_of(accent.where, self.domains)
         try:
             parts = list(map(thinned, boxes(where)))
-            reason = self._invalid(where, parts, accent.evolution) or self._retell(where, accent.evolution)
+            reason = self._invalid(where, parts, accent.evolution) or self._rewrite(where, accent.evolution)
             if reason is None:
                 self._evolve(parts, accent.evolution)
                 return None
-        except StreamError as error:  # what cannot be told apart is taken as all items
+        except StreamError as error:  # a description that is too complex counts as all items
             where, parts, reason = EVERYTHING, [()], error.message
         if isinstance(accent.evolution, Add):
             return RefusedAccent(accent, reason, NOTHING)
         return RefusedAccent(accent, reason, self._mistrust(path, where, parts))
 
     def mistrust(self, path: Path, where: Description) -> None:
-        """An accent that could not even be read spoke of these items: the path's state is unknown."""
-        self._unpromised(path)
+        """The state of a path becomes unknown for these items: an accent on them could not be read."""
+        self._drop_domain(path)
         items = items_of(where, self.domains)
         try:
             self._mistrust(path, items, boxes(items))
@@ -287,10 +287,10 @@ class Evolution:
             self._mistrust(path, EVERYTHING, [()])
 
     def close(self, where: Description) -> None:
-        """No item described comes any more (LAWS 4.8): forget what concerns only these."""
+        """No item described comes any more (LAWS 4.8): drop what concerns only these."""
         try:
             parts = list(map(thinned, boxes(items_of(where, self.domains))))
-        except StreamError:  # it says more than can be told apart, and nobody has to make use of it
+        except StreamError:  # too complex; using it is optional
             return
         for box in parts:
             self._note(box)
@@ -299,7 +299,7 @@ class Evolution:
                 layers.clear(box)
 
     def lay(self, path: Path, layer: Layer) -> None:
-        """Have something in force over all there is, as `live` gave it."""
+        """Put a layer from `live` over all others."""
         self._note(layer.box)
         self._of(path).put(replace(layer, number=self._number))
 
@@ -317,7 +317,7 @@ class Evolution:
                     self._of(path).reset(self._number, box, "drop")
 
     def _mistrust(self, path: Path, items: Predicate, parts: Sequence[Box]) -> Predicate:
-        """A path is unknown for some items, given as a set and as its boxes; gives them as they can be told."""
+        """A path becomes unknown for some items, given as a set and as its boxes; gives the items affected."""
         if names(items, path):
             parts = boxes(for_some(items, [each.path for each in terms(items) if below(each.path, path)]))
         for box in parts:
@@ -327,12 +327,12 @@ class Evolution:
         return or_(*(and_(*box) for box in parts))
 
     def _note(self, box: Box) -> None:
-        """Something new is said of the items of a box."""
+        """Note that the items of a box are described."""
         self._number += 1
         self._named.update(term.path for literal in box for term in terms(literal))
 
     def _reset(self, path: Path, box: Box) -> None:
-        """What was said of paths below, for these items, is over."""
+        """End the layers of paths below, for these items."""
         for other, layers in self._layers.items():
             if other != path and below(other, path):
                 layers.clear(box)
@@ -343,11 +343,11 @@ class Evolution:
     # --- validity ---------------------------------------------------------------------------------------------
 
     def _invalid(self, where: Predicate, parts: list[Box], evolution: Add | Drop | Alter) -> str | None:
-        """Why an accent may not stand here, or None."""
+        """Why an accent is not valid here, or None."""
         path = evolution.path
         if names(where, path):
             return f"the description names '{path}', the path that evolves"
-        unheard = sorted(term.path for term in terms(where) if not self._heard(term.path))
+        unheard = sorted(term.path for term in terms(where) if not self._may_exist(term.path))
         if unheard:
             return f"the description names '{unheard[0]}', which no item has"
         match evolution:
@@ -363,8 +363,8 @@ class Evolution:
 
     # --- descriptions -----------------------------------------------------------------------------------------
 
-    def _retell(self, where: Predicate, evolution: Add | Drop | Alter) -> str | None:
-        """Tell live descriptions by the values after an accent; the reason why it cannot be had, or None."""
+    def _rewrite(self, where: Predicate, evolution: Add | Drop | Alter) -> str | None:
+        """Rewrite live descriptions for the values after an accent; the reason why that is impossible, or None."""
         path = evolution.path
         if not any(below(each, path) for each in self._named):
             return None
@@ -385,8 +385,8 @@ class Evolution:
                 layers.retell(found)
         return None
 
-    def _unpromised(self, path: Path) -> None:
-        """A path that evolves keeps no declared domain, also in what was said before."""
+    def _drop_domain(self, path: Path) -> None:
+        """A path that evolves loses its declared domain, also in earlier descriptions."""
         if any(below(each, path) for each in self.domains):
             self.domains = lasting(self.domains, [path])
             for layers in (*self._layers.values(), self._closed):
@@ -394,5 +394,5 @@ class Evolution:
 
 
 def _for(box: Box) -> str:
-    told = str(description_of(and_(*box[:MOST_TOLD])))
-    return f" for '{told}{' ...' if len(box) > MOST_TOLD else ''}'" if box else ""
+    told = str(description_of(and_(*box[:MOST_COMPARISONS])))
+    return f" for '{told}{' ...' if len(box) > MOST_COMPARISONS else ''}'" if box else ""

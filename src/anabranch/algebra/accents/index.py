@@ -1,9 +1,9 @@
-"""An index of boxes: what is held for sets of items is found again for those that may have items in common.
+"""An index of boxes: finds the values whose boxes may overlap a given box.
 
-Each box is filed once: under the first constant that it pins a term to (`s = 1`), else under the first range it gives a
-term (`ts >= 10 and ts < 20`), else among the loose ones, which are near to all.
-Ranges are sorted by their lower end, and the longest one says how far back to look; so ten thousand sensors, or ten
-thousand stretches of time of about one length, are each met by their own alone.
+Each box has one key: the first constant that it pins a term to (`s = 1`), else the first range it gives a term
+(`ts >= 10 and ts < 20`), else none; boxes without a key are compared with all.
+Ranges are sorted by their lower end, and the longest one limits how far back to search; so of ten thousand sensors, or
+of ten thousand intervals of similar length, each lookup meets only its own.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from anabranch.stream.tree import Element
 Box: TypeAlias = tuple[Predicate, ...]
 """A conjunction of comparisons and denied comparisons."""
 Pin: TypeAlias = tuple[tuple[Term, bool], object]
-"""A term and the constant it equals; as a text and as a number it is pinned apart."""
+"""A term and the constant it equals; text and number are different pins."""
 Held = TypeVar("Held")
 
 
 def pins(box: Box) -> Iterator[Pin]:
-    """The constants that a box's terms equal."""
+    """The constants that terms of a box equal."""
     for each in box:
         if isinstance(each, Compare) and each.op == "=":
             yield (each.term, isinstance(each.constant, str)), each.constant
 
 
 def bounds(box: Sequence[Predicate], term: Term) -> tuple[Fraction | None, Fraction | None]:
-    """The least and the greatest number that a term can have in a box, as its comparisons say it; None for no bound."""
+    """The least and the greatest number of a term in a box, by its comparisons; None for no bound."""
     low: Fraction | None = None
     high: Fraction | None = None
     for each in box:
@@ -49,7 +49,7 @@ def bounds(box: Sequence[Predicate], term: Term) -> tuple[Fraction | None, Fract
 
 
 class Index(Generic[Held]):
-    """What is held for boxes, each under a key of its own, in the order in which it came."""
+    """Values for boxes, each under a key, in insertion order."""
 
     def __init__(self) -> None:
         self._all: dict[int, tuple[Box, Held]] = {}
@@ -59,7 +59,7 @@ class Index(Generic[Held]):
         self._ranged: dict[Term, _Ranges[Held]] = {}
 
     def copy(self) -> Index[Held]:
-        """Another one that holds the same."""
+        """An equal index."""
         fresh: Index[Held] = Index()
         fresh._all, fresh._next, fresh._loose = dict(self._all), self._next, dict(self._loose)
         fresh._pinned = {
@@ -79,17 +79,17 @@ class Index(Generic[Held]):
         return self._all[key]
 
     def items(self) -> Reversible[tuple[int, tuple[Box, Held]]]:
-        """All that is held, by key."""
+        """All values, by key."""
         return self._all.items()
 
     def add(self, box: Box, held: Held) -> int:
-        """Hold something under a new key."""
+        """Add a value under a new key."""
         key, self._next = self._next, self._next + 1
         self.put(key, box, held)
         return key
 
     def put(self, key: int, box: Box, held: Held) -> None:
-        """Hold something under a key; what was held under it before was held for the same box."""
+        """Set the value of a key; an earlier value had the same box."""
         self._all[key] = box, held
         pin, stretch = next(pins(box), None), _stretch(box)
         if pin is not None:
@@ -101,7 +101,7 @@ class Index(Generic[Held]):
             self._loose[key] = (box, held)
 
     def take(self, key: int) -> tuple[Box, Held]:
-        """Let it go again."""
+        """Remove the value of a key."""
         box, held = self._all.pop(key)
         pin, stretch = next(pins(box), None), _stretch(box)
         if pin is not None:
@@ -116,7 +116,7 @@ class Index(Generic[Held]):
         return box, held
 
     def near(self, box: Box) -> Iterator[tuple[int, Box, Held]]:
-        """All that may overlap a box, in no order."""
+        """All values whose box may overlap a box, unordered."""
         pinned = dict(pins(box))
         shelves = [self._loose]
         for of, by_constant in self._pinned.items():
@@ -133,7 +133,7 @@ class Index(Generic[Held]):
                 yield key, held_box, held
 
     def of(self, tree: Element) -> Iterator[tuple[int, Held]]:
-        """All that is held for boxes that an item is in, in no order."""
+        """All values whose box holds an item, unordered."""
         found = list(self._loose.items())
         for (term, is_text), by_constant in self._pinned.items():
             for text in values(tree, term.path):
@@ -149,7 +149,7 @@ class Index(Generic[Held]):
 
 
 def _stretch(box: Box) -> tuple[Term, Fraction, Fraction] | None:
-    """The first term that a box gives a range with two ends."""
+    """The first term to which a box gives a range with two ends."""
     for each in box:
         if isinstance(each, Compare):
             low, high = bounds(box, each.term)
@@ -159,7 +159,7 @@ def _stretch(box: Box) -> tuple[Term, Fraction, Fraction] | None:
 
 
 class _Ranges(Generic[Held]):
-    """Boxes by their range at one term."""
+    """Boxes by their range of one term."""
 
     def __init__(self) -> None:
         self._starts: list[tuple[Fraction, int]] = []
@@ -182,7 +182,7 @@ class _Ranges(Generic[Held]):
         del self._held[key]
 
     def near(self, low: Fraction | None, high: Fraction | None) -> Iterator[tuple[int, tuple[Box, Held]]]:
-        """Those whose range has a number between two, both included."""
+        """The boxes whose range meets an interval, ends included."""
         first = 0 if low is None else bisect_left(self._starts, (low - self._longest, -1))
         last = len(self._starts) if high is None else bisect_right(self._starts, high, key=lambda each: each[0])
         for _, key in self._starts[first:last]:

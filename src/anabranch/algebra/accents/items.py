@@ -1,6 +1,6 @@
 """Values in items: read at a path as raw text, and compared exactly.
 
-An exact fraction is written as the decimal that it is, or as a quotient `10/3`: such text never leaves.
+An exact fraction is written as a decimal where possible, else as a quotient `10/3`, which never leaves the engine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _QUOTIENT = re.compile(r"-?[0-9]+/[1-9][0-9]*\Z", re.ASCII)
 
 
 def nodes(tree: Element, path: Path) -> Iterator[Element | Attribute]:
-    """What stands at a path of an item, in document order."""
+    """The nodes at a path of an item, in document order."""
     if not path.steps:
         yield tree
         return
@@ -41,7 +41,7 @@ def values(tree: Element, path: Path) -> list[str]:
 
 
 def number(text: str) -> Fraction | Decimal | None:
-    """The exact number that a text spells, INF and NaN as decimals; None for a word."""
+    """The exact number of a text, INF and NaN as decimals; None for a word."""
     value = exact_number(text)
     if value is None:
         return Fraction(text) if _QUOTIENT.match(text) else None

@@ -1,16 +1,16 @@
-"""Layers: what accents have made of one path, each for a box of items, the later over the earlier.
+"""Layers: the changes of one path by accents, each for a box of items, later ones over earlier ones.
 
-An item's state at a path is what the layers that it is in make of the state at the start, one after another: an
-addition, a drop and a refusal begin anew, a unit change maps on.
-Boxes may overlap as they like, so one layer per accent is always enough; disjoint pieces would be exponentially many.
+An item's state at a path is the state at the start, changed by the layers of its boxes in turn: an add, a drop and a
+refusal begin anew, a unit change maps on.
+Boxes may overlap, so one layer per accent is always enough; disjoint pieces could be exponentially many.
 
-What cannot show any more is not kept:
+Layers without effect are removed:
 
-* Layers under an addition or a drop that describes all their items are removed.
-* A unit change sinks below those that describe all its items (f, then g for more items, then h is f, then g h g^-1,
-  then g), until it meets one for the same items; they compose, and what composes to the identity is gone.
+* Layers under an add or a drop for all their items are removed.
+* A unit change sinks below those for all its items (f, then g for more items, then h is f, then g h g^-1, then g),
+until it meets one for the same items; they compose, and an identity is removed.
 
-So a stream whose parts nest (all, a region, a sensor) has one layer per description, however often units change.
+So a stream of nested parts (all, a region, a sensor) has one layer per description, however often units change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_BITS = 6_600
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Whether items may carry a path (None: nobody has said so), and its unit from its start (None: unknown)."""
+    """Whether items may carry a path (None: undeclared), and its unit relative to its start (None: unknown)."""
 
     carried: bool | None
     unit: Affine | None = IDENTITY
@@ -45,18 +45,18 @@ LayerChange: TypeAlias = Literal["add", "drop", "unknown"] | Affine
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A change for a box of items; `number` says when."""
+    """A change for a box of items; numbers are in the order of accents."""
 
     number: int
     box: Box
     change: LayerChange
     steps: tuple[Affine, ...] = ()
-    """The unit changes that `change` is made of, one after another, but for those that were undone."""
+    """The unit changes that compose `change`, in order, without those that were undone."""
     type: str | None = None
-    """The type announced with what was added."""
+    """The type announced with an add."""
 
     def over(self, state: State) -> State:
-        """The state of an item in the box, from the state it had."""
+        """The state of an item in the box, from its state before."""
         match self.change:
             case "add":
                 return State(True)
@@ -73,12 +73,12 @@ class Layers:
 
     def __init__(self) -> None:
         self._layers: Index[Layer] = Index()
-        """In order of their numbers."""
+        """By ascending number."""
         self._beginnings: Index[Layer] = Index()
-        """Those that begin anew, once more: they are asked for apart, and often few among many unit changes."""
+        """The layers that begin anew, indexed separately: they are often few among many unit changes."""
 
     def __iter__(self) -> Iterator[Layer]:
-        """All layers, the oldest first."""
+        """All layers, oldest first."""
         return (layer for _, (_, layer) in self._layers.items())
 
     def __len__(self) -> int:
@@ -90,40 +90,40 @@ class Layers:
         return len(self._layers) > len(self._beginnings)
 
     def copy(self) -> Layers:
-        """Others that are the same."""
+        """A copy."""
         fresh = Layers()
         fresh._layers, fresh._beginnings = self._layers.copy(), self._beginnings.copy()
         return fresh
 
     def of(self, tree: Element) -> Iterator[Layer]:
-        """The layers that an item is in, in no order."""
+        """The layers of an item, unordered."""
         return (layer for _, layer in self._layers.of(tree))
 
     def over(self, box: Box) -> Iterator[tuple[int, Layer]]:
-        """The layers that overlap a box, the newest first, with their keys."""
+        """The layers that overlap a box, newest first, with their keys."""
         return _overlapping(box, self._layers)
 
     def beginnings(self, box: Box) -> Iterator[Layer]:
-        """The layers that overlap a box and begin anew, the newest first."""
+        """The layers that overlap a box and begin anew, newest first."""
         return (layer for _, layer in _overlapping(box, self._beginnings))
 
     def boxes(self, change: Literal["add", "drop", "unknown"]) -> list[Box]:
-        """The boxes of items that have begun anew like this."""
+        """The boxes of layers with this beginning."""
         return [box for _, (box, layer) in self._beginnings.items() if layer.change == change]
 
     def reset(self, number: int, box: Box, change: Literal["add", "drop", "unknown"], type: str | None = None) -> None:
-        """Items of a box begin anew."""
+        """Add a layer that begins anew."""
         self.clear(box)
         self.put(Layer(number, box, change, type=type))
 
     def clear(self, box: Box) -> None:
-        """Forget what concerns only items of a box."""
+        """Remove layers that concern only items of a box."""
         for key, held, _ in list(self._layers.near(box)):
             if inside(held, box):
                 self._take(key)
 
     def alter(self, number: int, box: Box, by: Affine) -> None:
-        """Items of a box measure the path otherwise."""
+        """Add a unit change for a box."""
         above = IDENTITY
         for key, layer in self.over(box):
             if not isinstance(layer.change, Affine):
@@ -138,7 +138,7 @@ class Layers:
             self.put(Layer(number, box, by, (by,)))
 
     def retold(self, path: Path, tell: Callable[[Predicate], Predicate | None]) -> list[tuple[Layer, list[Box]]] | None:
-        """The layers that speak of a path, with the boxes of the same items told otherwise; None if one has none."""
+        """The layers whose boxes name a path, with their rewritten boxes; None if one cannot be rewritten."""
         found: list[tuple[Layer, list[Box]]] = []
         for layer in self:
             items = and_(*layer.box)
@@ -151,7 +151,7 @@ class Layers:
         return found
 
     def retell(self, told: list[tuple[Layer, list[Box]]]) -> None:
-        """Have layers speak of the same items as `retold` said."""
+        """Apply the boxes from `retold`."""
         gone = {id(layer) for layer, _ in told}
         kept = [layer for layer in self if id(layer) not in gone]
         fresh = [replace(layer, box=box) for layer, parts in told for box in parts]
@@ -160,7 +160,7 @@ class Layers:
             self.put(layer)
 
     def _change(self, key: int, by: Affine) -> None:
-        """Let a unit change go on by another."""
+        """Compose a unit change with a later one."""
         _, layer = self._layers[key]
         assert isinstance(layer.change, Affine)
         change = layer.change.then(by)
@@ -174,7 +174,7 @@ class Layers:
         self._layers.put(key, layer.box, replace(layer, change=change, steps=steps))
 
     def put(self, layer: Layer) -> None:
-        """Lay something over all there is."""
+        """Put a layer over all others."""
         key = self._layers.add(layer.box, layer)
         if not isinstance(layer.change, Affine):
             self._beginnings.put(key, layer.box, layer)
@@ -186,10 +186,10 @@ class Layers:
 
 
 def _overlapping(box: Box, layers: Index[Layer]) -> Iterator[tuple[int, Layer]]:
-    """The layers that overlap a box, the newest first."""
+    """The layers that overlap a box, newest first."""
     if box:
         near = ((key, layer) for key, _, layer in layers.near(box))
         newest_first = iter(sorted(near, key=lambda each: -each[1].number))
-    else:  # usually the first that comes is the one looked for
+    else:  # usually the first is the one wanted
         newest_first = ((key, layer) for key, (_, layer) in reversed(layers.items()))
     return ((key, layer) for key, layer in newest_first if met(box, layer.box) is not None)

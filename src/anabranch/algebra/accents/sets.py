@@ -1,16 +1,16 @@
-"""Descriptions as sets of items: what accents say, ready to be compared, subtracted, mapped and written down again.
+"""Descriptions as sets of items, which can be compared, subtracted, mapped and written as descriptions again.
 
-A description is two-valued: a comparison that cannot be made (a path is missing, a word meets a number) does not hold,
+A description is two-valued: an impossible comparison (of a missing path, or a word with a number) does not hold,
 and its `not(...)` does; so a set and its complement together are all items, with or without the path (LAWS 4.4).
 The paths that descriptions name occur at most once in an item.
-A declared domain promises more: exactly one value, and one of these; questions of coverage live on it.
-A path that evolves keeps no such promise (`lasting`).
+A declared domain promises more: exactly one value, and one of these; coverage is decided by it.
+A path that evolves loses its domain (`lasting`).
 
-Sets speak of the raw values at one place in the stream.
-When a path that they name evolves, the same items are described otherwise from there on: `rewritten` maps the constants
-where its unit changes, `parted` takes the path as missing where it is dropped or added, since what comes then under the
-same name is another path (LAWS 4.2 f).
-Text has no image under a map, so a set that compares an altered path as text cannot be told any more: None.
+Sets name the raw values at one place in the stream.
+When a path that they name evolves, the same items get another description: `rewritten` maps the constants where its
+unit changes, `parted` takes the path as missing where it is dropped or added, since a path added under the same name is
+another path (LAWS 4.2 f).
+Text has no image under a map, so a set that compares an altered path as text cannot be rewritten: None.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
 Domains: TypeAlias = Mapping[Path, Domain]
-"""What a stream promises of paths: every item has exactly one value there, from this domain."""
+"""By path: every item has exactly one value there, from this domain."""
 UNDECLARED: Domains = {}
 
 
 def lasting(domains: Domains, evolving: Iterable[Path]) -> Domains:
-    """The promises that are left when some paths evolve: none about these."""
+    """The domains without those of paths that evolve."""
     gone = tuple(evolving)
     return {path: domain for path, domain in domains.items() if not any(below(path, each) for each in gone)}
 
 
 def term(path: Path, domains: Domains = UNDECLARED) -> Term:
-    """The values of a path that a description names."""
+    """The term of a path in a description."""
     declared = domains.get(path)
     return Term("", path, "optional" if declared is None else "one", declared or TEXT, raises=False)
 
@@ -59,7 +59,7 @@ def items_of(description: Description, domains: Domains = UNDECLARED) -> Predica
 
 
 def description_of(items: Predicate) -> Description:
-    """The description of a set of items: `items_of(description_of(p))` says the same as p."""
+    """The description of a set of items; `items_of` gives an equal set."""
     match items:
         case Or(()):
             return Not(EVERYTHING)
@@ -83,22 +83,22 @@ def _with_constant(atom: Atom) -> Compare:
 
 
 def below(path: Path, above: Path) -> bool:
-    """Whether a path is another one, or leads to something in it."""
+    """Whether a path equals another one, or lies below it."""
     return path.steps[: len(above.steps)] == above.steps
 
 
 def and_above(path: Path) -> tuple[Path, ...]:
-    """The paths that lead to a path, and the path itself as the last."""
+    """The paths above a path, and the path itself as the last."""
     return tuple(Path(path.steps[:depth]) for depth in range(len(path.steps) + 1))
 
 
 def names(items: Predicate, path: Path) -> bool:
-    """Whether a set speaks of a path, or of something below it."""
+    """Whether a set names a path, or one below it."""
     return any(not each.input and below(each.path, path) for each in terms_of(items))
 
 
 def rewritten(items: Predicate, path: Path, where: Predicate, by: Affine) -> Predicate | None:
-    """The same items, told by their values after a path has changed its unit for some; None if that cannot be told."""
+    """The same items, described after a path has changed its unit for some; None if that is impossible."""
     concerned = [each for each in terms_of(items) if each.path == path and not each.input]
     if not concerned:
         return items
@@ -112,24 +112,24 @@ def rewritten(items: Predicate, path: Path, where: Predicate, by: Affine) -> Pre
 
 
 def parted(items: Predicate, path: Path, where: Predicate) -> Predicate:
-    """The same items after a path has gone, or come anew, for some: what was said of it is said of a missing path."""
+    """The same items after a path was dropped or added for some: comparisons of it become those of a missing path."""
     if not names(items, path):
         return items
     return or_(and_(where, lacking(items, path)), and_(not_(where), items))
 
 
 def lacking(items: Predicate, path: Path) -> Predicate:
-    """What a set says of items without a path."""
+    """The condition of a set for items without a path."""
     return replaced(items, lambda each: or_() if names(each, path) else each)
 
 
 def replaced(items: Predicate, tell: Callable[[Compare], Predicate]) -> Predicate:
-    """The set that says the same with something else in the place of each comparison."""
+    """The set with each comparison replaced."""
     return logic.replaced(items, lambda atom: tell(_with_constant(atom)))
 
 
 def redeclared(items: Predicate, domains: Domains) -> Predicate:
-    """The same comparisons under other promises."""
+    """The same comparisons under other domains."""
     return items_of(description_of(items), domains)
 
 
@@ -142,7 +142,7 @@ def fulfils(tree: Element, items: Predicate) -> bool:
 
 
 def has(items: Predicate, values_at: Callable[[Path], Iterable[str]]) -> bool:
-    """Whether the item that has these values at its paths is in a set."""
+    """Whether an item with these values at its paths is in a set."""
 
     def compared(atom: Atom) -> bool:
         atom = _with_constant(atom)
@@ -152,7 +152,7 @@ def has(items: Predicate, values_at: Callable[[Path], Iterable[str]]) -> bool:
 
 
 def stands(text: str, op: Operator, constant: Fraction | str) -> bool:
-    """Whether a value stands in this relation to a constant; a word to no number."""
+    """Whether a comparison holds; a word compares with no number."""
     if isinstance(constant, str):
         return COMPARES[op](text, constant)
     value = number(text)

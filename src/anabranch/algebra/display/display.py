@@ -2,16 +2,16 @@
 
 The answer is a tree: elements with tags, and *regions*, which have ids and whose content is replaced; its leaves are
 pieces of text.
-Whoever changes a region changes the text by edits, and the text is always what serialising the answer anew would give.
-A position is the sum of the lengths before it (`ordered.py`), so an edit costs the logarithm of what is on display, and
-its own text.
+A change of a region edits the text, and the text always equals a fresh serialisation of the answer.
+A position is the sum of the lengths before it (`ordered.py`), so an edit costs the logarithm of the display, and its
+own text.
 
-Two computed values side by side have a space between them, wherever they come from (XQuery 3.1, section 3.9.1).
-So a piece says whether it begins and ends with one; the space belongs to the second, is added when two meet, and is
-removed when they part.
+Adjacent computed values have a space between them (XQuery 3.1, section 3.9.1).
+So a piece knows whether it begins and ends with a value; the space belongs to the second, is added when two become
+adjacent, and removed when they no longer are.
 An element without text in it is written `<a/>`.
 
-A region has one version, the present one: past versions are a matter of the documents (`branch/document/`).
+A region has only its present version; past versions belong to the documents (`branch/document/`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 
 _BITS = 48
 _LENGTH = (1 << _BITS) - 1
-"""A measure is one whole number: the length in its lower bits, and above them how many pieces there are."""
+"""A measure is one integer: the length in its lower bits, and above them the number of pieces."""
 _LONGEST = 4_000
-"""Pieces are not joined beyond this: to write a long text a little at a time must not cost its square."""
+"""The longest joined piece: writing a long text a little at a time must not cost its square."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Text comes in at a position."""
+    """Text is inserted at a position."""
 
     position: int
     text: str
@@ -41,14 +41,14 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """So much text behind a position goes; the paper's `remove` takes a position to end at (LAWS 5.6)."""
+    """Text after a position is removed; the paper's `remove` takes an end position (LAWS 5.6)."""
 
     position: int
     length: int
 
 
 Edit: TypeAlias = Insert | Remove
-"""Edits come one after the other; a position is that of the moment at which its edit comes."""
+"""Edits apply in turn; each position is that at the time of its edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +68,29 @@ class Piece:
 
 
 class Body:
-    """Pieces, elements and regions in their order, by their handles; the whole answer is one."""
+    """Pieces, elements and regions in order, by their handles; the whole answer is one."""
 
     __slots__ = ("around", "handle", "parts")
 
     def __init__(self, around: Body | None, handle: int) -> None:
         self.around = around
-        """The body that it stands in; None for the whole answer."""
+        """The body around it; None for the whole answer."""
         self.handle = handle
         self.parts: Ordered[int, int] = Ordered(0)
 
     @property
     def measure(self) -> int:
-        """The length of what is on display here, and the number of pieces."""
+        """The length of its text, and the number of its pieces."""
         return self.parts.total
 
     @property
     def inset(self) -> int:
-        """What of the measure comes before the parts."""
+        """The measure before its parts."""
         return 0
 
 
 class DisplayRegion(Body):
-    """What can be replaced, under its ids."""
+    """Content that can be replaced, under its ids."""
 
     __slots__ = ("ids",)
 
@@ -111,7 +111,7 @@ class DisplayElement(Body):
 
     @property
     def measure(self) -> int:
-        """A tag counts as two pieces, for its two edges: nothing in it is beside anything around it."""
+        """A tag counts as two pieces, for its two ends: nothing inside is adjacent to anything outside."""
         tags = len(self.start) + (1 + len(self.close) if self.parts.total & _LENGTH else 2)
         return (2 << _BITS) + tags + self.parts.total
 
@@ -121,22 +121,22 @@ class DisplayElement(Body):
 
 
 class Display:
-    """A text in regions, and what has changed in it."""
+    """A text in regions, and its edits."""
 
     def __init__(self) -> None:
         self.root = Body(None, -1)
         self.names: dict[str, DisplayRegion] = {}
-        """The regions by their ids; an id names the one that took it last (LAWS 5.3)."""
+        """The regions by id; an id names the region that took it last (LAWS 5.3)."""
         self._elements: dict[str, DisplayElement] = {}
         self._parts: dict[int, Piece | DisplayRegion | DisplayElement] = {}
         self._next = 0
         self._edits: list[Edit] = []
         self._has_values = False
-        """Whether there ever was a value: without one nobody has to look for spaces."""
+        """Whether there ever was a value: without one, spaces are not considered."""
 
     @property
     def text(self) -> str:
-        """All that is on display."""
+        """The whole text on display."""
         return self._text(self.root)
 
     @property
@@ -145,25 +145,25 @@ class Display:
 
     @property
     def size(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return len(self._parts)
 
     def edits(self) -> list[Edit]:
-        """What was edited since this was last asked."""
+        """The edits since the last call."""
         found, self._edits = self._edits, []
         return found
 
     # --- regions by name ------------------------------------------------------------------------------------
 
     def element(self, id: str, start: str, close: str, inside: str | None = None, namespaces: Namespaces = ()) -> None:
-        """An element that regions can stand in, at the end of another or of all; `start` is its tag up to the `>`.
+        """Add an element that can contain regions, at the end of another or of all; `start` is its tag up to the `>`.
 
         `namespaces` are those that the tag declares.
         """
         self._elements[id] = self.add_element(self._inside(inside), id, start, close, namespaces)
 
     def write(self, pieces: Iterable[Piece], inside: str | None = None) -> None:
-        """Text that nobody will change, at the end of an element, of a region, or of all."""
+        """Append text that never changes to an element, a region, or the whole."""
         self._fill(self._inside(inside), pieces)
 
     def region(
@@ -174,7 +174,7 @@ class Display:
         inside: str | None = None,
         before: str | None = None,
     ) -> None:
-        """A new region: directly before another one, or at the end of an element, a region, or of all."""
+        """Add a region: directly before another one, or at the end of an element, a region, or the whole."""
         anchor = None if before is None else self.names[before]
         body = self._inside(inside) if anchor is None else anchor.around
         assert body is not None, "a region stands in something"
@@ -188,7 +188,7 @@ class Display:
         self._fill(self.names[id], pieces)
 
     def delete(self, id: str) -> None:
-        """Take a region out: nobody will name it again."""
+        """Remove a region for good."""
         region = self.names[id]
         self.clear(region)
         assert region.around is not None, "a region stands in something"
@@ -198,7 +198,7 @@ class Display:
             del self.names[each]
 
     def name(self, id: str, region: DisplayRegion) -> None:
-        """From now on an id names this region."""
+        """Let an id name this region from now on."""
         before = self.names.get(id)
         if before is not None:
             before.ids.discard(id)
@@ -217,7 +217,7 @@ class Display:
     # --- bodies ---------------------------------------------------------------------------------------------
 
     def append(self, body: Body, piece: Piece) -> None:
-        """A piece at the end of a body."""
+        """Append a piece to a body."""
         last = body.parts.last
         if last is not None and (joined := _joined(self._parts[last], piece)) is not None:
             offset = body.parts[last]
@@ -231,7 +231,7 @@ class Display:
         self._entered(body, handle, 0, piece)
 
     def add_element(self, body: Body, id: str, start: str, close: str, namespaces: Namespaces) -> DisplayElement:
-        """An element at the end of a body, empty."""
+        """Append an empty element to a body."""
         element = DisplayElement(body, self._next, id, start, close, namespaces)
         self._place(body, element, element.measure)
         self._carry(body)
@@ -241,14 +241,14 @@ class Display:
     def add_region(
         self, body: Body, before: DisplayRegion | None = None, after: DisplayRegion | None = None
     ) -> DisplayRegion:
-        """An empty region: at the end of a body, or directly beside another region."""
+        """Add an empty region: at the end of a body, or directly beside another region."""
         region = DisplayRegion(body, self._next)
         self._place(body, region, 0, before, after)
         self.changed(region)
         return region
 
     def clear(self, region: DisplayRegion) -> None:
-        """Take out all that stands in a region."""
+        """Remove the content of a region."""
         self.changed(region)
         start, total = self._start(region), region.parts.total
         self._remove(start, total & _LENGTH)
@@ -259,7 +259,7 @@ class Display:
             self._space(start >> _BITS)
 
     def changed(self, body: Body) -> None:
-        """The text in a body has changed."""
+        """Note that the text in a body has changed."""
 
     def _place(
         self,
@@ -281,7 +281,7 @@ class Display:
         return handle
 
     def _forget(self, body: Body) -> None:
-        """Keep nothing of what stands in a body."""
+        """Drop the content of a body."""
         pending = [body]
         while pending:
             for handle in pending.pop().parts:
@@ -315,7 +315,7 @@ class Display:
         return (self._parts[handle] for handle in reversed(list(body.parts)))
 
     def _start(self, body: Body) -> int:
-        """What stands before the parts of a body."""
+        """The start position of a body's parts."""
         start = body.inset
         while (around := body.around) is not None:
             start += around.parts.before(body.handle) + around.inset
@@ -331,7 +331,7 @@ class Display:
             self._edits.append(Remove(position & _LENGTH, length))
 
     def _carry(self, body: Body) -> None:
-        """Tell all that a body stands in that its measure has changed."""
+        """Propagate a changed measure to all bodies around."""
         while (around := body.around) is not None:
             around.parts.set(body.handle, body.measure)
             if isinstance(body, DisplayElement) and body.is_empty is not (not body.parts.total & _LENGTH):
@@ -344,7 +344,7 @@ class Display:
             body = around
 
     def _entered(self, body: Body, handle: int, offset: int, piece: Piece) -> None:
-        """A piece was put into a part, behind what the part was before; measures are up to date."""
+        """Note that a piece was added to a part, at its end; measures are up to date."""
         self.changed(body)
         self._has_values = self._has_values or piece.begins
         start = self._start(body) + body.parts.before(handle)
@@ -355,7 +355,7 @@ class Display:
     # --- spaces between values ------------------------------------------------------------------------------
 
     def _space(self, number: int) -> None:
-        """Have a space before a piece, given by its number among all, exactly where two values meet."""
+        """Set the space before a piece, by its number among all, exactly where two values are adjacent."""
         if not self._has_values:
             return
         found = self._piece(number)
@@ -376,7 +376,7 @@ class Display:
             self._insert(self._start(body) + body.parts.before(handle), " ")
 
     def _piece(self, number: int) -> tuple[Body, int, Piece] | None:
-        """The piece of that number; None for an element's edges, and past the end."""
+        """The piece of a number; None for an element's ends, and past the end."""
         body = self.root
         while (found := body.parts.reaching((number + 1) << _BITS)) is not None:
             handle, before = found
@@ -394,7 +394,7 @@ class Display:
 
 
 def _joined(last: Piece | DisplayRegion | DisplayElement, piece: Piece) -> Piece | None:
-    """Two pieces of nodes that follow each other as one; None where they are better kept apart."""
+    """Two adjacent pieces of nodes as one; None where they should stay separate."""
     if not isinstance(last, Piece) or len(last.text) >= _LONGEST:
         return None
     has_values = last.begins or last.ends or piece.begins or piece.ends

@@ -1,27 +1,27 @@
-"""A sequence that is edited anywhere and knows sums: what stands before a place, and which place a sum falls into.
+"""A sequence that is edited anywhere and knows sums: the sum before a place, and the place of a sum.
 
-Law: a list of handles, each with a value, the values from a group (here: anything with `+` and `-`, and a zero).
+Law: a list of handles, each with a value, the values from a group (anything with `+` and `-`, and a zero).
 `before(h)` is the sum of the values in front of `h`, `total` that of all of them.
-It is what the history paper's `order[id]` and the loop `for each i: order[i] > order[j]` are for (section 8): a place
-between two others is a place in a tree and not a fraction between two numbers, so places do not run out (LAWS 5.6),
-and to change one value is to change the sums on one path to the root, not the states of all later regions.
+It implements the history paper's `order[id]` and the loop `for each i: order[i] > order[j]` (section 8): a place
+between two others is a place in a tree and not a fraction between two numbers, so places do not run out (LAWS 5.6), and
+changing a value changes the sums on one path to the root, not the states of all later regions.
 
-The tree is a wide one: a node holds up to 64 handles or nodes, and the sum of each.
-That has few levels (three for 100,000 handles), and what is done within a node is done by the list itself.
-A node that gets too full is cut in half; one that would fit into its neighbour joins it.
-The shape depends on what was done before, but nothing that can be asked shows it.
+The tree is wide: a node holds up to 64 handles or nodes, and the sum of each.
+It has few levels (three for 100,000 handles), and work within a node is done by Python's list.
+A node that gets too full is split in half; one that would fit into its neighbour joins it.
+The shape depends on the history of edits, but no result shows it.
 
-Every method takes time logarithmic in the number of handles, but for `__iter__`, which is linear.
+Every method takes time logarithmic in the number of handles, except `__iter__` and `in_order`, which are linear.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Generic, Protocol, TypeVar
 
-_MOST = 64
+_NODE_SIZE = 64
 
 
 class Additive(Protocol):
@@ -54,14 +54,14 @@ class Ordered(Generic[H, V]):
 
     def __init__(self, zero: V, items: Iterable[tuple[H, V]] = ()) -> None:
         self.total = zero
-        """The sum of all values; to be read only."""
+        """The sum of all values; read only."""
         self._zero = zero
         self._root: _TreeNode[V] = _TreeNode(True, [], [])
         self._leaves: dict[H, _TreeNode[V]] = {}
         for handle, value in items:
             self.append(handle, value)
 
-    # --- asking ---------------------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._leaves)
@@ -100,6 +100,10 @@ class Ordered(Generic[H, V]):
         ours, theirs = self._path(one), self._path(other)
         return ours[::-1] < theirs[::-1]
 
+    def in_order(self, some: Collection[H]) -> list[H]:
+        """Some handles as they stand; in linear time."""
+        return [handle for handle in self if handle in some]
+
     def next(self, handle: H) -> H | None:
         """The handle behind this one."""
         return self._beside(handle, 1)
@@ -119,7 +123,7 @@ class Ordered(Generic[H, V]):
     def reaching(self, bound: V) -> tuple[H, V] | None:
         """The first handle whose end (the sum up to and with it) is at least `bound`, with the sum in front of it.
 
-        Only for values that can be compared and are none of them below zero.
+        Only for comparable values, none of them negative.
         """
         if not self._leaves or not self.total >= bound:  # type: ignore[operator]
             return None
@@ -133,9 +137,9 @@ class Ordered(Generic[H, V]):
             node = node.items[at]
 
     def search(self, is_behind: Callable[[H], bool]) -> H | None:
-        """The first handle for which `is_behind` is true, None where it is for none.
+        """The first handle for which `is_behind` is true, None where there is none.
 
-        Only for sequences in which it is true of all handles behind one of which it is true.
+        `is_behind` must be monotonic: true for all handles behind one for which it is true.
         """
         node = self._root
         found: H | None = None
@@ -149,7 +153,7 @@ class Ordered(Generic[H, V]):
                     found, high = handle, middle
                 else:
                     low = middle + 1
-            # the first that is behind is the first of what we came to, or it stands in the node before that
+            # the result is the first handle of this node, or it is in the node before
             if node.is_leaf or low == 0:
                 return found
             node = node.items[low - 1]
@@ -157,31 +161,31 @@ class Ordered(Generic[H, V]):
     # --- editing --------------------------------------------------------------------------------------------
 
     def append(self, handle: H, value: V) -> None:
-        """A new handle behind all others."""
+        """Add a handle behind all others."""
         node = self._root
         while not node.is_leaf:
             node = node.items[-1]
         self._insert(node, len(node.items), handle, value)
 
     def prepend(self, handle: H, value: V) -> None:
-        """A new handle in front of all others."""
+        """Add a handle in front of all others."""
         node = self._root
         while not node.is_leaf:
             node = node.items[0]
         self._insert(node, 0, handle, value)
 
     def insert_before(self, anchor: H, handle: H, value: V) -> None:
-        """A new handle directly in front of another."""
+        """Add a handle directly in front of another."""
         leaf = self._leaves[anchor]
         self._insert(leaf, leaf.items.index(anchor), handle, value)
 
     def insert_after(self, anchor: H, handle: H, value: V) -> None:
-        """A new handle directly behind another."""
+        """Add a handle directly behind another."""
         leaf = self._leaves[anchor]
         self._insert(leaf, leaf.items.index(anchor) + 1, handle, value)
 
     def set(self, handle: H, value: V) -> None:
-        """Another value for a handle."""
+        """Set the value of a handle."""
         leaf = self._leaves[handle]
         at = leaf.items.index(handle)
         difference = value - leaf.sums[at]
@@ -189,7 +193,7 @@ class Ordered(Generic[H, V]):
         self._add_above(leaf, difference)
 
     def remove(self, handle: H) -> None:
-        """Take a handle out."""
+        """Remove a handle."""
         leaf = self._leaves.pop(handle)
         at = leaf.items.index(handle)
         del leaf.items[at]
@@ -204,7 +208,7 @@ class Ordered(Generic[H, V]):
         leaf.sums.insert(at, value)
         self._leaves[handle] = leaf
         self._add_above(leaf, value)
-        if len(leaf.items) > _MOST:
+        if len(leaf.items) > _NODE_SIZE:
             self._cut(leaf)
 
     def _add_above(self, node: _TreeNode[V], difference: V) -> None:
@@ -215,8 +219,8 @@ class Ordered(Generic[H, V]):
             node = parent
 
     def _cut(self, node: _TreeNode[V]) -> None:
-        """Halve a node that is too full, and those above it that become so."""
-        while len(node.items) > _MOST:
+        """Split a node that is too full, and those above that become so."""
+        while len(node.items) > _NODE_SIZE:
             half = len(node.items) // 2
             right = _TreeNode(node.is_leaf, node.items[half:], node.sums[half:])
             del node.items[half:], node.sums[half:]
@@ -234,15 +238,15 @@ class Ordered(Generic[H, V]):
             node = parent
 
     def _shrunk(self, node: _TreeNode[V]) -> None:
-        """Join a node that has become small with a neighbour, and so on above it."""
-        while (parent := node.parent) is not None and len(node.items) <= _MOST // 4:
+        """Join a small node with a neighbour, and so on above it."""
+        while (parent := node.parent) is not None and len(node.items) <= _NODE_SIZE // 4:
             at = parent.items.index(node)
             if not node.items:
                 del parent.items[at], parent.sums[at]
             elif len(parent.items) > 1:
                 left = max(at - 1, 0)
                 one, other = parent.items[left], parent.items[left + 1]
-                if len(one.items) + len(other.items) > _MOST * 3 // 4:
+                if len(one.items) + len(other.items) > _NODE_SIZE * 3 // 4:
                     break
                 one.items += other.items
                 one.sums += other.sums
@@ -262,7 +266,7 @@ class Ordered(Generic[H, V]):
                 each.parent = node
 
     def _path(self, handle: H) -> list[int]:
-        """The places of a handle and of the nodes above it, each within its node, the leaf first."""
+        """The positions of a handle and of the nodes above it, each within its node, the leaf first."""
         node = self._leaves[handle]
         path = [node.items.index(handle)]
         while node.parent is not None:

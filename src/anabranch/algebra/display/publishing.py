@@ -1,15 +1,15 @@
-"""A display that is also told on the wire: the answer as an update stream of our own (LAWS 5.7).
+"""A display published as an update stream (LAWS 5.7).
 
-`wire` gives what brings a reader of the stream from the answer it knew to the one on display: new regions as insertions
-before those it knows, changed ones as replacements, removed ones as empty replacements.
+`wire` gives the elements that bring a reader of the stream from its last answer to the present one: new regions as
+insertions before known ones, changed ones as replacements, removed ones as empty replacements.
 A reader knows the regions at the top and in elements; a region in a region is part of its content.
 So that there is always something to insert before, each element ends with an empty region, as the whole answer does.
-A region that is empty for now, but not removed, takes its id again, so that a reader does not forget it (LAWS 5.8).
+A region that is empty for now, but not removed, takes its id again, so that a reader keeps it (LAWS 5.8).
 
-An answer that fails as a whole is *hidden*: a reader is told that nothing is there, and later everything anew.
-What a reader was told is plain data (`told`), so a display that was rebuilt goes on where the one before it was.
-Content that stands in an element on display may use the prefixes that this one declares; on the wire it stands alone,
-so the control element around it declares them.
+An answer that fails as a whole is *hidden*: readers get an empty answer, and later everything anew.
+The reader's state is plain data (`told`), so a restored display continues from it.
+Content in an element on display may use the prefixes that this one declares; on the wire it stands alone, so the
+control element around it declares them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _END = "end"
 
 @dataclass(frozen=True, slots=True)
 class _Inserted:
-    """A new region or element, before a region that is known."""
+    """A new region or element, before a known region."""
 
     target: str
     id: str
@@ -44,36 +44,36 @@ _News: TypeAlias = _Inserted | _Deleted
 
 
 class ReaderState(NamedTuple):
-    """What a reader of the wire knows: how often it was told everything, and whether it knows what is there now."""
+    """The state of a reader: how often it got everything, and whether it has the present regions."""
 
     times: int = 0
     known: bool = False
 
 
 class Published(Display):
-    """A display whose changes can be asked for as stream elements."""
+    """A display whose changes are available as stream elements."""
 
     def __init__(self) -> None:
         super().__init__()
         self._news: list[_News] = []
         self._dirty: dict[int, DisplayRegion] = {}
-        """The regions a reader knows in which something has changed."""
+        """The regions known to the reader that have changed."""
         self._told = ReaderState()
         self._texts = 0
 
     @property
     def told(self) -> ReaderState:
-        """What a reader was told."""
+        """The state of the reader."""
         return self._told
 
     def resume(self, told: ReaderState) -> None:
-        """Go on where a display with the same regions was, which has told this."""
+        """Continue from the reader's state of a display with the same regions."""
         self._told, self._news, self._dirty = told, [], {}
 
     def wire(self, at: Decimal | None = None, *, hidden: bool = False) -> list[str]:
-        """The stream elements of all changes since this was last asked, each as its text on the wire.
+        """The stream elements of all changes since the last call, as text.
 
-        With `hidden`, nothing is to be seen for now.
+        With `hidden`, the answer is empty for now.
         """
         when = "" if at is None else f' at="{at:f}"'
         found: list[str] = []
@@ -101,14 +101,14 @@ class Published(Display):
         return found
 
     def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
-        """All that stands in a body, as if it were new."""
+        """All content of a body, as if it were new."""
         for id, part in self._parts_in(body):
             yield _Inserted(self._end(inside), id, part)
             if isinstance(part, DisplayElement):
                 yield from self._everything(part, part.id)
 
     def _parts_in(self, body: Body) -> Iterator[tuple[str, DisplayRegion | DisplayElement]]:
-        """The regions and elements that stand in a body, by the ids that a reader has for them."""
+        """The regions and elements in a body, by the reader's ids."""
         for handle in body.parts:
             match self._parts[handle]:
                 case DisplayElement() as element:
@@ -119,7 +119,7 @@ class Published(Display):
                     raise AssertionError("text stands in regions")
 
     def _content(self, part: DisplayRegion | DisplayElement) -> tuple[str, Mapping[str, str]]:
-        """What stands in a region or an element, and the namespaces that are declared around it."""
+        """The content of a region or an element, and the namespaces declared around it."""
         declared = _declared(part)
         if isinstance(part, DisplayElement):
             end = _control("mutable", f" id={_quoted(self._end(part.id))}", "")
@@ -127,12 +127,12 @@ class Published(Display):
         return self._text(part), declared
 
     def _end(self, element: str | None) -> str:
-        """The empty region that an element, or the answer, ends with; each time it is told, it is another one."""
+        """The id of the empty region at the end of an element, or of the answer; new each time everything is sent."""
         if element is None:
             return _END
         return f"{element} {_END}" if self._told.times == 1 else f"{element} {_END} {self._told.times}"
 
-    # --- what is new ----------------------------------------------------------------------------------------
+    # --- changes --------------------------------------------------------------------------------------------
 
     def element(self, id: str, start: str, close: str, inside: str | None = None, namespaces: Namespaces = ()) -> None:
         super().element(id, start, close, inside, namespaces)
@@ -172,24 +172,24 @@ class Published(Display):
 
 
 def _is_known(part: DisplayRegion | DisplayElement) -> bool:
-    """Whether a reader knows a region or an element by itself: it stands in no region."""
+    """Whether a reader knows a region or an element by itself: it is in no region."""
     return not any(isinstance(each, DisplayRegion) for each in _around(part))
 
 
 def _around(body: Body) -> Iterator[Body]:
-    """All that a body stands in, inner ones first."""
+    """The bodies around a body, inner ones first."""
     while body.around is not None:
         body = body.around
         yield body
 
 
 def heartbeat(at: Decimal) -> str:
-    """What ends a moment on the wire: whoever reads it sees that all of the moment has come."""
+    """The heartbeat that ends a moment on the wire."""
     return _control("punctuation", f' at="{at:f}"', "")
 
 
 def _declared(part: DisplayRegion | DisplayElement) -> dict[str, str]:
-    """The namespaces that the elements around a region or an element declare."""
+    """The namespaces declared by the elements around a region or an element."""
     found: dict[str, str] = {}
     for each in _around(part):
         found = {**dict(each.namespaces), **found} if isinstance(each, DisplayElement) else found

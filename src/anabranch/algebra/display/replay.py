@@ -1,10 +1,10 @@
-"""An answer that is an update stream, read back: what it shows, and how that changes (LAWS 5.7).
+"""Replays an answer that is an update stream: its displays, and their edits (LAWS 5.7).
 
-The text of the stream may come in any pieces; each moment ends with a heartbeat (`publishing.py`), and between two
-heartbeats there is nothing to be seen.
-Only what shows is kept, so the cost of reading is that of the stream, and memory that of the answer and the ids in it.
+The text of the stream may come in any pieces; each moment ends with a heartbeat (`publishing.py`), and there is no
+display between two heartbeats.
+Only the present is kept, so the cost is that of the stream, and memory that of the answer and its ids.
 Results that have left the answer are forgotten as in any stream (LAWS 5.8): when their ids are taken again, or when a
-thousand others have left behind them.
+thousand others have left after them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from anabranch.stream.serialize import NOTHING, Scope, serialize, start_tag
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Comment, Element, Instruction, Text, namespaces_in_scope
 
 OPENING, CLOSING = "<answer>\n", "</answer>\n"
-"""What stands around the stream where it is a document of its own."""
+"""The text around the stream as a document of its own."""
 _LIMITS = Limits(item_bytes=(64 << 20) - 1, depth=400, nodes=1 << 30, attributes=1 << 20)
-"""It was written here: no result in it is larger than what it was made of."""
+"""The engine wrote it, so no result in it is larger than its input."""
 _MOST_LEFT = 1_000
-"""So many regions that were deleted are known, the latest."""
+"""The number of deleted regions whose ids stay known."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayMoment:
-    """What a moment has changed."""
+    """The edits of a moment."""
 
     at: Decimal
     edits: tuple[Edit, ...]
@@ -49,15 +49,15 @@ class Replay:
         self._reader = ElementReader("answer", "document", _LIMITS)
         self._edits: list[Edit] = []
         self._left: dict[str, None] = {}
-        """The ids of regions that were deleted."""
+        """The ids of deleted regions."""
 
     @property
     def text(self) -> str:
-        """What is on display."""
+        """The present display."""
         return self.display.text
 
     def feed(self, text: str) -> Iterator[DisplayMoment]:
-        """Take in more of the stream, without what stands around it; gives the moments that are complete then."""
+        """Read more of the stream, without the text around it; gives the moments completed so far."""
         for element in self._reader.elements(self._splitter.feed(text.encode()), ""):
             match element:
                 case DeadLetter(reason=reason):
@@ -80,7 +80,7 @@ class Replay:
                 self._apply(kind, target, id, content, self.display.root)
 
     def _apply(self, kind: str, target: str | None, id: str | None, content: Sequence[Child], body: Body) -> None:
-        """Apply a control element that stands in a body; one of a region that is not known changes nothing."""
+        """Apply a control element in a body; for an unknown region it changes nothing."""
         display, anchor = self.display, self.display.names.get(target or "")
         if kind == "mutable":
             region = display.add_region(body)
@@ -97,7 +97,7 @@ class Replay:
         self._fill(region, content)
 
     def _fill(self, body: Body, children: Sequence[Child]) -> None:
-        """Put nodes at the end of a body, written as `stream/serialize.py` writes them."""
+        """Append nodes to a body, as `stream/serialize.py` writes them."""
         display = self.display
         for child in children:
             match child:
@@ -116,7 +116,7 @@ class Replay:
                     self._fill(display.add_element(body, "", f"<{name}{rest}", f"</{name}>", declared), child.children)
 
     def _forget(self, element: StreamElement) -> None:
-        """Forget the region of an id that is taken from it now, or one that was deleted long ago."""
+        """Forget the region whose id is taken by another, or one that was deleted long ago."""
         match element:
             case Update("replace", target, None, ()):
                 self._left.pop(target, None)
@@ -137,7 +137,7 @@ class Replay:
 
 
 def _scope(body: Body | None) -> Scope | None:
-    """The namespaces that the elements around a place declare; None outside of any."""
+    """The namespaces declared around a body; None outside of any element."""
     declared: list[dict[str, str]] = []
     while body is not None:
         if isinstance(body, DisplayElement):

@@ -1,20 +1,20 @@
 """Construct: items of another form, with values copied, computed or given.
 
-Law: an item comes out for each item, with the fields in their order.
-A *copy* has all nodes at a path, and what lies in them, under another name; a *constant* is a text.
+Law: one item comes out for each item, with the fields in their order.
+A *copy* has all nodes at a path, with their content, under another name; a *constant* is a text.
 A *linear* field is a sum of multiples of values and a number; it is exact, in canonical values, and is left out where
 one of the values is missing (LAWS 2: an empty operand gives nothing).
-A value that is no number, and several where one is meant, give nothing for the item, and a failure (LAWS 2.4); of an
-attribute that is given several values the first is taken.
+A value that is no number, or several where one is expected, drop the item with a failure (LAWS 2.4); of several values
+for an attribute the first is taken.
 
-Signature: nothing is foundation, for what is only returned is not (LAWS 4.6).
-All paths but those that are copied are accumulators; those that are neither copied nor the one path of a linear field
-are absent: a sum of several paths absorbs (LAWS 4.7).
+Signature: nothing is foundation, for a path that is only returned is not (LAWS 4.6).
+All paths except copied ones are accumulators; those that are neither copied nor the one path of a linear field are
+absent: a sum of several paths absorbs (LAWS 4.7).
 Items: built anew.
-Accents: come out by the names of the output, once for every place where a path stands; a linear field of one path
-follows its alters by the map that it makes of them (`algebra/reactions/signature.py`).
-Punctuations: come out where the output can tell them.
-What the signature does not cover: the names, which the renaming has.
+Accents: come out by the names of the output, once for every place of a path; a linear field of one path follows its
+alters by its map (`algebra/reactions/signature.py`).
+Punctuations: come out where the output can describe them.
+What the signature does not cover: the names, which are in the renaming.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from anabranch.values.numbers import no_number, spell_double
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What stands at a path."""
+    """The nodes at a path."""
 
     path: Path
 
@@ -49,7 +49,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A text."""
+    """A fixed text."""
 
     text: str
 
@@ -60,7 +60,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A sum of multiples of values, each path once and none of them 0 times, and of a number."""
+    """A sum of multiples of values and of a number; each path occurs once, with a factor other than 0."""
 
     terms: tuple[tuple[Fraction, Path], ...]
     constant: Fraction = Fraction(0)
@@ -81,7 +81,7 @@ Value: TypeAlias = Copy | Constant | Linear
 
 @dataclass(frozen=True, slots=True)
 class Construct:
-    """An item called `name` for each item, with these fields; none of their paths lies in another."""
+    """An item called `name` for each item, with these fields; no field lies in another."""
 
     name: str
     fields: tuple[tuple[Path, Value], ...]

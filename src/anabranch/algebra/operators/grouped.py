@@ -1,17 +1,18 @@
 """Aggregate: a function of the registry, such as `avg`, of every path, group by group.
 
-Law (accents 4): items are put together that have the same canonical values at the paths `by`; a group comes out as one
-item with these paths and, at every other path that is not excluded, the aggregate over all values there (LAWS 2.2).
-So a path that an add brings is aggregated from then on, unless it was excluded beforehand.
-Some paths may have a function of their own; with no function for the others, these are excluded, whatever is added.
-A group comes out when nothing more comes for it: by a punctuation, or at the end.
-A value that is no number gives nothing for its group, and a failure (LAWS 2.4); a count takes any value.
-A path whose values have no aggregate, as one value has no `stddev`, is left out.
+Law (accents 4): items with the same canonical values at the paths `by` are a group; it comes out as one item with these
+paths and, at every other path that is not excluded, the aggregate over all values there (LAWS 2.2).
+So an added path is aggregated from then on, unless it was excluded.
+Some paths may have a function of their own; without a function for the others, these are excluded.
+A group comes out when it is complete: by a punctuation, or at the end.
+A value that is no number drops its group with a failure (LAWS 2.4); a count takes any value.
+A path without an aggregate, as one value has no `stddev`, is left out.
 
 Signature (accents 6.2): the paths `by` are foundation, all others accumulators, and the excluded ones ignored.
-Items: counted in canonical values, in exact fractions, and written in the unit of the output when the group comes out.
-Accents: come out with descriptions over `by`; the function says what an alter makes of it, if anything (LAWS 4.2 a).
-A drop that comes out purges what the open groups know of the path (LAWS 4.2 g; the square is not claimed there).
+Items: aggregated in canonical values, in exact fractions, and written in the unit of the output.
+Accents: come out with descriptions over `by`; the function determines the effect of an alter, if there is one
+(LAWS 4.2 a).
+A drop that comes out purges the path from open groups (LAWS 4.2 g; the square is not claimed there).
 Punctuations: come out, after the groups that they close.
 """
 
@@ -43,7 +44,7 @@ from anabranch.values.sequences import atomize
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """The `function` of all paths but the excluded ones, over the items that agree in `by`."""
+    """The `function` of all paths except excluded ones, over the items that agree in `by`."""
 
     function: FunctionName | None
     by: tuple[Path, ...]
@@ -73,7 +74,7 @@ class Aggregate:
 
     @property
     def excluded(self) -> Paths:
-        """The paths that are not even looked at."""
+        """The paths that are not read."""
         if self.function is not None:
             return Paths.of(self.exclude)
         return Paths.of((*self.by, *(path for path, _ in self.named))).others()
@@ -93,14 +94,14 @@ class Aggregate:
 
 @dataclass(slots=True)
 class _Group:
-    """The grouping paths of a group, and what is known of the values at all others."""
+    """The grouping paths of a group, and the partial aggregates of all others."""
 
     head: Reading
     partials: dict[Path, Partial] = field(default_factory=dict)
     names: dict[Path, tuple[Name, ...]] = field(default_factory=dict)
 
     def take(self, path: Path, texts: Iterable[str], needs: str) -> None:
-        """More values at a path."""
+        """Add values at a path."""
         known = self.partials.get(path, Partial())
         for text in texts:
             known = known.merge(_partial(text, known.count, needs))
@@ -108,7 +109,7 @@ class _Group:
 
 
 class _Groups:
-    """The groups that are open, in the order of their first items."""
+    """The open groups, in the order of their first items."""
 
     def __init__(self, operator: Aggregate) -> None:
         self.failures: list[DynamicError] = []
@@ -184,7 +185,7 @@ class _Groups:
 
 
 def _partial(text: str, order: int, needs: str) -> Partial:
-    """What is known of one value; a unit change may have made it a quotient."""
+    """The partial aggregate of one value, which is a quotient after some unit changes."""
     value = number(text)
     return Partial.of(value if isinstance(value, Fraction) else text, order, needs=needs)
 
@@ -200,7 +201,7 @@ def _names(node: Node) -> tuple[Name, ...]:
 
 
 def _place(tree: Element, names: Sequence[Name], is_attribute: bool, text: str) -> None:
-    """Put a value into a tree, in the elements on the way that are there, or in new ones."""
+    """Put a value into a tree, creating missing elements on the way."""
     *above, last = names
     at = led_to(tree, above)
     if is_attribute:

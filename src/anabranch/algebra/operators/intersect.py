@@ -2,13 +2,13 @@
 
 Law: an item comes out for each pair of equal items, one of each input, none of them in two pairs; it comes when the
 second of the two arrives, as the first input wrote it.
-Items are equal if they have the same values at the same paths, in canonical values.
+Items are equal if they have the same canonical values at the same paths.
 
 Signature (accents 6.2): all paths are merge paths, as for Union.
-Items: wait for their equals. Accents: as for Union; what waits is kept in canonical values and need not be altered.
-Punctuations: come out when both inputs have given them; what waits for an item that is closed on the other input goes.
-What the signature does not cover: a waiting item that carries a dropped path is not stripped of it, since then it
-would be equal to others than before.
+Items: wait for an equal item. Accents: as for Union; waiting items are in canonical values and need no change.
+Punctuations: come out when both inputs have given them; an item whose partners are closed on the other input is
+dropped.
+What the signature does not cover: a waiting item keeps a dropped path, since without it, it would equal other items.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Intersect:
 
 
 class _Meeting(Work):
-    """The items of each input that have met no equal yet."""
+    """The items of each input that have no partner yet."""
 
     def __init__(self) -> None:
         self.failures: list[DynamicError] = []
@@ -79,7 +79,7 @@ class _Meeting(Work):
 
 
 def _equals(key: _Key) -> Predicate:
-    """The items with these values, and maybe others."""
+    """The items with these values, and possibly others."""
     return and_(*(compare(term(path), "=", text) for path, texts in key for text in texts[:1]))
 
 

@@ -1,17 +1,17 @@
 """Join: the pairs of items, one of each input, whose keys are equal, or near each other.
 
-Law: every pair comes out once, when the second of the two arrives, as one item that has what both have; a key that both
-call by the same name once, as the first input wrote it.
+Law: every pair comes out once, when the second of the two arrives, as one item with the content of both; a key of the
+same name once, as the first input wrote it.
 Keys are compared as `=` compares (LAWS 2.3): as text, but as numbers where a unit change has made one a number.
-Two paths that have to lie `within` a distance are compared as numbers, and the distance itself is near enough (LAWS
-3.5, the interval join).
+Two paths that have to lie `within` a distance are compared as numbers, the distance included (LAWS 3.5, the interval
+join).
 
 Signature (accents 6.2, as repaired by LAWS 4.2 c): the keys are foundation, and merge paths pair by pair.
-Items: remembered, in canonical values.
-Accents: on a key, an alter comes out for both keys, for pairs of which both sides have gone through it; all others pass
-at once. What is remembered is written in the unit of the output when it leaves, and stripped of a dropped path.
-Punctuations: come out when both inputs have given them; what can meet no item any more is forgotten.
-What the signature does not cover: the inputs have no other paths in common; an add of a path that has been added on the
+Items: held, in canonical values.
+Accents: an alter of a key comes out for both keys, for pairs of which both sides have gone through it; all others pass
+at once. Held items are written in the unit of the output when they leave, without dropped paths.
+Punctuations: come out when both inputs have given them; items that can have no more partners are dropped.
+What the signature does not cover: the inputs have no other paths in common; an add of a path that was added on the
 other input aborts.
 """
 
@@ -59,7 +59,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A path of each input, by differing names, and how far apart their values may be."""
+    """A path of each input, of different names, and the largest distance of their values."""
 
     mine: Path
     other: Path
@@ -67,7 +67,7 @@ class Within:
 
 
 class _Pairing:
-    """All items of both inputs that may still meet one."""
+    """All items of both inputs that may still have partners."""
 
     def __init__(self, operator: Join) -> None:
         self._keys = operator.keys
@@ -107,7 +107,7 @@ class _Pairing:
         )
 
     def _partners(self, side: int, reading: Reading) -> Predicate:
-        """What an item of the other input has to fulfil to meet this one; numbers also where text would do."""
+        """The items of the other input that are partners of this one; numbers also where text would do."""
         equal = (
             or_(*(each for text in reading.texts(pair[side]) for each in _equals(pair[1 - side], text)))
             for pair in self._keys

@@ -1,9 +1,9 @@
-"""Operators: what all of them have in common, and how one works, element by element.
+"""Operators: what all of them have in common, and how they work, element by element.
 
-An operator is a plain value: its signature says how it reacts to accents, `start` gives what does the work on items.
-The work sees canonical values only, those in the units of query start; `Operation` brings items there and back, by the
-course of the input they come from and that of the output (figure 3 of the accents paper, as a mechanism).
-So a selection need not adjust its constants, and a window that is half counted need not be converted.
+An operator is a plain value: its signature determines its reaction to accents, `start` gives its work on items.
+The work sees canonical values only, in the units of query start; `Operation` converts items there and back, by the
+course of their input and that of the output (figure 3 of the accents paper, as a mechanism).
+So a selection need not adjust its constants, and a half counted window need not be converted.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Followed = TypeVar("Followed")
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Nothing with an earlier time follows."""
+    """No earlier time follows."""
 
     at: Decimal
 
 
 Flowing: TypeAlias = Reading | Change | Closing | Heartbeat
-"""What flows between operators; sets and values are those at the place."""
+"""The elements between operators; sets and values are those at the place."""
 
 
 Ended: TypeAlias = Callable[[int, Predicate], bool]
@@ -42,28 +42,28 @@ Ended: TypeAlias = Callable[[int, Predicate], bool]
 
 
 class Work(Protocol):
-    """What an operator does to items; all values are canonical. Whoever remembers nothing need only take items."""
+    """The work of an operator on items, in canonical values; a stateless one only implements `item`."""
 
     failures: list[DynamicError]
-    """What could not be computed, and gave nothing (LAWS 2.4)."""
+    """Failures of computations that gave no result (LAWS 2.4)."""
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
-        """Take an item in, and give what comes out for it."""
+        """Process an item; gives the resulting items."""
 
     def forget(self, input: int, path: Path, where: Predicate) -> None:
-        """Strip a path from the remembered items of an input that are in a set: it has been dropped."""
+        """Remove a dropped path from the held items of an input that are in a set."""
         return
 
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
-        """Give what was kept until nothing more comes for it, given the items of the output that are now closed."""
+        """Give the results that are complete, now that these items of the output are closed."""
         return ()
 
     def save(self) -> list[Any]:
-        """What is remembered, as plain values of JSON, a row for each item or group."""
+        """The state as JSON values, a row for each item or group."""
         return []
 
     def restore(self, rows: Iterable[Any]) -> None:
-        """Remember what `save` gave; nothing was remembered before."""
+        """Restore from `save`, before any item."""
         return
 
 
@@ -72,18 +72,18 @@ class Operator(Protocol):
 
     @property
     def arity(self) -> int:
-        """How many inputs it has."""
+        """The number of inputs."""
 
     @property
     def signature(self) -> AccentSignature:
-        """What it does with paths, as far as accents are concerned."""
+        """Its use of paths, as far as accents are concerned."""
 
     def start(self) -> Work:
-        """Begin to work."""
+        """Create its work."""
 
 
 class Passing(Work):
-    """The work of an operator that remembers nothing."""
+    """The work of a stateless operator."""
 
     def __init__(
         self, each: Callable[[Reading], Iterable[Reading]], failures: list[DynamicError] | None = None
@@ -96,7 +96,7 @@ class Passing(Work):
 
 
 class Operation:
-    """An operator at work: elements in, elements out; it alone changes its reaction and its work."""
+    """A running operator: elements in, elements out; it alone changes its reaction and its work."""
 
     def __init__(self, operator: Operator, *, policy: Policy = "accumulate", domains: Domains = UNDECLARED) -> None:
         name = type(operator).__name__
@@ -111,27 +111,27 @@ class Operation:
 
     @property
     def failures(self) -> list[DynamicError]:
-        """What could not be computed so far."""
+        """The failures of computations so far."""
         return self.work.failures
 
     def forget(self) -> None:
-        """Be as if no item had come, and no heartbeat."""
+        """Drop all items and heartbeats."""
         self.work = self._operator.start()
         self._beat, self._beats = None, [None] * len(self._beats)
 
     def save(self) -> list[Any]:
-        """What is remembered besides evolution, which follows from the accents and punctuations that came."""
+        """The state besides evolution, which follows from the accents and punctuations so far."""
         beats = [None if each is None else str(each) for each in (self._beat, *self._beats)]
         return [beats, *self.work.save()]
 
     def restore(self, rows: list[Any]) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         beats, *kept = rows
         self._beat, *self._beats = (None if each is None else Decimal(each) for each in beats)
         self.work.restore(kept)
 
     def feed(self, element: Flowing, input: int = 0) -> Iterator[Flowing]:
-        """Take one element of an input in; Aborted where the operator cannot go on."""
+        """Process one element of an input; Aborted where the operator cannot go on."""
         match element:
             case Reading():
                 known = self._known(input, self.reaction.inputs[input].canonical(element))
@@ -144,7 +144,7 @@ class Operation:
                 yield from self._heartbeat(input, at)
 
     def _known(self, input: int, reading: Reading) -> Reading:
-        """An item with what is unknown about it in the output; Aborted where it has to be known (LAWS 4.5)."""
+        """An item with the unknown paths of the output; Aborted where one has to be known (LAWS 4.5)."""
         signature, unknown = self.reaction.signature, {}
         for path, reason in reading.unknown.items():
             if signature.reads(path):
@@ -154,11 +154,11 @@ class Operation:
         return replace(reading, unknown=unknown) if reading.unknown else reading
 
     def end(self) -> Iterator[Flowing]:
-        """All inputs have ended: what was kept comes out; of accents and punctuations nobody needs to know now."""
+        """All inputs have ended: give the remaining results; accents and punctuations no longer matter."""
         yield from map(self._out.current, self.work.close(EVERYTHING, lambda *_: True))
 
     def _followed(self, react: Callable[[], Followed]) -> Followed:
-        """What follows of an accent; Aborted where its sets cannot be reckoned with."""
+        """The consequences of an accent; Aborted where its sets are too complex."""
         try:
             return react()
         except StreamError as error:
@@ -171,7 +171,7 @@ class Operation:
             yield from self._named(each.change)
 
     def _named(self, change: Change) -> Iterator[Change]:
-        """A change by the names of the output, where these are others."""
+        """A change by the names of the output, where these differ."""
         if self._renaming is None:
             yield change
             return

@@ -1,15 +1,14 @@
-"""Order: items sorted by keys, as far as they are known to be complete.
+"""Order: items sorted by keys, as far as they are complete.
 
-Law (LAWS 2.3): items are kept until nothing more comes for them, by a punctuation or at the end, and those that are
-released together come out in the order of their canonical values at the keys, the first key first; where two values are
-numbers they compare as numbers, numbers come before text, an item without a value before all; of equals the earlier
-item comes first.
+Law (LAWS 2.3): items are held until they are closed, by a punctuation or at the end, and those released together come
+out in the order of their canonical values at the keys, the first key first; two numbers compare as numbers, numbers
+come before text, an item without a value before all; of equals the earlier item comes first.
 A window or a group is sorted by ordering its items and closing them together.
 
 Signature: the keys are foundation (LAWS 4.6).
-Items: kept, in canonical values, and written in the unit of the output when they leave; no unit change disturbs their
-order, since all of them are increasing and all values are compared in one unit.
-Accents: pass at once; what is kept is stripped of a dropped path, as in a join (LAWS 4.2 c).
+Items: held, in canonical values, and written in the unit of the output when they leave; no unit change affects their
+order, since all are increasing and all values are compared in one unit.
+Accents: pass at once; held items lose a dropped path, as in a join (LAWS 4.2 c).
 Punctuations: pass, after the items that they release.
 What the signature does not cover: nothing.
 """
@@ -35,7 +34,7 @@ from anabranch.values.instants import moment_seconds
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A path to sort by, upwards unless said otherwise."""
+    """A path to sort by, ascending by default."""
 
     path: Path
     descending: bool = False
@@ -89,7 +88,7 @@ class _Sorting:
             gone = set(map(id, done))
             self._kept = [each for each in self._kept if id(each) not in gone]
         ranked = [(each, [_rank(each.texts(key.path)) for key in self._keys]) for each in done]
-        for index, key in reversed(list(enumerate(self._keys))):  # sorting is stable, also upside down
+        for index, key in reversed(list(enumerate(self._keys))):  # sorting is stable, also when reversed
             ranked.sort(key=lambda pair: pair[1][index], reverse=key.descending)
         return [each for each, _ in ranked]
 

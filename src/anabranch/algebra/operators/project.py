@@ -1,12 +1,12 @@
 """Project: items reduced to some of their paths.
 
-Law: an item comes out with the nodes at the paths that are kept, all that lies below, and the elements around them.
+Law: an item comes out with the nodes at the kept paths, all that lies below, and the elements around them.
 Paths may be named that no item has yet: an add brings them.
 
-Signature (accents 6.2): the paths that are not kept are accumulators, and absent from the output.
-Items: reduced. Accents: those on paths that are not kept stay behind; the others come out with descriptions over kept
+Signature (accents 6.2): all other paths are accumulators, and absent from the output.
+Items: reduced. Accents: those on other paths are dropped; accents on kept paths come out with descriptions over kept
 paths, an add as soon as it may concern an item described so, a drop or alter when it concerns all of them.
-With the policy `abort` a description that names a path not kept aborts, whatever the accent is about (accents 4).
+With the policy `abort` a description that names another path aborts, whatever the accent is about (accents 4).
 What the signature does not cover: nothing.
 """
 
@@ -23,7 +23,7 @@ from anabranch.stream.tree import Element
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The items with the paths `kept` alone."""
+    """The items with only the paths `kept`."""
 
     kept: frozenset[Path]
     arity: int = 1

@@ -1,9 +1,9 @@
 """Quantify: the items of which some, or all, of the elements at a path fulfil a condition.
 
-Law: an item comes out, unchanged, if for some (every) element at the path `over` the condition holds, of one and the
-same element; its paths are relative to that element, its comparisons are those of canonical values.
+Law: an item comes out, unchanged, if for some (every) element at the path `over` the condition holds for that element;
+its paths are relative to the element, its comparisons are those of canonical values.
 `some c: ra > 5 and dec > 5` is not `c/ra > 5 and c/dec > 5`, which two elements may fulfil together (LAWS case 4).
-Of no elements, some do not and all do.
+Of no elements, `some` is false and `every` true.
 
 Signature: the paths of the condition, below `over`, are foundation (LAWS 4.6: they stand in a `satisfies`).
 Items: as they came. Accents: pass at once, as for Select. Punctuations: pass.

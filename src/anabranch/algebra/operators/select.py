@@ -4,10 +4,10 @@ Law: an item comes out, unchanged, if and only if the condition holds for its ca
 An item that cannot be compared (a word with a number) does not fulfil a comparison, and fulfils its `not(...)`.
 
 Signature (accents 6.2): the paths of the condition are foundation.
-Items: as they came. Accents: pass at once; an alter of a compared path needs no adjusted constants here, since the
-condition is asked of canonical values, exactly (LAWS 4.3). Punctuations: pass.
-What the signature does not cover: nothing. Of the paper's two words on an add of a foundation path (4: not propagated,
-6.1: propagated) the second is taken; a valid stream has no such accent.
+Items: unchanged. Accents: pass at once; an alter of a compared path needs no adjusted constants, since the condition is
+evaluated on canonical values, exactly (LAWS 4.3). Punctuations: pass.
+What the signature does not cover: nothing. The paper contradicts itself on an add of a foundation path (4: not
+propagated, 6.1: propagated); we propagate it, and a valid stream has no such accent.
 """
 
 from __future__ import annotations

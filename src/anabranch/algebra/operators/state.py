@@ -1,8 +1,8 @@
-"""What operators remember, as plain JSON values: readings with their trees, maps and doubts.
+"""The states of operators as JSON values: readings with their trees, maps and doubts.
 
-Nothing is lost: trees keep their names, prefixes and declarations, maps and sums their fractions, which are written
-with the digits of base 16, since Python reads others only up to a length.
-A tree is written by itself; what was declared around it has to stand on it (`branch/plans/plans.py` sees to that).
+Nothing is lost: trees keep their names, prefixes and declarations, maps and sums their fractions, in hexadecimal,
+because Python limits the length of decimal numbers that it parses.
+A tree is written by itself; declarations around it must be copied onto it (`branch/plans/plans.py` does).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from anabranch.values.numbers import read_fraction, write_fraction
 
 
 def reading_to_json(reading: Reading) -> list[Any]:
-    """A reading; `reading_from_json` gives it back."""
+    """A reading as JSON; `reading_from_json` restores it."""
     maps = [[list(path.steps), write_fraction(by.a), write_fraction(by.b)] for path, by in reading.maps.items()]
     unknown = [[list(path.steps), reason] for path, reason in reading.unknown.items()]
     return [_tree_to_json(reading.tree), maps, unknown]
 
 
 def reading_from_json(value: list[Any]) -> Reading:
-    """The reading that was written so."""
+    """The reading from its JSON."""
     tree, maps, unknown = value
     return Reading(
         _tree_from_json(tree),
@@ -73,5 +73,5 @@ def _child_from_json(value: Any) -> Child:
 
 
 def name_to_json(name: Name) -> list[str]:
-    """A name as the arguments to make it of."""
+    """A name as the arguments of its constructor."""
     return [name.local, name.uri, name.prefix]

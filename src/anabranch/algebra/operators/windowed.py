@@ -1,13 +1,13 @@
 """Window: items with the numbers of the windows that hold them.
 
 Law (LAWS 3.1): an item comes out once for each window `W_k` that holds the canonical value of its reference path, with
-`k` at the path `wid`; one whose value is no number is in no window.
+`k` at the path `wid`; an item whose value is no number is in no window.
 
-Signature (accents 6.2): the reference path is foundation, and descriptions that name it are turned into such that name
-`wid`. That is the accumulator's law with more known: the reference path is hidden, and its value lies in the window
-(LAWS 4.2 e). So with windows of 10 a drop or alter where `t > 10` comes out where `wid >= 2`, one where `t >= 10` where
-`wid >= 1`, an add where `t > 10` already where `wid >= 1`; values of items between the two are written in the old unit.
-Items: numbered. Accents: pass, that on the reference path, too (LAWS 4.2 b). Punctuations: close windows, as `wid`.
+Signature (accents 6.2): the reference path is foundation, and descriptions that name it are translated to `wid`. That
+is the accumulator's law with more known: the reference path is hidden, and its value lies in the window (LAWS 4.2 e).
+So with windows of 10 a drop or alter where `t > 10` comes out where `wid >= 2`, one where `t >= 10` where `wid >= 1`,
+an add where `t > 10` already where `wid >= 1`; values of items between the two are written in the old unit.
+Items: numbered. Accents: pass, also those on the reference path (LAWS 4.2 b). Punctuations: close windows, as `wid`.
 What the signature does not cover: the link between the path and `wid`, below.
 """
 
@@ -42,7 +42,7 @@ class Window:
     extent: Extent
     arity: int = 1
     origin: Fraction = Fraction(0)
-    """Where window 0 begins; that is the stream's to say, alike for all queries (LAWS 3.1)."""
+    """The start of window 0, declared by the stream, alike for all queries (LAWS 3.1)."""
 
     @property
     def signature(self) -> AccentSignature:
@@ -57,9 +57,9 @@ class Window:
         return Numbering(self)
 
     def _windows(self, literals: Sequence[Predicate]) -> Predicate:
-        """The windows that hold a value of which all these comparisons are true.
+        """The windows that hold a value for which all these comparisons hold.
 
-        A comparison with text says nothing here: then these are more windows than need be, which is the safe side.
+        A comparison with text is ignored: then these are more windows than necessary, which is safe.
         """
         ranges: list[ValueRange[Fraction]] = [ValueRange()]
         for each in literals:
@@ -86,7 +86,7 @@ class Window:
 
 
 class Numbering(Passing):
-    """Numbers items by their windows, from a first one on: who came late leaves those out that began before it."""
+    """Numbers items by their windows, from a first one on: a late subscription leaves out earlier windows."""
 
     def __init__(self, operator: Window) -> None:
         super().__init__(self._numbered)

@@ -11,8 +11,8 @@
             stream sensors
           stream placement
 
-A stream is a plain frozen value around a plan; each method gives a new one, and nothing runs until somebody feeds the
-plan (`interpret.RunningPlan`) or subscribes to it; streams of an engine have the same methods (`engine/handles.py`).
+A stream is a plain frozen value around a plan; each method gives a new one, and nothing runs until the plan is fed
+(`interpret.RunningPlan`) or subscribed to; streams of an engine have the same methods (`engine/handles.py`).
 Conditions are descriptions (`stream/description.py`): comparisons of paths with constants.
 All arguments are checked here, so that an ill-formed plan cannot be built.
 """
@@ -48,10 +48,10 @@ from anabranch.stream.description import Description, parse
 from anabranch.stream.path import Path
 
 Number: TypeAlias = int | str | Decimal | Fraction
-"""A size or distance, exactly; a float is what it looks like."""
+"""An exact size or distance; a float counts as its shortest decimal."""
 _NUMBER_HINT = "write a number, as in 10 or '0.5'"
 _TOO_LONG = re.compile(r".{1000}|[eE][-+]?[0-9]{4}")
-"""What would cost without bound to be reckoned with."""
+"""Numbers that would be too expensive to compute with."""
 
 
 def stream(name: str) -> DerivedStream:
@@ -67,7 +67,7 @@ def constant(text: str) -> Constant:
 
 
 def linear(factors: Mapping[str, Number], constant: Number = 0) -> Linear:
-    """A field that is a sum of multiples of values, and of a number: `linear({"t": "1.8"}, 32)`."""
+    """A field that is a sum of multiples of values and a number: `linear({"t": "1.8"}, 32)`."""
     terms = tuple((_number("factor", factor), _path("linear", path)) for path, factor in factors.items())
     if not terms or not all(factor for factor, _ in terms):
         raise UsageError("linear needs paths with factors other than 0", hint="write linear({'t': 2}, 5) for 2 * t + 5")
@@ -76,7 +76,7 @@ def linear(factors: Mapping[str, Number], constant: Number = 0) -> Linear:
 
 @dataclass(frozen=True, slots=True)
 class DerivedStream:
-    """A stream that operators have been applied to."""
+    """A stream to which operators are applied."""
 
     plan: Plan
 
@@ -98,23 +98,23 @@ class DerivedStream:
         then: Callable[[DerivedStream], DerivedStream],
         otherwise: Callable[[DerivedStream], DerivedStream],
     ) -> DerivedStream:
-        """What `then` makes of the items that fulfil a condition, and `otherwise` of the others; the order stays.
+        """Apply `then` to the items that fulfil a condition, and `otherwise` to the others; the order stays.
 
         `else` is `not(...)`, so an item that cannot be compared goes there (LAWS case 2).
-        It is no operator of its own but the Union of two ways, each begun by a Select, so its signature is known: the
-        paths of the condition are foundation, and a path of the output lets an alter out when both ways have gone
-        through it; one that only one way shows stays in the units of query start.
+        It is the Union of two plans, each begun by a Select, so its signature is known: the paths of the condition are
+        foundation, and a path of the output lets an alter out when both plans have gone through it; a path that only
+        one of them shows stays in the units of query start.
         """
         test = _condition("choose", condition)
         first = _stream("choose", then(self._apply(Select(test))))
         return first.union(_stream("choose", otherwise(self._apply(Select(Not(test))))))
 
     def project(self, *paths: str) -> DerivedStream:
-        """The items with these paths alone."""
+        """The items with only these paths."""
         return self._apply(Project(frozenset(_some_paths("project", paths))))
 
     def construct(self, name: str, fields: Mapping[str, str | Value]) -> DerivedStream:
-        """Items called `name` with these fields: a path to copy, a `constant`, or what `linear` computes."""
+        """Items called `name` with these fields: a path to copy, a `constant`, or a `linear` computation."""
         given = {_path("construct", at): value for at, value in fields.items()}
         for at in given:
             if any(at != other and below(at, other) for other in given):
@@ -125,7 +125,7 @@ class DerivedStream:
         return self._apply(Construct(str(_path("construct", name)), tuple(copied)))
 
     def order(self, *keys: str) -> DerivedStream:
-        """The items in the order of their values at these paths; `-t` is downwards."""
+        """The items in the order of their values at these paths; `-t` is descending."""
         if not keys:
             raise UsageError("order needs a path to sort by", hint="write order('t'), or order('-t') for downwards")
         return self._apply(
@@ -149,9 +149,9 @@ class DerivedStream:
         on: str | Iterable[str | tuple[str, str]] = (),
         within: tuple[str, str, Number] | None = None,
     ) -> DerivedStream:
-        """The pairs of items that agree in the paths `on`, a pair where they are called differently.
+        """The pairs of items that agree in the paths `on`; a path with two names is a pair.
 
-        `within=("ts", "seen", 10)` are those whose values there are at most 10 apart.
+        `within=("ts", "seen", 10)` are pairs whose values there are at most 10 apart.
         """
         given = [on] if isinstance(on, str) else list(on)
         pairs = [each if isinstance(each, tuple) else (each, each) for each in given]
@@ -163,7 +163,7 @@ class DerivedStream:
         return self._apply(Join(keys, near), _stream("join", other))
 
     def window(self, path: str, *, size: Number, step: Number | None = None) -> DerivedStream:
-        """The items with the numbers of their windows at `wid`; windows begin every `step`, else one after another."""
+        """The items with the numbers of their windows at `wid`; windows begin every `step`, by default every `size`."""
         extent = Extent(_positive("size", size), _positive("step", size if step is None else step))
         return self._apply(Window(_path("window", path), extent))
 
@@ -175,10 +175,10 @@ class DerivedStream:
         exclude: Iterable[str] = (),
         **named: Iterable[str],
     ) -> DerivedStream:
-        """Items put together that agree in `by`, with the aggregates asked for.
+        """Groups of items that agree in `by`, with these aggregates.
 
         `avg=["t"]` names the paths of a function; `all="avg"` is one for all others, also those that are added later,
-        but for the excluded ones.
+        except the excluded ones.
         """
         groups = tuple(_paths("aggregate", by))
         excluded = frozenset(_paths("aggregate", exclude))

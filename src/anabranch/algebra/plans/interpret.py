@@ -1,14 +1,14 @@
 """The reference interpreter of the algebra: plans of operators over accented streams, element by element.
 
 A plan is a tree: sources, and operators applied to plans.
-`RunningPlan` takes each element through all operators above its source before it takes the next one, so what comes out
-follows from the order of the elements alone; whoever drives it merges the sources (LAWS 1.2).
+`RunningPlan` takes each element through all operators above its source before the next one, so the output follows from
+the order of the elements alone; the caller merges the sources (LAWS 1.2).
 Values go from operator to operator as readings and are written once, where they leave.
-Elements have been validated before: an item whose reading says that a path is unknown aborts a query that reads the
-path, or shows it in its answer (LAWS 4.5).
+Elements were validated before: an item with an unknown path aborts a query that reads the path, or shows it in its
+answer (LAWS 4.5).
 
-A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
-came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
+A query can be saved and resumed: the operators' knowledge of evolution follows from the accents and punctuations so
+far, so the caller logs these and replays them to a fresh query; `save` gives the rest of the state.
 
 It is the law in executable form: obviously right, never fast.
 """
@@ -70,7 +70,7 @@ def plan_text(plan: Plan) -> str:
         r0
         stream placement
     """
-    numbers: dict[int, int] = {}  # plans that are the same object are looked at once
+    numbers: dict[int, int] = {}  # plans that are the same object are visited once
     parts: dict[Plan | tuple[Operator, tuple[int, ...]], int] = {}  # and equal ones have one number
     shapes: list[tuple[StreamSource | Operator, tuple[int, ...]]] = []
 
@@ -97,21 +97,21 @@ def plan_text(plan: Plan) -> str:
 
 
 class RunningPlan:
-    """A plan at work; only `take`, `close` and `end` change it."""
+    """A running plan; only `take`, `close` and `end` change it."""
 
     def __init__(
         self, plan: Plan, *, policy: Policy = "accumulate", promises: Mapping[str, Domains] | None = None
     ) -> None:
-        """`promises` are made of the items of sources, by name."""
+        """`promises` are the domains of sources, by name."""
         self._promises = promises or {}
         self.changes = 0
-        """How many accents there have been, of sources and of operators."""
+        """The number of accents so far, of sources and of operators."""
         self._operations: dict[tuple[int, ...], Operation] = {}
         self._ways: dict[str, list[tuple[int, ...]]] = {}
         self._lay(plan, (), policy)
 
     def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy) -> Domains:
-        """Start the operators, and give what is promised of the output.
+        """Start the operators; gives the domains of the output.
 
         `way` leads to a plan by the inputs to take from the root down.
         """
@@ -127,28 +127,28 @@ class RunningPlan:
 
     @property
     def failures(self) -> list[DynamicError]:
-        """What could not be computed so far (LAWS 2.4)."""
+        """The failures of computations so far (LAWS 2.4)."""
         return [each for operation in self._operations.values() for each in operation.failures]
 
     def take(self, source: str, flowing: Flowing) -> Iterator[Flowing]:
-        """Take the next valid element of a source in; Aborted where the query cannot go on, and then it is over."""
+        """Take the next valid element of a source; Aborted where the query cannot go on, and then it has ended."""
         for way in self._ways[source]:
             yield from self._rise(way, flowing)
 
     def close(self, source: str, items: Predicate) -> Iterator[Flowing]:
-        """None of a set of items comes any more from a source; the set is told in the units of the start."""
+        """None of a set of items comes any more from a source; the set is in the units of the start."""
         for *above, input in self._ways[source]:
             course = self._operations[tuple(above)].reaction.inputs[input]
             yield from self._rise((*above, input), Closing(course.forward(items)))
 
     def begin_windows(self, way: tuple[int, ...], first: int) -> None:
-        """Leave out what is in windows before a first one only (LAWS 3.6); the way leads to a Window."""
+        """Leave out items that are only in windows before a first one (LAWS 3.6); `way` leads to a Window."""
         work = self._operations[way].work
         assert isinstance(work, Numbering)
         work.first = first
 
     def looks_at(self, source: str, path: Path) -> bool:
-        """Whether an accent on a path of a source has to do with the answer."""
+        """Whether an accent on a path of a source can affect the answer."""
         return any(self._looks(way, path) for way in self._ways[source])
 
     def _looks(self, way: tuple[int, ...], path: Path) -> bool:
@@ -164,31 +164,31 @@ class RunningPlan:
         return any(self._looks(tuple(above), each) for each in shown)
 
     def end(self) -> Iterator[Flowing]:
-        """All sources have ended: what operators have kept comes out, those nearest to the sources first."""
+        """All sources have ended: give the remaining results, of the operators nearest to the sources first."""
         for way in sorted(self._operations, key=len, reverse=True):
             for each in self._operations[way].end():
                 yield from self._rise(way, each)
 
-    # --- between two times ------------------------------------------------------------------------------------
+    # --- saving and restoring ---------------------------------------------------------------------------------
 
     def drained(self) -> list[DynamicError]:
-        """What could not be computed since the last time."""
+        """The failures of computations since the last call."""
         found = self.failures
         for operation in self._operations.values():
             operation.failures.clear()
         return found
 
     def save(self) -> dict[str, list[Any]]:
-        """What operators remember besides evolution, by operator, as rows of plain JSON values."""
+        """The state besides evolution, by operator, as rows of JSON values."""
         return {_named(way): operation.save() for way, operation in self._operations.items()}
 
     def forget(self) -> None:
-        """Be as if no item had come, but for what accents and punctuations have said."""
+        """Drop all items, and keep what accents and punctuations have said."""
         for operation in self._operations.values():
             operation.forget()
 
     def restore(self, saved: Mapping[str, list[Any]]) -> None:
-        """Take in what `save` gave, behind the accents and punctuations of then."""
+        """Restore from `save`, after the same accents and punctuations."""
         for way, operation in self._operations.items():
             operation.restore(saved[_named(way)])
 

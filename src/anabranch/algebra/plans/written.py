@@ -1,12 +1,12 @@
-"""Plans in writing: what the builder made, as one line of JSON, and back.
+"""Plans as text: the builder's plans as one line of JSON, and back.
 
-A plan that is subscribed to must outlive the process, and go to tasks by its text, as queries do.
-The text is canonical: equal plans have equal texts, numbers stand there as exact fractions, and no query begins as it
-does (`is_plan`).
-Reading goes through the builder's own methods, so what it would refuse cannot be read either, and nothing is run.
+A subscribed plan must outlive the process, and go to tasks by its text, as queries do.
+The text is canonical: equal plans have equal texts, numbers are exact fractions, and no query begins like it
+(`is_plan`).
+Reading uses the builder's own methods, so what it would refuse cannot be read either, and nothing is executed.
 For people a plan prints otherwise, over several lines (`interpret.plan_text`).
 
-Caps bound what a text may cost: a plan is a tree, in which a stream that is used twice stands twice.
+Caps bound the cost of a text: a plan is a tree, in which a stream that is used twice stands twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Fields: TypeAlias = dict[str, Any]
 
 
 def is_plan(text: str) -> bool:
-    """Whether a subscription's text is that of a plan, or of another thing that is no query; no query begins so."""
+    """Whether a subscription's text is that of a plan, or of another kind that is no query."""
     return text.startswith('{"')
 
 
@@ -54,7 +54,7 @@ def streams_of(plan: Plan) -> tuple[str, ...]:
 
 
 def write_plan(plan: Plan) -> str:
-    """The text of a plan; UsageError where it has none."""
+    """The text of a plan; UsageError where the plan is too large."""
     _check_size(plan)
     text = json.dumps(_written(plan), separators=(",", ":"), ensure_ascii=False)
     try:
@@ -68,7 +68,7 @@ def write_plan(plan: Plan) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def read_plan(text: str) -> Plan:
-    """The plan of a text, read once per process; StateError where it is damaged."""
+    """The plan of a text, parsed once per process; StateError where it is damaged."""
     try:
         return _read(json.loads(text), MOST_DEPTH + 1).plan
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError) as error:

@@ -1,26 +1,27 @@
-"""Reactions: what an operator lets out when its inputs evolve, from its signature alone (accents 6.1, LAWS 4.2).
+"""Reactions: the accents that an operator lets out when its inputs evolve, from its signature alone (accents 6.1, LAWS
+4.2).
 
-There is one rule for merge and accumulator paths alike: think of an output item and of all it may have come from.
+There is one rule for merge and accumulator paths alike: consider an output item and all its possible origins.
 
-* It may carry a path if *some* of these may: an add comes out for what this set gains (LAWS 4.2 d, e).
-* It carries a path no longer if *all* of these do not: a drop comes out for what is lost.
-* It is measured otherwise if *all* are: an alter comes out for the items for which it is next in the unit changes of
-  all of these, the common prefix (LAWS 4.2 d); until then the output stays in the old unit.
-* No more of it come if of *all* of these none do: so punctuations come out (LAWS 4.8).
+* It may carry a path if *some* origins may: an add comes out for what this set gains (LAWS 4.2 d, e).
+* It carries a path no longer if *all* origins do not: a drop comes out for what is lost.
+* Its unit changes if *all* origins' do: an alter comes out for the items for which it is next in the unit changes of
+all origins, the common prefix (LAWS 4.2 d); until then the output stays in the old unit.
+* It is closed if *all* origins are: so punctuations come out (LAWS 4.8).
 
-What an item may have come from is in `origins.py`, what the output has become in `Outgoing`.
+Origins are in `origins.py`, the state of the output in `Outgoing`.
 The rules of the paper's sections 4 and 6.1 for a single input, or for a description that the output can name, are
-special cases: an accent passes as it came, without any computation, where input and output are in step in all that it
-names; the paths of which that is true no longer are *apart* (`origins.py`).
-A foundation path that is dropped aborts the query, whatever the description.
+special cases: an accent passes unchanged, without any computation, where input and output are in step in all that it
+names; paths that are no longer in step are *apart* (`origins.py`).
+A drop of a foundation path aborts the query, whatever the description.
 
 Sets are in canonical values (`course.py`), in which accents that name altered paths can be compared; this is what the
 paper leaves open in 6.1.
-They are let out as descriptions in the values at that place of the output, which are disjoint conjunctions (LAWS 4.4)
-that do not name the path that evolves; a description comes out as it came in where that says the same.
+They come out as descriptions in the values at that place of the output, which are disjoint conjunctions (LAWS 4.4)
+that do not name the path that evolves; a description stays as it came in where it is equivalent.
 
-Cost: an accent costs what was said of the items that it may concern (`tiling.py`); with hidden paths that may be all
-items, and `Untouched` is why it mostly need not be asked.
+Cost: an accent costs as much as the accents on items that it may concern (`tiling.py`); with hidden paths these may be
+all items, which `Untouched` mostly avoids.
 Linear in all that is live are an accent for a set that pins nothing, and a drop that comes out for all items.
 """
 
@@ -43,7 +44,7 @@ from anabranch.stream.path import Path
 
 
 class Outgoing:
-    """What has been let out."""
+    """The output of an operator: what has been let out."""
 
     def __init__(self, domains: Domains) -> None:
         self.course = Course()
@@ -52,14 +53,14 @@ class Outgoing:
         """Whether none of the items will come."""
 
     def redeclare(self, domains: Domains) -> None:
-        """Tell all sets under other promises."""
+        """Rewrite all sets for other domains."""
         self._domains = domains
         self.course.redeclare(domains)
         self._closed = self._closed.mapped(lambda items: redeclared(items, domains))
 
     def close(self, items: Predicate, where: Predicate) -> tuple[Predicate, ...]:
-        """No item of a set comes any more; gives its descriptions, `where` being that which came in."""
-        told = self._told(items, where)
+        """Close a set of items; gives its descriptions, where `where` is the one that came in."""
+        told = self._described(items, where)
         self._closed.change(items, lambda _: True)
         return told
 
@@ -68,26 +69,25 @@ class Outgoing:
         path, told = evolution.path, self.course.forward(items)
         if names(told, path):
             told = for_some(told, [path]) if isinstance(evolution, Add) else for_all(told, [path])
-        for each in self._told(self.course.back(told), where, adding=isinstance(evolution, Add)):
+        for each in self._described(self.course.back(told), where, adding=isinstance(evolution, Add)):
             yield self.let_as_is(Change(each, evolution))
 
     def let_as_is(self, change: Change) -> LetOut:
-        """Let a change out that is told by values at this place."""
+        """Let out a change in the values at this place."""
         known = redeclared(change.where, self._domains)
         items = self.course.back(known)
         self.course.see(known, change.evolution, composing=True)
         return LetOut(change, items)
 
     def expressible(self, items: Predicate, path: Path) -> Predicate:
-        """The part of a set that a description can tell without naming the path that it is about."""
+        """The part of a set that can be described without the path that evolves."""
         told = self.course.forward(items)
         return self.course.back(for_all(told, [path])) if names(told, path) else items
 
-    def _told(self, items: Predicate, where: Predicate, *, adding: bool = False) -> tuple[Predicate, ...]:
-        """A set as descriptions: as it came in where that is the same, else as disjoint conjunctions.
+    def _described(self, items: Predicate, where: Predicate, *, adding: bool = False) -> tuple[Predicate, ...]:
+        """A set as descriptions: as it came in where that is equivalent, else as disjoint conjunctions.
 
-        Of closed items none will come, so it does not matter whether they are described, but that nothing is added
-        where it is.
+        Closed items may be described or not, except that nothing is added where it exists.
         """
         if items == NOTHING:
             return ()
@@ -104,7 +104,7 @@ class Outgoing:
 
 
 class Reaction:
-    """What one operator knows of the evolution of its inputs and of its output; it changes with every accent."""
+    """The state of one operator's inputs and output as they evolve; every accent changes it."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Reaction:
         domains: Domains = UNDECLARED,
         outside: Callable[[Path], Path] = lambda path: path,
     ) -> None:
-        """`outside` is what people call a path."""
+        """`outside` gives the user's name of a path."""
         self.name = name
         self._called = outside
         self.signature = signature
@@ -127,11 +127,11 @@ class Reaction:
         self.inputs = self._origins.inputs
         self.output = self._outgoing.course
         self.closed: Predicate = NOTHING
-        """The (canonical) items of the output that the latest punctuation has closed."""
+        """The (canonical) output items closed by the latest punctuation."""
         self._apart: dict[Path, Apart] = {}
 
     def is_apart(self, path: Path) -> bool:
-        """Whether an accent on a path did not come out as it came."""
+        """Whether an accent on a path did not come out unchanged."""
         return path in self._apart
 
     def has_ended(self, input: int, items: Predicate) -> bool:
@@ -141,7 +141,7 @@ class Reaction:
     # --- what comes in ----------------------------------------------------------------------------------------
 
     def change(self, input: int, change: Change) -> list[LetOut]:
-        """Take an accent of an input in, and let out what follows; Aborted where the operator cannot go on."""
+        """Apply an accent of an input; gives the accents that come out; Aborted where the operator cannot go on."""
         evolution, path = change.evolution, change.evolution.path
         self._unpromise(path)
         where = redeclared(change.where, self._origins.domains)
@@ -173,9 +173,9 @@ class Reaction:
         return found
 
     def close(self, input: int, where: Predicate) -> tuple[list[LetOut], list[Closing]]:
-        """Take a punctuation of an input in: the accents that waited for it, and the punctuations that follow.
+        """Apply a punctuation of an input; gives the accents that waited for it, and the punctuations that come out.
 
-        For items of the output of which none comes any more, nothing is let out.
+        For closed items of the output nothing is let out.
         """
         concerned = self._origins.for_some(self._origins.close(input, where))
         self.closed = self._origins.finished(concerned)
@@ -191,7 +191,7 @@ class Reaction:
         return changes, [Closing(each) for each in told]
 
     def _unpromise(self, path: Path) -> None:
-        """What was promised of a path holds no longer when it evolves: tell all sets anew, without the promise."""
+        """Drop the domain of a path that evolves, and rewrite all sets without it."""
         domains = lasting(self._origins.domains, [path])
         if domains != self._origins.domains:
             for each in (self._origins, self._outgoing):
@@ -215,7 +215,7 @@ class Reaction:
                 raise Aborted(f"{self.name} has '{called}' from two inputs: {shown} adds it again")
 
     def _passes(self, change: Change, sources: tuple[Source, ...]) -> bool:
-        """Whether a change can come out as it came: input and output are in step in all that it speaks of."""
+        """Whether a change can come out unchanged: input and output are in step in all that it names."""
         named = [each.path for each in terms(change.where)]
         path = change.evolution.path
         return (
@@ -228,7 +228,7 @@ class Reaction:
         )
 
     def _waits(self, evolution: Evolution, where: Predicate) -> bool:
-        """Whether nothing can come of a change, since there are items that it and all before it have left alone."""
+        """Whether nothing can come out of a change, since untouched items are left."""
         match evolution:
             case Add(path):
                 for each, apart in self._apart.items():
@@ -241,7 +241,7 @@ class Reaction:
     # --- what goes out ----------------------------------------------------------------------------------------
 
     def _let(self, evolution: Evolution, items: Predicate, where: Predicate) -> Iterator[LetOut]:
-        """Let out what follows, for some items, at a path of the output; `where` is the description that came in."""
+        """Let out the consequences at a path of the output, for some items; `where` is the description that came."""
         match evolution:
             case Alter(path):
                 return self._alters(path, items, where)
@@ -249,7 +249,7 @@ class Reaction:
                 return self._carriers(evolution, items, where)
 
     def _carriers(self, evolution: Add | Drop, items: Predicate, where: Predicate) -> Iterator[LetOut]:
-        """Let out, of some items, what is gained or lost in the set of those that may carry a path."""
+        """Let out what is gained or lost, of some items, in the set of those that may carry a path."""
         apart = self._apart[evolution.path]
         match evolution:
             case Add():
@@ -260,7 +260,7 @@ class Reaction:
                 yield from self._outgoing.let(evolution, apart.lose(items), where)
 
     def _alters(self, path: Path, items: Predicate, where: Predicate) -> Iterator[LetOut]:
-        """Let out, for some items, the unit changes that are next in all that an item may have come from."""
+        """Let out, for some items, the unit changes that are next for all origins."""
         apart = self._apart[path]
         going = self.policy != "absorb"
         while going:
@@ -275,5 +275,5 @@ class Reaction:
                     going = True
 
     def _follows(self, path: Path, by: Affine) -> Affine | None:
-        """What a unit change of a path makes of what comes out there; None where it does not come out."""
+        """The effect of a unit change of a path on the results; None where it does not come out."""
         return None if self.policy == "absorb" else self.signature.follows(path, by)

@@ -1,14 +1,14 @@
-"""Readings: an item as it was written, and what its values mean.
+"""Readings: an item as it was written, with the units of its values.
 
-A value travels as the text that the item brought, with the map that leads from it to the value meant (LAWS 4.3).
+A value travels as the item's text, with the map from it to the value meant (LAWS 4.3).
 An accent only composes maps; a number is computed where a value leaves in a unit other than its own, and where the net
-map is the identity the text is copied as it stands.
+map is the identity the text is copied.
 Words, NaN and the infinities have no unit: no map changes them.
 
-A computed value, say an average, is the text `0` with the map that adds it: so it stays a fraction until it leaves.
+A computed value, such as an average, is the text `0` with the map that adds it: so it stays a fraction until it leaves.
 
-Where an accent had to be refused, nobody knows what the values at its path mean (LAWS 4.5); an item that is concerned
-says so itself, all the way, so who does not look at the path never hears of it.
+Where an accent was refused, the meaning of the values at its path is unknown (LAWS 4.5); the reading of an item
+concerned carries that along, so queries that do not read the path are not affected.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Reading:
     tree: Element
     maps: Mapping[Path, Affine] = field(default_factory=dict)
     unknown: Mapping[Path, str] = field(default_factory=dict)
-    """The paths of which nobody knows what their values mean, each with the reason."""
+    """The paths with unknown meaning, each with the reason."""
 
     def mistrusted(self, path: Path, reason: str) -> Reading:
-        """The same item, with nothing known of a path."""
+        """The same item, with a path unknown."""
         return self if path in self.unknown else replace(self, unknown={**self.unknown, path: reason})
 
     def mapped(self, path: Path, by: Affine) -> Reading:
@@ -50,20 +50,20 @@ class Reading:
         return replace(self, maps={**self.maps, path: self.maps.get(path, IDENTITY).then(by)})
 
     def texts(self, path: Path) -> list[str]:
-        """The values at a path, exactly: where a map makes no decimal, as a quotient."""
+        """The exact values at a path; as a quotient where there is no decimal."""
         by = self.maps.get(path, IDENTITY)
         return [_spelled(string_value(node), by, spelled) for node in nodes(self.tree, path)]
 
     def numbers(self, path: Path) -> list[Fraction | Decimal | None]:
-        """The values at a path in numbers; a decimal is INF or NaN, None is no number."""
+        """The values at a path as numbers; a decimal is INF or NaN, None is no number."""
         return [number(text) for text in self.texts(path)]
 
     def is_measured(self, path: Path) -> bool:
-        """Whether a unit change has made numbers of the values at a path."""
+        """Whether a unit change has made the values at a path numbers."""
         return self.maps.get(path, IDENTITY) != IDENTITY
 
     def written(self, spelling: Spelling = lambda value: spell_double(nearest_double(value))) -> Element:
-        """The tree with all values as they are meant now; what has to be computed, in this spelling."""
+        """The tree with all values in their present units; computed ones in this spelling."""
         changed = {path.steps: by for path, by in self.maps.items() if by != IDENTITY}
         if not changed:
             return self.tree
@@ -94,7 +94,7 @@ def is_leaf(node: Node) -> bool:
 
 
 def rebuilt(source: Element, visit: Visit, steps: tuple[str, ...] = ()) -> Element:
-    """A copy in which each node below is kept whole (True), left out (False), given a text, or gone into (None)."""
+    """A copy in which each node below is kept whole (True), left out (False), replaced by a text, or visited (None)."""
     fresh = _begun(source, visit, steps)
     for child in source.children:
         if not isinstance(child, Element):
@@ -114,7 +114,7 @@ def rebuilt(source: Element, visit: Visit, steps: tuple[str, ...] = ()) -> Eleme
 
 
 def _begun(source: Element, visit: Visit, steps: tuple[str, ...]) -> Element:
-    """A copy of an element with its attributes, so far."""
+    """A copy of an element with its attributes, without children."""
     fresh = Element(source.name, dict(source.namespaces))
     for attribute in source.attributes:
         decided = visit((*steps, f"@{attribute.name}"), attribute)
@@ -124,7 +124,7 @@ def _begun(source: Element, visit: Visit, steps: tuple[str, ...]) -> Element:
 
 
 def led_to(tree: Element, names: Iterable[Name]) -> Element:
-    """The element that a row of names leads to, from a tree down; what is not there is made."""
+    """The element that a sequence of names leads to, from a tree down; missing ones are created."""
     for name in names:
         inner = next((each for each in tree.children if isinstance(each, Element) and each.name == name), None)
         if inner is None:

@@ -1,21 +1,20 @@
-"""Signatures: how an operator's reaction to accents follows from what it does with each path (accents 6).
+"""Signatures: an operator's use of each path, which determines its reaction to accents (accents 6).
 
-* A *foundation* path is one that the operator cannot do without: its drop aborts the query.
+* A *foundation* path is one that the operator needs: its drop aborts the query.
 * A *merge* path is one that several inputs bring: their accents are coordinated.
   Where the inputs call it by different names, as in a join, `pairs` says so, with the number of each input.
 * An *accumulator* path is one that descriptions in the output cannot name: accents described by it are accumulated
   until a description without it says the same.
 
-What the paper adds to its signatures in words is said here, too: `absent` are the paths that the output does not have,
-so no accent on them comes out, and `ignored` those that the operator does not even look at; `follows` says what a
-unit change of values makes of the results, None where that is unknown, and `link` what hidden paths have to do with
-those that can be seen.
+The paper's additions to its signatures in words are here, too: `absent` are the paths that the output does not have, so
+no accent on them comes out, and `ignored` those that the operator does not read; `follows` gives the effect of a unit
+change of values on the results, None where it is unknown, and `link` relates hidden paths to visible ones.
 
-A *renaming* says where the paths of the input stand in an output of another form: a path may stand in several places,
-each with its value, or with an affine function `a*x + b` of it, `a` not 0.
+A *renaming* maps the paths of the input to places in an output of another form: a path may have several places, each
+with its value, or with an affine function `a*x + b` of it, `a` not 0.
 Accents follow (LAWS 4.7): where `x` becomes `c*x + d`, `a*x + b` becomes `c*(a*x + b) + (a*d + b - c*b)`, whatever the
 sign of `a`; adds and drops come out at every place.
-Descriptions name a path by the first place at which it stands as it is.
+Descriptions name a path by its first place as a plain copy.
 """
 
 from __future__ import annotations
@@ -35,28 +34,28 @@ from anabranch.stream.path import Path
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """A path of the input, and where and how its value stands in the output."""
+    """A path of the input, and a place of its value in the output."""
 
     of: Path
     at: Path
     a: Fraction = Fraction(1)
     b: Fraction = Fraction(0)
     is_copy: bool = True
-    """Whether the very nodes stand there, with all that is in them; else what was computed."""
+    """Whether the nodes themselves stand there, with their content; else a computed value."""
 
     def follows(self, by: Affine) -> Affine:
-        """What a unit change of the path makes of the value here."""
+        """The effect of a unit change of the path on the value here."""
         return following(by, self.a, self.b)
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """All places at which paths of the input stand; a copy takes along what lies below."""
+    """All places of the input's paths; a copy includes all that lies below."""
 
     stands: tuple[Stands, ...]
 
     def places(self, path: Path) -> Iterator[Stands]:
-        """Where a path stands in the output."""
+        """The places of a path in the output."""
         for each in self.stands:
             if path == each.of:
                 yield each
@@ -64,11 +63,11 @@ class Renaming:
                 yield Stands(path, Path((*each.at.steps, *path.steps[len(each.of.steps) :])))
 
     def seen(self, path: Path) -> Path | None:
-        """The path by which descriptions name a path."""
+        """The name of a path in descriptions."""
         return next((each.at for each in self.places(path) if each.is_copy), None)
 
     def evolutions(self, evolution: Add | Drop | Alter) -> Iterator[Add | Drop | Alter]:
-        """What comes out for what happens to a path; to several where they all lie below it."""
+        """The changes of the output for a change of a path; several where they all lie below it."""
         places = list(self.places(evolution.path))
         if not places:
             places = [each for each in self.stands if below(each.of, evolution.path)]
@@ -85,12 +84,12 @@ class Renaming:
 
 
 def following(by: Affine, a: Fraction, b: Fraction) -> Affine:
-    """What a unit change of `x` makes of `a*x + b`."""
+    """The effect of a unit change of `x` on `a*x + b`."""
     return Affine(by.a, a * by.b + b - by.a * b)
 
 
 def renamed(items: Predicate, name: Callable[[Path], Path | None]) -> Predicate:
-    """A set with other names for its paths, all of which have one."""
+    """A set with its paths renamed; all must have a name."""
 
     def tell(comparison: Compare) -> Predicate:
         named = name(comparison.term.path)
@@ -105,24 +104,24 @@ POLICIES: tuple[Policy, ...] = ("accumulate", "abort", "absorb")
 """What is done with accents whose description the output cannot express (LAWS 4.7)."""
 
 Link: TypeAlias = Callable[[Sequence[Predicate]], Predicate]
-"""What comparisons of hidden paths say of the paths that can be seen: of the window, when its path is hidden."""
+"""The condition on visible paths that comparisons of hidden ones imply: on the window, when its path is hidden."""
 
 
 def known_policy(policy: Policy) -> Policy:
-    """A policy that a program gives; UsageError where it is none."""
+    """A policy given by a program; UsageError where it is none."""
     if policy not in POLICIES:
         raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
     return policy
 
 
 def unlinked(_: Sequence[Predicate]) -> Predicate:
-    """Nothing."""
+    """No condition."""
     return EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """These paths, or all but these; who has a path has what lies below it, too."""
+    """These paths, or all others; a path includes all below it."""
 
     named: frozenset[Path] = frozenset()
     all_but: bool = False
@@ -139,13 +138,13 @@ class Paths:
         return path in self or any(below(each, path) for each in self.named)
 
     def others(self) -> Paths:
-        """All paths that are not among these."""
+        """The complement."""
         return Paths(self.named, not self.all_but)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The paths that are told by asking for each, where they cannot be listed."""
+    """The paths for which a function is true, where they cannot be listed."""
 
     choose: Callable[[Path], bool]
 
@@ -153,11 +152,11 @@ class Chosen:
         return self.choose(path)
 
     def meets(self, path: Path) -> bool:
-        """Whether a path is among these; who chooses has thought of what lies below."""
+        """Whether a path is among these; the function considers paths below."""
         return self.choose(path)
 
     def others(self) -> Chosen:
-        """All paths that are not among these."""
+        """The complement."""
         return Chosen(lambda path: not self.choose(path))
 
 
@@ -168,7 +167,7 @@ ALL_PATHS = Paths(all_but=True)
 
 @dataclass(frozen=True, slots=True)
 class AccentSignature:
-    """What an operator does with paths, as far as accents are concerned."""
+    """An operator's use of paths, as far as accents are concerned."""
 
     foundation: PathSet = NO_PATHS
     merge: PathSet = NO_PATHS
@@ -178,19 +177,19 @@ class AccentSignature:
     absent: PathSet = NO_PATHS
     ignored: PathSet = NO_PATHS
     computes: Paths = NO_PATHS
-    """The paths that results are computed from, besides the foundation: their values have to be known."""
+    """The paths from which results are computed, besides the foundation: their meaning must be known."""
     disjoint: bool = False
-    """Whether no path may come from two inputs, but for those that are merged."""
+    """Whether no path may come from two inputs, except merge paths."""
     follows: Callable[[Path, Affine], Affine | None] = lambda _, by: by
     link: Link = unlinked
     made: Mapping[Path, Domain] = field(default_factory=dict)
-    """The paths that the operator itself gives every item, and what they hold."""
+    """The paths that the operator adds to every item, with their domains."""
 
     renaming: Renaming | None = None
-    """Where paths stand in the output, if not where they stood."""
+    """The places of paths in the output, if they move."""
 
     def promised(self, inputs: Sequence[Mapping[Path, Domain]]) -> dict[Path, Domain]:
-        """What is promised of all items that come in: what all inputs promise of a merge path, else what one does."""
+        """The domains of all items that come in: common ones of a merge path, else those of any input."""
         return {
             path: domain
             for each in inputs
@@ -199,7 +198,7 @@ class AccentSignature:
         }
 
     def promises(self, promised: Mapping[Path, Domain]) -> dict[Path, Domain]:
-        """What is promised of all items that come out."""
+        """The domains of all items that come out."""
         seen = {path: domain for path, domain in promised.items() if path not in self.accumulator}
         if self.renaming is not None:
             named = {self.renaming.seen(path): domain for path, domain in seen.items()}
@@ -207,7 +206,7 @@ class AccentSignature:
         return {**seen, **self.made}
 
     def reads(self, path: Path) -> bool:
-        """Whether the operator has to know what the values at a path mean (LAWS 4.5)."""
+        """Whether the operator needs the meaning of the values at a path (LAWS 4.5)."""
         return self.foundation.meets(path) or (self.computes.meets(path) and path not in self.ignored)
 
     def joins(self, path: Path) -> bool:
@@ -215,11 +214,11 @@ class AccentSignature:
         return any(path == each for pair in self.pairs for _, each in pair)
 
     def shows(self, path: Path) -> bool:
-        """Whether the output has a path, or something below it."""
+        """Whether the output has a path, or one below it."""
         return path not in self.absent or self.absent.others().meets(path)
 
     def sources(self, input: int, path: Path, arity: int) -> tuple[tuple[int, Path], ...]:
-        """The paths of which inputs have to agree on an accent before it comes out."""
+        """The inputs and paths that have to agree on an accent before it comes out."""
         for pair in self.pairs:
             if (input, path) in pair:
                 return pair
@@ -228,7 +227,7 @@ class AccentSignature:
         return ((input, path),)
 
     def targets(self, input: int, path: Path) -> tuple[Path, ...]:
-        """The paths of the output on which an accent of an input's path comes out."""
+        """The output paths on which an accent of an input's path comes out."""
         for pair in self.pairs:
             if (input, path) in pair:
                 return tuple(dict.fromkeys(each for _, each in pair))

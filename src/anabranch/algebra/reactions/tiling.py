@@ -1,13 +1,13 @@
-"""Tilings: what holds for items, told by disjoint boxes of items; for all other items one and the same thing holds.
+"""Tilings: a function on items, by disjoint boxes of items; all other items have one and the same value.
 
-An operator that coordinates inputs has to know, for sets of items, who carries a path and in which unit.
-One accent concerns few of all the items that accents have spoken of, so what is asked is always asked of a part of the
-items, and only the tiles near it are met (`accents/index.py`): one among ten thousand where descriptions pin a constant
-or a stretch, `s = 1` say.
+An operator that coordinates inputs needs, for sets of items, which carry a path and in which unit.
+One accent concerns few of all the items that accents have named, so queries are about a part of the items, and only the
+tiles near it are visited (`accents/index.py`): one among ten thousand where descriptions pin a constant or an interval,
+such as `s = 1`.
 
-Tiles that say the same are put together where they meet anyway.
-Descriptions of many different paths that cross each other fall into exponentially many parts; where there are many more
-tiles than accents, it is given up with a StreamError.
+Tiles of equal value are merged where they are visited anyway.
+Descriptions of many different paths that overlap fall into exponentially many parts; where there are many more tiles
+than accents, the tiling is abandoned with a StreamError.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 
 class Tiling(Generic[Value]):
-    """What holds for items; `change` alone changes it."""
+    """A function on items; `change` alone changes it."""
 
     def __init__(self, elsewhere: Value) -> None:
         self.elsewhere = elsewhere
@@ -37,7 +37,7 @@ class Tiling(Generic[Value]):
         return len(self._tiles)
 
     def mapped(self, tell: Callable[[Predicate], Predicate]) -> Tiling[Value]:
-        """The same of items that are told otherwise."""
+        """The same values for rewritten sets."""
         fresh = Tiling(self.elsewhere)
         fresh._changes = self._changes
         for _, (box, value) in self._tiles.items():
@@ -46,22 +46,22 @@ class Tiling(Generic[Value]):
         return fresh
 
     def over(self, items: Predicate) -> Iterator[tuple[Predicate, Value]]:
-        """Some items in disjoint parts, with what holds for each."""
+        """Some items in disjoint parts, with the value of each."""
         for box in boxes(items):
             near = [(part, value) for _, part, value in self._meeting(box)]
             yield from ((and_(*part), value) for part, value in near)
             yield from ((and_(*part), self.elsewhere) for part in rest(box, [part for part, _ in near]))
 
     def says(self) -> set[Value]:
-        """All that holds for some items; what holds elsewhere is among it even if there is no elsewhere."""
+        """All values; the value elsewhere is included even if the tiles cover everything."""
         return {self.elsewhere, *(value for _, (_, value) in self._tiles.items())}
 
     def where(self, holds: Callable[[Value], bool], items: Predicate = EVERYTHING) -> Predicate:
-        """Those of some items for which something holds."""
+        """Those of some items whose value fulfils a condition."""
         return or_(*(part for part, value in self.over(items) if holds(value)))
 
     def change(self, items: Predicate, becomes: Callable[[Value], Value]) -> None:
-        """Something else holds for some items."""
+        """Change the values of some items."""
         self._changes += 1
         if items == EVERYTHING:
             self._change_all(becomes)
@@ -88,7 +88,7 @@ class Tiling(Generic[Value]):
             self._put(box, value)
 
     def _unite(self, box: Box) -> None:
-        """Put tiles together that say the same, around a box."""
+        """Merge tiles of equal value around a box."""
         near: dict[Value, list[int]] = {}
         for key, _, value in self._tiles.near(box):
             near.setdefault(value, []).append(key)
@@ -102,14 +102,14 @@ class Tiling(Generic[Value]):
                         self._put(each, value)
 
     def _meeting(self, box: Box) -> Iterator[tuple[int, Box, Value]]:
-        """The tiles that have items of a box, and what they have of it."""
+        """The tiles that overlap a box, with the overlap."""
         wanted = frozenset(box)
         for key, tile, value in self._tiles.near(box):
-            # what is left of the items beside many tiles denies each of them: no need to look at all that it denies
+            # a remainder beside many tiles denies each of them: these need not be visited
             less, more = (tile, wanted) if len(tile) < len(box) else (box, self._literals[key])
             if any(not_(literal) in more for literal in less):
                 continue
-            part = met(tile, box)  # the tile first: what tells it from its neighbours is what it is filed under
+            part = met(tile, box)  # the tile first: its index key separates it from its neighbours
             if part is not None:
                 yield key, part, value
 

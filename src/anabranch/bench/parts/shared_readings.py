@@ -19,10 +19,10 @@ from pathlib import Path
 from anabranch.bench.forms import values_of
 from anabranch.bench.harness.live import LiveTrunk
 from anabranch.bench.harness.timing import Rounds, Timings, compare
-from anabranch.bench.workloads.forms import FORMS, FormShare, mixture
+from anabranch.bench.workloads.forms import FORMS, MIXED, FormShare, mixture
 from anabranch.bench.workloads.photons import Spark
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
-from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES, WireFormat, readings, write_readings
+from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES, ReadingKind, WireFormat, readings, write_readings
 from anabranch.engine.reading import read_stream
 from anabranch.language import check, parse
 from anabranch.law import evaluate
@@ -45,7 +45,7 @@ class SharedReadings:
 
     def compare_mixture(self, number: int, wire: WireFormat, rounds: Rounds) -> Timings:
         """So many subscriptions of all forms against one that gives as many answers."""
-        file, parts = self._file(wire, self.items, repeated=True), mixture(number, _ANSWERS)
+        file, parts = self._file(wire, self.items, "repeated"), mixture(number, _ANSWERS)
         queries = {name: text for part in parts for name, text in part.queries(wire).items()}
         assert len(queries) == number
         with self.trunk(wire, file, queries) as many:
@@ -61,13 +61,13 @@ class SharedReadings:
 
     def check_mixture(self, many: LiveTrunk, parts: Sequence[FormShare], wire: WireFormat) -> None:
         """An error where subscriptions answer anything else than the law over a few readings."""
-        file = self._file(wire, _CHECKED, repeated=True)
+        file = self._file(wire, _CHECKED, "repeated")
         many.feed(file)
-        found: dict[str, list[tuple[str, ...]]] = {form.name: [] for form in FORMS}
+        found: dict[str, list[tuple[str, ...]]] = {form.name: [] for form in MIXED}
         for name, text in many.texts().items():
             found[name.rpartition("-")[0]] += values_of(text)
         given = {"readings": read_stream(wire.source(file), Limits()).input}
-        codes = {str(dict(each.leaves)["code"]) for each in readings(_CHECKED, repeated=True)}
+        codes = {str(dict(each.leaves)["code"]) for each in readings(_CHECKED, "repeated")}
         for part in parts:
             expected: list[tuple[str, ...]] = []
             for query in part.summary(wire, codes):
@@ -93,7 +93,7 @@ class SharedReadings:
 
     def ranges_file(self, wire: WireFormat) -> Path:
         """The readings that conjunctions are asked of."""
-        return self._file(wire, self.items, repeated=False)
+        return self._file(wire, self.items, "plain")
 
     def trunk(self, wire: WireFormat, file: Path, queries: Mapping[str, str]) -> LiveTrunk:
         """A trunk with some queries over a file."""
@@ -102,13 +102,13 @@ class SharedReadings:
 
     def _selecting(self, answers: int, wire: WireFormat) -> str:
         """A subscription that selects so many readings."""
-        values = sorted(dict(each.measurement)["t"] for each in readings(self.items, repeated=True))
+        values = sorted(dict(each.measurement)["t"] for each in readings(self.items, "repeated"))
         return FORMS[0].query(wire, {"low": "0", "high": f"{values[answers]}"})
 
-    def _file(self, wire: WireFormat, items: int, *, repeated: bool) -> Path:
-        file = self.folder / f"{wire.name}-{items}-{'repeated' if repeated else 'plain'}"
+    def _file(self, wire: WireFormat, items: int, kind: ReadingKind) -> Path:
+        file = self.folder / f"{wire.name}-{items}-{kind}"
         if not file.exists():
-            write_readings(file, wire, items, repeated=repeated)
+            write_readings(file, wire, items, kind)
         return file
 
 

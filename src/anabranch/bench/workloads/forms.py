@@ -1,12 +1,12 @@
-"""Fourteen everyday forms of a query over readings (`readings.py`), each for us and for plain Spark.
+"""Twenty-three everyday forms of a query over readings (`readings.py`), each for us and for plain Spark.
 
 A form has constants: an interval or a word.
 With its first constants it selects about a fifth of the readings.
 A thousand others with different constants share the same fifth out: the interval is cut into a thousand, and in the
 place of `gold-` comes `gold-000` to `gold-999`; so they give as many answers together as the one.
 The words of `text_equality` are a fifth of another kind, `gold` alone for the one.
-A mixture has as many of each form; a word is a five-thousandth of the readings, and the intervals share out the rest of
-the answers, each form at a place of its own.
+A mixture has as many of each form but for those about times; a word is a five-thousandth of the readings, and the
+intervals share out the rest of the answers, each form at a place of its own.
 
 In the texts `%(t)s` stands for the place of a leaf, which depends on how readings are written, and `%(low)s`,
 `%(high)s`, `%(word)s` and `%(length)s` for constants.
@@ -14,15 +14,25 @@ In the texts `%(t)s` stands for the place of a leaf, which depends on how readin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 
 from anabranch.bench.workloads.photons import Rows
-from anabranch.bench.workloads.readings import METALS, WireFormat
+from anabranch.bench.workloads.readings import DAY, METALS, ReadingKind, WireFormat, date_time
 
-_DIGITS = Decimal("0.0001")
+
+def _in_digits(value: Decimal) -> str:
+    return f"{value.quantize(Decimal('0.0001')).normalize():f}"
+
+
+def _in_whole(value: Decimal) -> str:
+    return f"{value:.0f}"
+
+
+def _as_date_time(seconds: Decimal) -> str:
+    return date_time(int((seconds - DAY) * 1_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +41,19 @@ class Interval:
 
     low: Decimal
     high: Decimal
+    spell: Callable[[Decimal], str] = _in_digits
+    """How a bound is written in a query."""
 
     def parts(self, count: int, share: float, place: float) -> list[dict[str, str]]:
         """So many intervals, one behind the other, that make up a share of it, from its begin (0) to its end (1)."""
         width = self.high - self.low
         begin, step = self.low + width * Decimal((1 - share) * place), width * Decimal(share) / count
-        bounds = [(begin + step * each).quantize(_DIGITS) for each in range(count + 1)]
-        return [{"low": f"{low}", "high": f"{high}"} for low, high in pairwise(bounds)]
+        bounds = [self.spell(begin + step * each) for each in range(count + 1)]
+        return [{"low": low, "high": high} for low, high in pairwise(bounds)]
 
     @property
     def first(self) -> dict[str, str]:
-        return {"low": f"{self.low}", "high": f"{self.high}"}
+        return {"low": self.spell(self.low), "high": self.spell(self.high)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,13 @@ class CodeWord:
 
 _HOT = Interval(Decimal(80), Decimal(100))
 _WARM = Interval(Decimal(60), Decimal(70))
+_EVENING = Interval(Decimal(DAY + 60_000), Decimal(DAY + 77_280), _as_date_time)
+"""A fifth of the day."""
+
+
+def _counted(places: int) -> Interval:
+    """The same, counted from 1970 in units of so many decimal places."""
+    return Interval(_EVENING.low.scaleb(places), _EVENING.high.scaleb(places), _in_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +92,8 @@ class QueryForm:
     condition: str
     columns: str
     constants: Interval | CodeWord = _HOT
-    repeated: bool = False
-    """Whether it needs readings with repeated children."""
+    readings: ReadingKind = "plain"
+    """What it needs; what asks for plain ones is content with repeated ones."""
     unnested: bool = False
     """Whether Spark has a row for each repeated child."""
 
@@ -94,7 +113,7 @@ class QueryForm:
 
     def in_spark(self, wire: WireFormat, lines: Rows) -> Rows:
         """The one in plain Spark, over lines of text."""
-        rows = wire.read(lines, repeated=self.repeated)
+        rows = wire.read(lines, self.readings)
         if self.unnested:
             rows = rows.selectExpr(wire.columns()["id"], "explode(r) as r")
         known = {**wire.columns(), "prefix": wire.prefix, **self.constants.first}
@@ -186,7 +205,7 @@ FORMS = (
         _HIT,
         "exists(r, each -> each.%(prefix)sv >= %(low)s and each.%(prefix)sv < %(high)s)",
         _HIT_COLUMNS,
-        repeated=True,
+        readings="repeated",
     ),
     QueryForm(
         "descendants",
@@ -202,10 +221,76 @@ FORMS = (
         "%(v)s >= %(low)s and %(v)s < %(high)s",
         "%(id)s as id; %(v)s as v",
         _WARM,
-        repeated=True,
+        readings="repeated",
         unnested=True,
     ),
+    QueryForm(
+        "time",
+        'where %(ts)s >= xs:dateTime("%(low)s") and %(ts)s < xs:dateTime("%(high)s")',
+        "<hit>{ %(id)s }{ %(ts)s }</hit>",
+        "cast(%(ts)s as timestamp) >= timestamp'%(low)s' and cast(%(ts)s as timestamp) < timestamp'%(high)s'",
+        "%(id)s as id; %(ts)s as ts",
+        _EVENING,
+        "timed",
+    ),
+    QueryForm(
+        "time_as_text",
+        'where %(ts)s >= "%(low)s" and %(ts)s < "%(high)s"',
+        "<hit>{ %(id)s }{ %(ts)s }</hit>",
+        "%(ts)s >= '%(low)s' and %(ts)s < '%(high)s'",
+        "%(id)s as id; %(ts)s as ts",
+        _EVENING,
+        "timed",
+    ),
+    QueryForm(
+        "time_against_time",
+        "where %(ts)s < %(until)s and %(t)s >= %(low)s and %(t)s < %(high)s",
+        "<hit>{ %(id)s }{ %(ts)s }{ %(until)s }</hit>",
+        "cast(%(ts)s as timestamp) < cast(%(until)s as timestamp) and %(t)s >= %(low)s and %(t)s < %(high)s",
+        "%(id)s as id; %(ts)s as ts; %(until)s as until",
+        Interval(Decimal(50), Decimal(90)),
+        "timed",
+    ),
+    *(
+        QueryForm(
+            f"epoch_{unit}",
+            f"where %({unit})s >= %(low)s and %({unit})s < %(high)s",
+            f"<hit>{{ %(id)s }}{{ %({unit})s }}</hit>",
+            f"%({unit})s >= %(low)s and %({unit})s < %(high)s",
+            f"%(id)s as id; %({unit})s as {unit}",
+            _counted(places),
+            "timed",
+        )
+        for unit, places in (("ms", 3), ("us", 6), ("ns", 9))
+    ),
+    QueryForm(
+        "first_position",
+        "where %(first_v)s >= %(low)s and %(first_v)s < %(high)s",
+        "<hit>{ %(id)s }{ %(first_v)s }</hit>",
+        "r[0].%(prefix)sv >= %(low)s and r[0].%(prefix)sv < %(high)s",
+        "%(id)s as id; r[0].%(prefix)sv as v",
+        readings="repeated",
+    ),
+    QueryForm(
+        "last_position",
+        "where %(last_v)s >= %(low)s and %(last_v)s < %(high)s",
+        "<hit>{ %(id)s }{ %(last_v)s }</hit>",
+        "element_at(r, -1).%(prefix)sv >= %(low)s and element_at(r, -1).%(prefix)sv < %(high)s",
+        "%(id)s as id; element_at(r, -1).%(prefix)sv as v",
+        Interval(Decimal(62), Decimal(80)),
+        "repeated",
+    ),
+    QueryForm(
+        "leading_positions",
+        "where some $v in %(leading_v)s satisfies ($v >= %(low)s and $v < %(high)s)",
+        "<hit>{ %(id)s }{ $p/r[position() <= 2] }</hit>",
+        "exists(slice(r, 1, 2), each -> each.%(prefix)sv >= %(low)s and each.%(prefix)sv < %(high)s)",
+        "%(id)s as id; slice(r, 1, 2) as r",
+        readings="repeated",
+    ),
 )
+MIXED = tuple(form for form in FORMS if form.readings != "timed")
+"""Those that the same readings are enough for, repeated ones."""
 
 
 _FORM_SHARE, _WORD_SHARE = 0.2, 0.0002
@@ -233,11 +318,11 @@ class FormShare:
 
 
 def mixture(count: int, answers: float) -> list[FormShare]:
-    """So many subscriptions of all forms, which together give about so many answers for a reading."""
-    of_each, more = divmod(count, len(FORMS))
-    words = sum(isinstance(form.constants, CodeWord) for form in FORMS)
-    share = (answers - words * of_each * _WORD_SHARE) / (_FORM_SHARE * (len(FORMS) - words))
+    """So many subscriptions of these forms, which together give about so many answers for a reading."""
+    of_each, more = divmod(count, len(MIXED))
+    words = sum(isinstance(form.constants, CodeWord) for form in MIXED)
+    share = (answers - words * of_each * _WORD_SHARE) / (_FORM_SHARE * (len(MIXED) - words))
     return [
-        FormShare(form, of_each + (number < more), share, number / (len(FORMS) - 1))
-        for number, form in enumerate(FORMS)
+        FormShare(form, of_each + (number < more), share, number / (len(MIXED) - 1))
+        for number, form in enumerate(MIXED)
     ]

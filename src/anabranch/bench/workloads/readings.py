@@ -8,18 +8,24 @@ The same reading as XML elements, as XML attributes and as JSON:
 
 `t` and `u` are spread evenly from 0 to 100.
 A fifth of the codes are `gold`, a fifth are `gold-` and three digits, the others three digits behind another metal.
-Readings with repeated children have one to three `<r><n>1</n><v>12.3456</v></r>` and neither place nor time; the first
-`v` is spread evenly from 0 to 100, the others from 0 to 80.
+What else they have is their kind.
+*Repeated* readings have one to three `<r><n>1</n><v>12.3456</v></r>`; the first `v` is spread evenly from 0 to 100, the
+others from 0 to 80.
+*Timed* ones say when they were taken, evenly over a day: `ts` is a dateTime with milliseconds, `ms`, `us` and `ns`
+count from 1970 and have 13, 16 and 19 digits, and `until`, a dateTime too, is before `ts` as often as behind it.
+They have no name, and are half as long again.
+*Plain* ones have a place and a time in seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from anabranch.bench.workloads.photons import Rows
 from anabranch.stream.reading.reader import Format
@@ -29,6 +35,13 @@ METALS = ("gold", "iron", "zinc", "lead")
 _LOOKS = ("old", "new", "small", "broad", "plain")
 _THINGS = ("lamp", "gauge", "valve", "meter", "pump")
 _BEGIN = 1_700_000_000
+DAY = 1_772_323_200
+"""The day of timed readings, 2026-03-01, in seconds since 1970."""
+_DAY_MS = 86_400_000
+
+ReadingKind: TypeAlias = Literal["plain", "repeated", "timed"]
+_LEAVES = ("id", "name", "code", "ts", "until", "ms", "us", "ns")
+"""Those of the item itself that forms look at."""
 
 Leaves: TypeAlias = tuple[tuple[str, str | int | Decimal], ...]
 """Names and values."""
@@ -43,22 +56,44 @@ class DeviceReading:
     repeated: tuple[Leaves, ...] = ()
 
 
-def readings(count: int, *, repeated: bool = False, seed: int = 1) -> Iterator[DeviceReading]:
-    """So many readings of a seed, with repeated children or without."""
+def readings(count: int, kind: ReadingKind = "plain", *, seed: int = 1) -> Iterator[DeviceReading]:
+    """So many readings of a kind and a seed."""
     random = Random(seed)
     for number in range(count):
-        kind = number % 5
-        code = METALS[0] if kind == 0 else f"{METALS[kind - 1]}-{random.randrange(1_000):03}"
+        metal = number % 5
+        code = METALS[0] if metal == 0 else f"{METALS[metal - 1]}-{random.randrange(1_000):03}"
         name = f"{random.choice(_LOOKS)} {code} {random.choice(_THINGS)}"
         leaves: Leaves = ("id", 1_000_000 + number), ("name", name), ("code", code)
         measurement = ("t", _value(random, 100)), ("u", _value(random, 100))
-        if repeated:
-            values = [_value(random, 80 if more else 100) for more in range(random.randint(1, 3))]
-            children = tuple((("n", each), ("v", value)) for each, value in enumerate(values, 1))
-            yield DeviceReading(leaves, measurement, children)
-        else:
-            place = f"hall {random.randrange(100)}, row {random.randrange(100)}"
-            yield DeviceReading((*leaves, ("place", place), ("at", _BEGIN + number)), measurement)
+        match kind:
+            case "repeated":
+                values = [_value(random, 80 if more else 100) for more in range(random.randint(1, 3))]
+                children = tuple((("n", each), ("v", value)) for each, value in enumerate(values, 1))
+                yield DeviceReading(leaves, measurement, children)
+            case "timed":
+                yield DeviceReading((leaves[0], leaves[2], *_times(random)), measurement)
+            case "plain":
+                place = f"hall {random.randrange(100)}, row {random.randrange(100)}"
+                yield DeviceReading((*leaves, ("place", place), ("at", _BEGIN + number)), measurement)
+
+
+def _times(random: Random) -> Leaves:
+    taken = random.randrange(_DAY_MS)
+    until = taken + random.choice((-1, 1)) * random.randrange(1, 600_000)
+    us = (DAY * 1_000 + taken) * 1_000 + random.randrange(1_000)
+    return (
+        ("ts", date_time(taken)),
+        ("until", date_time(until)),
+        ("ms", us // 1_000),
+        ("us", us),
+        ("ns", us * 1_000 + random.randrange(1_000)),
+    )
+
+
+def date_time(ms: int) -> str:
+    """So many milliseconds behind the begin of the day."""
+    moment = datetime.fromtimestamp(DAY, UTC) + timedelta(milliseconds=ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03}Z"
 
 
 def _value(random: Random, below: int) -> Decimal:
@@ -93,31 +128,36 @@ class WireFormat:
 
     def paths(self) -> dict[str, str]:
         """Where the leaves of a reading `$p` and of its repeated child `$r` are."""
-        steps = {"id": "$p/", "name": "$p/", "code": "$p/", "t": "$p/d/", "u": "$p/d/", "v": "$r/"}
-        found = {leaf: f"{step}{self.axis}{leaf}" for leaf, step in steps.items()}
-        return {**found, "any_t": f"$p//{self.axis}t", "every_v": f"$p/r/{self.axis}v"}
+        found = {leaf: f"$p/{self.axis}{leaf}" for leaf in _LEAVES}
+        found |= {leaf: f"$p/d/{self.axis}{leaf}" for leaf in ("t", "u")}
+        found |= {"v": f"$r/{self.axis}v", "any_t": f"$p//{self.axis}t", "every_v": f"$p/r/{self.axis}v"}
+        at = {"first_v": "1", "last_v": "last()", "leading_v": "position() <= 2"}
+        return found | {name: f"$p/r[{position}]/{self.axis}v" for name, position in at.items()}
 
     def columns(self) -> dict[str, str]:
         """The same for Spark; of a repeated child `r`."""
-        structs = {"id": "", "name": "", "code": "", "t": "d.", "u": "d.", "v": "r."}
+        structs = {**dict.fromkeys(_LEAVES, ""), "t": "d.", "u": "d.", "v": "r."}
         return {leaf: f"{struct}{self.prefix}{leaf}" for leaf, struct in structs.items()}
 
     def source(self, folder: Path) -> Source:
         """The stream that files in a folder are."""
         return Source("readings", folder, root="readings", item="reading", format=self.form)
 
-    def read(self, lines: Rows, *, repeated: bool) -> Rows:
-        """Readings out of lines of text, by plain Spark, all their leaves declared."""
+    def read(self, lines: Rows, kind: ReadingKind) -> Rows:
+        """Readings of a kind out of lines of text, by plain Spark, all their leaves declared."""
         function = "from_json" if self.form == "json" else "from_xml"
-        return lines.selectExpr(f"{function}(value, '{self._schema(repeated)}') as p").selectExpr("p.*")
+        return lines.selectExpr(f"{function}(value, '{self._schema(kind)}') as p").selectExpr("p.*")
 
-    def _schema(self, repeated: bool) -> str:
+    def _schema(self, kind: ReadingKind) -> str:
         leaf = self.prefix
-        measurement = f"d struct<{leaf}t: double, {leaf}u: double>"
-        always = f"{leaf}id long, {leaf}name string, {leaf}code string, {measurement}"
-        if repeated:
-            return f"{always}, r array<struct<{leaf}n: int, {leaf}v: double>>"
-        return f"{always}, {leaf}place string, {leaf}at long"
+        always = f"{leaf}id long, {leaf}code string, d struct<{leaf}t: double, {leaf}u: double>"
+        match kind:
+            case "repeated":
+                return f"{always}, {leaf}name string, r array<struct<{leaf}n: int, {leaf}v: double>>"
+            case "timed":
+                return f"{always}, {leaf}ts string, {leaf}until string, {leaf}ms long, {leaf}us long, {leaf}ns long"
+            case "plain":
+                return f"{always}, {leaf}name string, {leaf}place string, {leaf}at long"
 
 
 ELEMENTS = WireFormat("elements", "lines")
@@ -126,11 +166,11 @@ JSON_LINES = WireFormat("json", "json")
 FORMATS = (ELEMENTS, ATTRIBUTES, JSON_LINES)
 
 
-def write_readings(file: Path, wire: WireFormat, count: int, *, repeated: bool = False) -> None:
-    """Write a file of so many readings."""
+def write_readings(file: Path, wire: WireFormat, count: int, kind: ReadingKind = "plain") -> None:
+    """Write a file of so many readings of a kind."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as opened:
-        opened.writelines(f"{wire.write(each)}\n" for each in readings(count, repeated=repeated))
+        opened.writelines(f"{wire.write(each)}\n" for each in readings(count, kind))
 
 
 def _elements(leaves: Leaves) -> str:

@@ -19,8 +19,9 @@ from typing import Generic, TypeVar, Unpack
 
 from anabranch.algebra.display.display import Display
 from anabranch.branch.display.evaluation import AnswerScope, DocumentEvaluator, Entrywise
+from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, Part, WholePart
 from anabranch.branch.display.shown import DisplayChange, ShownQuery
-from anabranch.branch.display.split import ComputedPart, EachPart, Folded, Part, WholePart, split
+from anabranch.branch.display.split import split
 from anabranch.branch.display.stages import ComputedStage, EachStage, EntryPlaces, EntrySource, Stage, WholeStage
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode

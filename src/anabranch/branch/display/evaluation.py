@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, Unpack
 
 from anabranch.algebra.display.display import Display, Piece
 from anabranch.branch.display.join_keys import ANY, Meeting
-from anabranch.branch.display.split import EachPart
+from anabranch.branch.display.parts import EachPart
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -70,7 +70,7 @@ class PartEvaluator(ABC, Generic[C]):
 
     def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
-        evaluator = self._evaluator(documents, {})
+        evaluator = self.over(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
             rows = evaluator.rows(expression, scope.env)
         else:
@@ -82,7 +82,7 @@ class PartEvaluator(ABC, Generic[C]):
         self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
-        evaluator = self._evaluator(documents, {})
+        evaluator = self.over(documents, {})
         try:
             found = tuple(str(each) for each in atomize(evaluator.top(expression, scope.env)))
         except DynamicError:
@@ -97,12 +97,13 @@ class PartEvaluator(ABC, Generic[C]):
         known: Known,
     ) -> Values:
         """The value of an expression."""
-        evaluator = self._evaluator(documents, known)
+        evaluator = self.over(documents, known)
         values = evaluator.top(expression, scope.env)
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, C], known: Known) -> Evaluator:
+    def over(self, documents: Mapping[str, C], known: Known) -> Evaluator:
+        """An evaluator for one evaluation, over what is given of the streams, with variables that are `known`."""
         self.evaluated += 1
         self.aside = []
         evaluator = self._over(documents)
@@ -156,6 +157,8 @@ class Entrywise:
         self.part = part
         self._id, self._site, self._scope, self._kept = id, site, scope, kept
         self._meetings = {name: Meeting() for name, _ in part.keys}
+
+    is_lasting = False
 
     @property
     def stream(self) -> str:

@@ -1,16 +1,22 @@
-"""What is kept up to date over the entries of a document: aggregates, whether there are any, and quantifiers."""
+"""What is kept up to date over entries: aggregates, whether there are any, quantifiers, and which values there are."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.folds import CountFold, EntryOrder, EntryShare, FailingEntries, Fold, Share
 from anabranch.errors import DynamicError
-from anabranch.values.sequences import Values
+from anabranch.values.sequences import Values, atomize
+from anabranch.values.written import read_atom, read_value, write_atom, write_value
 
 FOLDS = frozenset((*AGGREGATES, "exists", "empty"))
 """The functions that are kept up to date from what each entry gives."""
+ATOMS = "atoms"
+"""Not a function of the language: the values themselves, atomized, those that are alike once."""
+ALL = "all"
+"""Not a function either: all values as they are; nodes among them are whole trees, and in no other."""
 
 
 def fold(function: str, entries: EntryOrder) -> Fold:
@@ -22,8 +28,56 @@ def fold(function: str, entries: EntryOrder) -> Fold:
             return CountFold(lambda count: count == 0)
         case "some" | "every":
             return _Quantifier(entries, decides=function == "some")
+        case "atoms":
+            return _Atoms()
+        case "all":
+            return _All()
         case _:
             return AGGREGATES[function].fold(entries)
+
+
+class _Atoms(Fold):
+    """Which values there are, in the order of their first entries; the share is all values as plain data."""
+
+    def __init__(self) -> None:
+        self._atoms: Counter[tuple[str, ...]] = Counter()
+
+    def share(self, values: Values) -> Share:
+        return [write_atom(each) for each in atomize(values)]
+
+    def put(self, entry: int, share: Share) -> None:
+        self._atoms.update(map(tuple, share))
+
+    def remove(self, entry: int, share: Share) -> None:
+        self._atoms.subtract(map(tuple, share))
+
+    def value(self) -> Values:
+        return [read_atom(each) for each, times in self._atoms.items() if times]
+
+    def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
+        """Each value once."""
+        return [(0, [list(each) for each in dict.fromkeys(tuple(each) for _, share in shares for each in share)])]
+
+
+class _All(Fold):
+    """All values, in the order in which they are put; the share is plain data."""
+
+    is_small = False
+
+    def __init__(self) -> None:
+        self._values: Values = []
+
+    def share(self, values: Values) -> Share:
+        return [write_value(each) for each in values]
+
+    def put(self, entry: int, share: Share) -> None:
+        self._values += map(read_value, share)
+
+    def remove(self, entry: int, share: Share) -> None:
+        raise AssertionError("values are put together anew")
+
+    def value(self) -> Values:
+        return self._values
 
 
 class _Quantifier(Fold):

@@ -14,7 +14,7 @@ from typing import Any
 
 from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
-from anabranch.branch.display.split import ElementPart, FixedPart, Part, SequencePart
+from anabranch.branch.display.parts import ElementPart, FixedPart, Part, SequencePart
 from anabranch.branch.display.stages import NONE, Single, Stage
 from anabranch.branch.document.state import Data
 from anabranch.errors import DynamicError

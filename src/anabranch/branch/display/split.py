@@ -4,16 +4,7 @@ An *entry* is a child of a stream's root.
 A part of a query *distributes* over the entries of a stream when its value is that for each entry alone, one after
 another; then an update costs the evaluation of one entry, whatever their number.
 
-The parts are:
-
-* `FixedPart`: reads no stream, and no document behind `doc()`, which may change between epochs (LAWS 3.12);
-* `EachPart`: distributes over the entries of a stream, in the order of the document or, with `order by`, of its keys;
-* `Folded`: an aggregate over what distributes;
-* `ComputedPart`: an expression whose streams are all inside aggregates, if it reads any; they are few and small, the
-  rest is evaluated anew;
-* `WindowPart`: a loop over windows; streams of updates have none, those that only grow do (`branch/growing/split.py`);
-* `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
-* `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
+`parts.py` has the parts.
 
 A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
 evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
@@ -25,116 +16,31 @@ Whether a query looks at more than its entries is read off the tree of its needs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import takewhile
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from anabranch.branch.display.folds import FOLDS
 from anabranch.branch.display.join_keys import JoinKey, key_between
+from anabranch.branch.display.parts import (
+    ComputedPart,
+    EachPart,
+    ElementPart,
+    EntriesPart,
+    FixedPart,
+    Folded,
+    Part,
+    SequencePart,
+    WholePart,
+    splits,
+)
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers, readings
+from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
-from anabranch.runtime.standing import Standing, results_of
+from anabranch.runtime.standing import results_of
 from anabranch.sharing.looking import needs_of
 from anabranch.sharing.retention import beyond_entries
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPart:
-    """What reads nothing, and has its value for good."""
-
-    expression: ast.Expression
-
-
-@dataclass(frozen=True, slots=True)
-class EachPart:
-    """What distributes over the entries of a stream."""
-
-    stream: str
-    expression: ast.Expression
-    beside: tuple[str, ...] = ()
-    """Streams that it reads as a whole."""
-    keys: tuple[tuple[str, JoinKey], ...] = ()
-    """For some of these, what an entry has in common with all those entries that can matter to it."""
-
-    @property
-    def order(self) -> tuple[ast.OrderKey, ...]:
-        """The keys by which all results of all entries are ordered."""
-        return self.expression.order if isinstance(self.expression, ast.Flwor) else ()
-
-    @property
-    def first(self) -> ast.Expression:
-        """What is evaluated before any entry is looked at, for the errors that it may raise: the first `let`s."""
-        clauses = self.expression.clauses if isinstance(self.expression, ast.Flwor) else ()
-        lets = tuple(takewhile(lambda clause: isinstance(clause, ast.Let), clauses))
-        return ast.Flwor(lets, None, (), ast.Sequence(())) if lets else ast.Sequence(())
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPart:
-    """A loop over windows of streams that only grow, whose results stand when a window closes."""
-
-    flwor: ast.Flwor
-    standing: Standing
-    """The loop taken apart, as it would be alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """An aggregate over what distributes, or over windows."""
-
-    function: str
-    over: EachPart | WindowPart
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedPart:
-    """An expression over the values of aggregates, each under the name of a variable."""
-
-    expression: ast.Expression
-    names: tuple[tuple[str, Folded], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WholePart:
-    """What does not split."""
-
-    expression: ast.Expression
-    streams: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SequencePart:
-    """Parts one after another."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ElementPart:
-    """An element constructor, and what stands in it."""
-
-    constructor: ast.ElementConstructor
-    content: tuple[ast.Characters | ast.CommentConstructor | Part, ...]
-
-
-Part: TypeAlias = FixedPart | EachPart | WindowPart | ComputedPart | WholePart | SequencePart | ElementPart
-
-
-def splits(part: Part) -> bool:
-    """Whether no part of it is evaluated anew as a whole."""
-    match part:
-        case WholePart():
-            return False
-        case SequencePart(inner):
-            return all(splits(each) for each in inner)
-        case ElementPart(_, content):
-            return all(
-                splits(each) for each in content if not isinstance(each, ast.Characters | ast.CommentConstructor)
-            )
-        case _:
-            return True
 
 
 def split(query: ast.Query, roots: Mapping[str, str]) -> Part:
@@ -153,11 +59,15 @@ class Splitter:
         self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
         """The functions that may read a document."""
         self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
+        self._makes_items = any(_gives_items(part) for part in parts(query))
+        """Whether values may be functions, objects or arrays, which no state can hold."""
 
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
+        if self._makes_items:
+            return WholePart(expression, self._streams(expression))
         if (found := self._entries(expression)) is not None:
             return found
         match expression:
@@ -178,18 +88,19 @@ class Splitter:
         """
         first, *rest = flwor.clauses
         assert isinstance(first, ast.Let)
-        if not isinstance(first.value, ast.Path | ast.Filter) or not flows(first.value) or _free(first.value):
+        if not self._is_inlined(first.value):
             return None
+        is_path = isinstance(first.value, ast.Path | ast.Filter)
         behind = (tuple(rest), flwor.where, flwor.order, flwor.result)
         if first.variable in bindings_in(behind) or (not rest and (flwor.where is not None or flwor.order)):
             return None
 
         def visit(node: Any) -> Any:
             match node:
-                case ast.Filter(ast.Variable(first.variable)):
+                case ast.Filter(ast.Variable(first.variable)) if is_path:
                     raise _Stays
                 case ast.Path(ast.Variable(first.variable), steps):
-                    if any(step.tail for step in steps):
+                    if is_path and any(step.tail for step in steps):
                         raise _Stays
                     return replace(node, start=first.value)
                 case ast.Variable(first.variable):
@@ -204,6 +115,10 @@ class Splitter:
         inner: ast.Expression = result
         return replace(flwor, clauses=clauses, where=where, order=order, result=result) if clauses else inner
 
+    def _is_inlined(self, value: ast.Expression) -> bool:
+        """Whether what a `let` names may stand in the place of the name."""
+        return isinstance(value, ast.Path | ast.Filter) and flows(value) and not _free(value)
+
     def _content(self, content: ast.Content) -> ast.Characters | ast.CommentConstructor | Part:
         match content:
             case ast.Enclosed(value):
@@ -213,7 +128,7 @@ class Splitter:
             case _:
                 return content
 
-    def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | WindowPart | None:
+    def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
         """The expression as what gives results entry by entry; None where it does not."""
         return self._each(expression, is_shown)
 
@@ -302,7 +217,8 @@ class Splitter:
         def visit(node: Any) -> Any:
             if isinstance(node, ast.Filter) and any(isinstance(each, ast.Qualifier) for each in node.tail):
                 return node  # what is in it is evaluated over the document of then
-            if isinstance(node, ast.Call | ast.Quantified) and (folded := self._folded(node)):
+            folded = self._folded(node) if isinstance(node, ast.Call | ast.Quantified) else None
+            if folded := folded or self._all(node):
                 name = f"fold{len(names)}"
                 while name in self._names:
                     name += "_"
@@ -312,6 +228,10 @@ class Splitter:
 
         bare = visit(expression)
         return None if self._reads(bare) else ComputedPart(bare, tuple(names.items()))
+
+    def _all(self, node: Any) -> Folded | None:
+        """All results of a part at once, in the place of an aggregate; None where that is not for such streams."""
+        return None
 
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
         """An aggregate, or a quantifier, over what distributes."""
@@ -409,3 +329,8 @@ def _uses_context(node: Any) -> bool:
             return False
         case _:
             return any(map(_uses_context, children(node)))
+
+
+def _gives_items(part: Any) -> bool:
+    """Whether a part of a query makes a function, or looks into JSON."""
+    return isinstance(part, ast.InlineFunction) or (isinstance(part, ast.Call) and part.name in JSON)

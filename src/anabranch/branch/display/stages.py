@@ -24,7 +24,7 @@ from anabranch.algebra.display.display import Piece
 from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.split import ComputedPart, Folded, WholePart
+from anabranch.branch.display.parts import ComputedPart, Folded, WholePart
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -61,9 +61,10 @@ _Key: TypeAlias = tuple[OrderRank | _Descending, ...]
 class EntryPlaces(Protocol):
     """The order of the entries, which others keep up to date."""
 
-    def __iter__(self) -> Iterator[int]: ...
-
     def precedes(self, one: int, other: int) -> bool: ...
+
+    def in_order(self, some: Collection[int]) -> list[int]:
+        """Some entries, in this order."""
 
 
 class SortedResults:
@@ -82,6 +83,19 @@ class SortedResults:
         """All results, in their order."""
         return iter(self._order)
 
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def place(self, thing: ResultId) -> int:
+        """How many results stand in front of one."""
+        return self._order.before(thing)
+
+    def at(self, place: int) -> ResultId:
+        """The result with so many others in front of it."""
+        found = self._order.reaching(place + 1)
+        assert found is not None, "there is something at each place"
+        return found[0]
+
     def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
         """A new thing; gives the one that now stands behind it."""
         key = self._key(ranks)
@@ -98,7 +112,8 @@ class SortedResults:
 
     def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
         """Put many things where there are none yet; gives them in their order."""
-        places = {entry: place for place, entry in enumerate(self._entries)}
+        entries = self._entries.in_order({entry for entry, _ in things})
+        places = {entry: place for place, entry in enumerate(entries)}
         self._keys = {thing: self._key(ranks) for thing, ranks in things.items()}
         ordered = sorted(things, key=lambda thing: (self._keys[thing], places[thing[0]], thing[1]))
         for thing in ordered:
@@ -167,6 +182,10 @@ class Stage(ABC):
         """Whether the stage keeps something of an entry, for one that is never edited."""
         return False
 
+    def forgotten(self) -> Collection[tuple[str, int]]:
+        """The entries, each with what it is one of, of which nothing is kept any more since this was last asked."""
+        return ()
+
     def remembered(self, stream: str, entry: int) -> Any:
         """What the stage keeps of an entry, as plain data; None for nothing."""
         return None
@@ -192,6 +211,10 @@ class EntrySource(Protocol):
     def stream(self) -> str:
         """What the entries are those of."""
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether what an entry gives stays so for good."""
+
     def again(self, changed: Changed) -> Collection[int]:
         """The entries to be looked at again."""
 
@@ -212,7 +235,9 @@ class EntrySource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class ShownResult:
+    """What stands on display, and its place in the order asked for."""
+
     ranks: tuple[OrderRank, ...]
     piece: Piece
 
@@ -233,23 +258,25 @@ class EachStage(Stage):
         super().__init__(id, site, scope)
         self.parts = (id,)
         self._entrywise = entrywise
-        self._results: dict[int, tuple[_Result, ...]] = {}
-        self._recalled: dict[int, tuple[_Result, ...]] = {}
+        self._results: dict[int, tuple[ShownResult, ...]] = {}
+        self._recalled: dict[int, tuple[ShownResult, ...]] = {}
         """What is taken back."""
         self._arranged = SortedResults(places, tuple(key.descending for key in order))
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for entry in self._entrywise.again(changed):
-            found: list[_Result] = []
-            for row in self._entrywise.rows(entry):
-                try:
-                    piece = self.scope.piece(row.values)
-                except DynamicError as error:
-                    self._entrywise.fails(entry, error)
-                    continue
-                if piece is not None:
-                    found.append(_Result(row.ranks, piece))
-            yield Finding(self.id, entry, tuple(found))
+            yield Finding(self.id, entry, tuple(self._results_of(entry, self._entrywise.rows(entry))))
+
+    def _results_of(self, entry: int, rows: Iterable[ResultRow]) -> Iterator[ShownResult]:
+        """The rows of an entry as they are shown."""
+        for row in rows:
+            try:
+                piece = self.scope.piece(row.values)
+            except DynamicError as error:
+                self._entrywise.fails(entry, error)
+                continue
+            if piece is not None:
+                yield ShownResult(row.ranks, piece)
 
     def take(self, finding: Finding) -> None:
         self._show(finding.entry, finding.value)
@@ -262,11 +289,11 @@ class EachStage(Stage):
 
     def read(self, data: Any) -> Any:
         return tuple(
-            _Result(tuple(read_rank(rank) for rank in ranks), Piece(text, begins, ends))
+            ShownResult(tuple(read_rank(rank) for rank in ranks), Piece(text, begins, ends))
             for ranks, text, begins, ends in data
         )
 
-    def _show(self, entry: int, results: tuple[_Result, ...]) -> None:
+    def _show(self, entry: int, results: tuple[ShownResult, ...]) -> None:
         """Put the results of an entry in the place of those it had."""
         display, before = self.site.display, self._results.pop(entry, ())
         for number, result in enumerate(before):

@@ -22,17 +22,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from anabranch.branch.display.continuous import ContinuousQuery, Machine
-from anabranch.branch.display.shown import DisplayChange
-from anabranch.branch.display.split import (
+from anabranch.branch.display.parts import (
     ComputedPart,
+    DistinctPart,
     EachPart,
     ElementPart,
     FixedPart,
+    GroupPart,
     Part,
     SequencePart,
+    SlicePart,
     WholePart,
     WindowPart,
 )
+from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
 from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument
@@ -113,7 +116,7 @@ def spreads(part: Part) -> bool:
             return not part.beside
         case ComputedPart(_, names):
             return all(spreads(folded.over) for _, folded in names)
-        case WholePart() | WindowPart():
+        case WholePart() | WindowPart() | GroupPart() | DistinctPart() | SlicePart():
             return False
         case SequencePart(inner):
             return all(map(spreads, inner))

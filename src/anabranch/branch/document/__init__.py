@@ -1,1 +1,1 @@
-"""Documents that are edited: their entries, and the state in layers that an epoch leaves."""
+"""Documents that are edited: their entries, and their state in layers."""

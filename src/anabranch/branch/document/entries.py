@@ -1,14 +1,13 @@
-"""The entries of a stream of updates, in their order, and what time does to them.
+"""The entries of a stream of updates, in their order, and how time changes them.
 
-An *entry* is what is evaluated by itself: a node below the root, or a chain that stands there with all its versions, or
+An *entry* is the unit of evaluation: a node below the root, or a chain there with all its versions, or
 a mark at an end of a chain that is opened (`projection.py`).
 
-Time alone changes what an entry shows, or what of it can ever be asked for, only so many seconds after something in it
-has changed as a qualifier of the query names.
-So each entry remembers when it has changed, as long as that can matter, and a heap when that will next be.
+Time alone changes what an entry shows, or which versions can still be asked for, only a qualifier's number of seconds
+after a change in it.
+So each entry keeps the times of its changes as long as they can matter, and a heap knows the next due time.
 
-Between two epochs the entries are saved (`state.py`), of which only those are written that have changed; so all that
-changes is noted (`Unsaved`).
+The state of an epoch (`state.py`) holds only changed entries; so all changes are recorded (`Unsaved`).
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ from anabranch.stream.tree import Element
 
 @dataclass(eq=False, slots=True)
 class DocumentEntry:
-    """A child of the root, or a chain of such; None is a mark at an end of an opened chain."""
+    """A child of the root, or a chain of children; None is a mark at an end of an opened chain."""
 
     content: Content | None
     opened: Chain | None = None
-    """The chain whose mark it is."""
+    """The chain that a mark belongs to."""
     marks: list[Fraction] = field(default_factory=list)
-    """The times at which it has changed, as far as time may still change what it shows because of them."""
+    """The times of its changes, as long as time may change what it shows because of them."""
     due: Fraction | None = None
-    """When time alone may next do so."""
+    """When time alone may next change it."""
 
 
 @dataclass(eq=False, slots=True)
 class ChainPlace:
-    """Where a chain stands of which something is kept."""
+    """The place of a chain that is kept."""
 
     sight: Visibility
-    """What the query sees of the element that it stands in."""
+    """What the query sees of the element around it."""
     entry: int
-    """The entry that it is in; of an opened chain, the mark at its start."""
+    """Its entry; of an opened chain, the mark at its start."""
     inside: tuple[Chain, Version] | None = None
-    """The version that it stands in, except where chains around it are opened."""
+    """The version around it, except where chains around it are opened."""
     top: bool = False
-    """Whether it stands among the entries, by itself or in one that is opened."""
+    """Whether it stands among the entries, directly or in an opened chain."""
     end: int | None = None
     """The mark at the end of an opened chain."""
     is_unnamed: bool = False
@@ -60,38 +59,38 @@ class ChainPlace:
 
 @dataclass(eq=False, slots=True)
 class Unsaved:
-    """What has changed since the state was last written."""
+    """The changes since the state was last written."""
 
     first: int
-    """The number that the next entry had then."""
+    """The number of the next entry at that time."""
     entries: dict[int, None] = field(default_factory=dict)
-    """Those that have changed, have come, or are gone."""
+    """Entries that were changed, added or removed."""
     removed: list[int] = field(default_factory=list)
-    """Those that were there then and are gone."""
+    """Entries that existed then and were removed."""
 
 
 class DocumentEntries:
-    """The entries of one stream with their places, the chains in them, and what time does to both."""
+    """The entries of one stream in their order, the chains in them, and their due times."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         self.root = bare_element(root, dict(root.namespaces))
-        """The root element, without what stands in it."""
+        """The root element, without content."""
         self.register = KeptRegister()
         self.admission = UpdateAdmission(limits, self.register)
         self.now = Fraction(0)
         """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
-        """The time of the latest element of all streams of the query, as far as we were told."""
+        """The time of the latest element of all streams of the query, as far as known here."""
         self.order: Ordered[int, int] = Ordered(0)
-        """All entries by their numbers, marks among them, in the order of the document."""
+        """All entries by number, including marks, in document order."""
         self.by_number: dict[int, DocumentEntry] = {}
         self.changed: dict[int, None] = {}
-        """The entries to be looked at again, some of them gone; whoever has done so clears it."""
+        """The entries to be evaluated again, some of them removed; the evaluator clears it."""
         self.held: dict[Chain, ChainPlace] = {}
         self.sight = Visibility.of(needs.streams[stream]).into(root.name.local)
         self._seconds = needs.seconds(stream)
         self._due: list[tuple[Fraction, int]] = []
-        self._at = Fraction(0)  # the time of what is being taken; `now` may be later, by another partition
+        self._at = Fraction(0)  # the time of the current element; `now` may be later, by another partition
         self.next_number = 0
         self.next_version = 0
         self.unsaved = Unsaved(0)
@@ -99,7 +98,7 @@ class DocumentEntries:
     # --- versions -----------------------------------------------------------------------------------------
 
     def _end(self, held: ChainPlace) -> Fraction | None:
-        """When the life of all that stands with a chain ended."""
+        """When the life of everything around a chain ended."""
         found: Fraction | None = None
         while held.inside is not None:
             chain, version = held.inside
@@ -110,7 +109,7 @@ class DocumentEntries:
         return found
 
     def _trim(self, chain: Chain, held: ChainPlace) -> None:
-        """Forget the versions that the query can never ask for again."""
+        """Drop the versions that the query can never ask for again."""
         versions, need = chain.versions, held.sight.chains
         if len(versions) <= 1 + max(reach.versions for reach in need):
             return
@@ -121,7 +120,7 @@ class DocumentEntries:
             del versions[:extra]
 
     def _free(self, chain: Chain) -> None:
-        """A region that nobody can name any more needs no place where it shows nothing that can be asked for."""
+        """Remove an unnamed region that shows nothing which can be asked for."""
         held = self.held.get(chain)
         if held is None:
             return
@@ -139,7 +138,7 @@ class DocumentEntries:
             self.unsaved.entries[held.entry] = None
 
     def _ends(self, chain: Chain, held: ChainPlace) -> list[Fraction | None]:
-        """When the versions of a chain ended, the newest first."""
+        """When the versions of a chain ended, newest first."""
         end = self._end(held)
         ends = [end]
         for following in reversed(chain.versions[1:]):
@@ -148,7 +147,7 @@ class DocumentEntries:
         return ends
 
     def _forget(self, content: list[Content]) -> None:
-        """Nothing of this can be seen any more, whatever its ids are good for."""
+        """Drop content that can never be seen again; its ids stay known."""
         while content:
             match content.pop():
                 case Lived(content=inner):
@@ -164,7 +163,7 @@ class DocumentEntries:
     # --- entries ------------------------------------------------------------------------------------------
 
     def _enter(self, entry: DocumentEntry, *, before: int | None = None, after: int | None = None) -> int:
-        """A new entry, before or after another, or at the end; gives its number."""
+        """Add an entry, before or after another, or at the end; gives its number."""
         number = self.next_number
         self.next_number += 1
         self.by_number[number] = entry
@@ -192,7 +191,7 @@ class DocumentEntries:
             self._let_go(entry.opened)
 
     def _touch(self, number: int, at: Fraction) -> None:
-        """An entry changes."""
+        """Record a change of an entry."""
         self.changed[number] = self.unsaved.entries[number] = None
         entry = self.by_number[number]
         if self._seconds and (not entry.marks or entry.marks[-1] != at):
@@ -202,7 +201,7 @@ class DocumentEntries:
     # --- time ---------------------------------------------------------------------------------------------
 
     def moved(self, now: Fraction) -> None:
-        """Time has moved, by this stream or another: what expires is forgotten, and its entries are looked at again."""
+        """Advance the time: expired versions are dropped, and their entries evaluated again."""
         self.clock = now
         while self._due and self._due[0][0] <= now:
             due, number = heapq.heappop(self._due)
@@ -214,13 +213,13 @@ class DocumentEntries:
             self._schedule(number, entry, entry.marks)
             self.changed[number] = self.unsaved.entries[number] = None
             for chain in list(self._chains(entry)):
-                if chain in self.held:  # what was around it may be gone by now
+                if chain in self.held:  # its surroundings may have been removed
                     self._trim(chain, self.held[chain])
                     if self.held[chain].is_unnamed:
                         self._free(chain)
 
     def remind(self, number: int, marks: list[Fraction]) -> None:
-        """An entry that was restored has changed at these times."""
+        """Set the change times of a restored entry."""
         entry = self.by_number[number]
         entry.marks = marks
         self._schedule(number, entry, marks)
@@ -233,7 +232,7 @@ class DocumentEntries:
             heapq.heappush(self._due, (due, number))
 
     def _chains(self, entry: DocumentEntry) -> Iterator[Chain]:
-        """All chains in an entry, inner ones behind those around them."""
+        """All chains in an entry, inner ones after those around them."""
         pending: list[Content] = [] if entry.content is None else [entry.content]
         while pending:
             match pending.pop():
@@ -247,23 +246,23 @@ class DocumentEntries:
 
     @property
     def changes(self) -> int:
-        """How much has changed since `settled`."""
+        """The number of changes since `settled`."""
         return len(self.unsaved.entries) + self.register.changes
 
     def settled(self) -> None:
-        """All that has changed is written."""
+        """All changes are written."""
         self.unsaved = Unsaved(self.next_number)
         self.register.settled()
 
     def place(self, number: int, previous: int | None) -> None:
-        """An entry that is restored stands behind another, or in front of all."""
+        """Place a restored entry behind another, or at the front."""
         if previous is None:
             self.order.prepend(number, 1)
         else:
             self.order.insert_after(previous, number, 1)
 
     def discard(self, number: int) -> DocumentEntry | None:
-        """Keep nothing of an entry but its place, as if it had never been there; gives it."""
+        """Remove an entry without its place, as if it had never existed; gives it."""
         entry = self.by_number.pop(number, None)
         for chain in () if entry is None else list(self._chains(entry)):
             self.held.pop(chain, None)
@@ -271,14 +270,14 @@ class DocumentEntries:
         return entry
 
     def in_turn(self, numbers: Iterable[int]) -> list[int]:
-        """Entries in the order in which they are looked at: first those that are gone, then by number."""
+        """Entries in order of evaluation: first the removed ones, then by number."""
         return sorted(numbers, key=lambda number: (number in self.by_number, number))
 
     def numbers(self) -> Iterator[int]:
-        """All entries, in no order; marks are none."""
+        """All entries without marks, unordered."""
         return (number for number, entry in self.by_number.items() if entry.content is not None)
 
-    # --- to be looked at ----------------------------------------------------------------------------------
+    # --- for evaluation -----------------------------------------------------------------------------------
 
     def some(self, numbers: Collection[int]) -> DocumentContents:
         """The document with some entries."""

@@ -1,9 +1,9 @@
-"""A register of ids that is saved between epochs: all of it, or what has changed since it was last written.
+"""A register of ids with its changes, so that all of it can be saved or only the changes.
 
-It is written as rows: for each region that has an id what is known of it, with its first and its newest id, and for
-each past id what it names.
-A row of nothing but its number says that there is nothing any more; numbers are never used again.
-So of several rows with one number the latest counts, whatever was between.
+It is written as rows: for each region with an id what is known of it, with its first and its newest id, and for each
+past id the region that it names.
+A row of only a number is a removal; numbers are never used again.
+So of several rows with one number the latest counts.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Rows: TypeAlias = list[list[Any]]
 
 
 class KeptRegister(Register):
-    """The law's register, by numbers, and what has changed in it."""
+    """The law's register, by numbers, with its changes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._chains: dict[int, Chain] = {}
         self._past: dict[int, tuple[int, str]] = {}
-        """The past ids with their partitions, by the numbers under which they are past."""
+        """By number: the past ids with their partitions."""
         self._unsaved: dict[int, None] = {}
         self._unsaved_past: dict[int, None] = {}
         self._first = self._first_past = 0
-        """The numbers that were next when it was last written: whatever has come and gone since needs no row."""
+        """The next numbers at the last write: what has come and gone since needs no row."""
 
     def chain(self, number: int | None) -> Chain:
-        """The region with a number; a new one, without ids, where it is not known."""
+        """The region of a number; a new one without ids where it is unknown."""
         found = None if number is None else self._chains.get(number)
         return Chain(0, False) if found is None else found
 
     def number(self, chain: Chain) -> int | None:
-        """The number of a region that has ids."""
+        """The number of a region with ids."""
         return self.known[chain].number if chain in self.known else None
 
     def changed(self, chain: Chain, region: Registered) -> None:
@@ -60,16 +60,16 @@ class KeptRegister(Register):
 
     @property
     def changes(self) -> int:
-        """How much has changed since `settled`."""
+        """The number of changes since `settled`."""
         return len(self._unsaved) + len(self._unsaved_past)
 
     def settled(self) -> None:
-        """All that has changed is written."""
+        """All changes are written."""
         self._unsaved, self._unsaved_past = {}, {}
         self._first, self._first_past = self.next_number, self.next_past
 
     def encode(self, *, whole: bool) -> list[Rows]:
-        """The rows of regions and of past ids: all, or those that have changed."""
+        """The rows of regions and of past ids: all, or the changed ones."""
         regions, past = (self._chains, self._past) if whole else (self._unsaved, self._unsaved_past)
         return [[self._region_row(each) for each in regions], [self._past_row(each) for each in past]]
 
@@ -90,7 +90,7 @@ class KeptRegister(Register):
         return [number, partition, name, self.known[self.names[partition][name].chain].number]
 
     def decode(self, regions: Rows, past: Rows) -> None:
-        """Take back what was written, all or, in an earlier state of it, changes."""
+        """Restore rows, all of them or changes to an earlier state."""
         for number, *row in past:
             if not row and number in self._past:
                 self._take_back(*self._past.pop(number))
@@ -110,12 +110,12 @@ class KeptRegister(Register):
                 self._read_region(self._chains[number], *row)
 
     def _take_back(self, partition: int, name: str) -> None:
-        """An id is not past any more; if it is still known, the row of its region says so."""
+        """Remove a past id; if it is still known, the row of its region says so."""
         del self.past[partition][name]
         self.known[self.names[partition].pop(name).chain].ids.pop(name)
 
     def _forget_needed(self, number: int) -> None:
-        """Forget those ids of a region that its row will name again, if it still has them."""
+        """Remove the ids of a region; its row names those that it still has."""
         if number not in self._chains:
             return
         chain = self._chains[number]
@@ -130,7 +130,7 @@ class KeptRegister(Register):
             region = self.known.pop(chain)
             self._move(chain, region, None)
             for inner in region.inner:
-                self.known[inner].around = None  # their rows say where they are now
+                self.known[inner].around = None  # their rows say where they stand now
 
     def _put_back(self, chain: Chain, name: str) -> None:
         region = self.known[chain]
@@ -158,7 +158,7 @@ class KeptRegister(Register):
         self.past.setdefault(partition, {})
 
     def _move(self, chain: Chain, region: Registered, around: Chain | None) -> None:
-        """A region stands in another one now."""
+        """Move a region into another one."""
         if region.around is not None and region.around in self.known:
             self.known[region.around].inner.pop(chain, None)
         region.around = around

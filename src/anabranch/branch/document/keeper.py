@@ -1,16 +1,16 @@
-"""The document of an update stream as it stands, kept once for all queries, those that come late included (LAWS 3.6).
+"""The present document of an update stream, kept once for all queries, including late ones (LAWS 3.6).
 
-A keeper is a branch that nobody has subscribed to.
-It takes the elements of its stream in their order (LAWS 1.2), whoever else does so, and applies the updates; of every
-region the newest version is kept, and the ids that are known.
-It is the one that sets bad elements aside, once for all queries: updates of unknown regions, ids taken against
-LAWS 5.3, times that run backwards.
-Whoever looks at the stream judges by the same rules over the same elements, and so comes to the same.
+A keeper is a branch without a subscription.
+It takes the elements of its stream in their order (LAWS 1.2) and applies the updates; it keeps the newest version of
+every region, and the known ids.
+It alone sets bad elements aside, once for all queries: updates of unknown regions, ids taken against LAWS 5.3, times
+that run backwards.
+Other readers of the stream judge by the same rules over the same elements, with the same result.
 
-Who comes late begins with its document, and with what still waits for its turn here.
-Where the stream is retained for a time only, an entry leaves the document with the element that shows that nothing has
-changed in it for so long; its ids stay known as if it were there.
-Queries at work have documents of their own, and do not notice.
+A late subscription starts from the keeper's document and backlog.
+Where the stream is retained for a time only, an entry leaves the document with the element that shows that it has not
+changed for so long; its ids stay known as if it were there.
+Running queries have documents of their own, which this does not change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
-from anabranch.branch.document.state import Data, decode, encode, undisturbed
+from anabranch.branch.document.state import Data, decode, encode, without_gc
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
@@ -38,7 +38,7 @@ from anabranch.stream.serialize import serialize
 
 
 class Keeper(Merged):
-    """A branch that keeps the document of one stream."""
+    """Keeps the document of one stream."""
 
     def __init__(
         self, stream: InputStream, state: BranchState | None, limits: Limits, out: Output, spill: Spill
@@ -55,7 +55,7 @@ class Keeper(Merged):
         self._kept = self._resumed.machine
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
-        """The time of an element that is to be taken next; a bad one is set aside, for all."""
+        """The time of the next element; a bad one is set aside, for all."""
         at = good_time(self._kept.admission, self._stream, key[1], element, arrived)
         for letter in self._kept.admission.dead:
             self._out.bury(letter)
@@ -76,26 +76,26 @@ class Keeper(Merged):
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         layers = self._resumed.save(self.held)
         return BranchState({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
-        """How many entries the document has."""
+        """The number of entries in the document."""
         return len(self._kept.by_number)
 
     @property
     def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs: also those of its layers."""
+        """The names in the spill that the state refers to, including its layers."""
         return (*super().spilled, *self._resumed.refs)
 
 
 def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
-    """The document that a keeper's state holds, for one who begins with it."""
+    """The document in a keeper's state, for a late subscription."""
     kept = _WholeStream(stream, limits)
-    with undisturbed():
+    with without_gc():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
     return LateStart(kept.whole(), kept.admission, kept.now)
 
@@ -109,16 +109,16 @@ def _layers(state: BranchState, stream: InputStream) -> Data:
 def good_time(
     admission: UpdateAdmission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
 ) -> Fraction | None:
-    """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
+    """The time of an element that is good after all those taken of its partition (LAWS 1.3); None for a bad one."""
     reached = admission.reached(partition)
     at = time_of(element, stream.source.time, reached if arrived is None else arrived)
-    if not stream.source.updates:  # items may come out of order: time does not run back with them
+    if not stream.source.updates:  # items may come out of order, without turning time back
         at = max(at, reached)
     return at if admission.judge(element, at, partition) is not None else None
 
 
 class _WholeStream(KeptDocument):
-    """All that shows of a stream, chain by chain."""
+    """The whole present stream, chain by chain."""
 
     def __init__(self, stream: InputStream, limits: Limits) -> None:
         super().__init__(stream.root, stream.name, _needs(stream.name), limits)
@@ -132,7 +132,7 @@ class _WholeStream(KeptDocument):
         super()._touch(number, at)
 
     def moved(self, now: Fraction) -> None:
-        """Time has moved: what nothing has happened to for too long leaves."""
+        """Advance the time: entries without a change for too long leave."""
         super().moved(now)
         for number in list(self.changed) if self._seconds else ():
             entry = self.by_number.get(number)
@@ -140,16 +140,16 @@ class _WholeStream(KeptDocument):
                 self._leave(number)
 
     def encode(self, *, whole: bool) -> Data:
-        """All of it, or what has changed since `settled`."""
+        """All of it, or the changes since `settled`."""
         return {"streams": {self._stream: encode(self, whole=whole)}}
 
     def decode(self, *several: Data) -> None:
-        """Take back what `encode` gave."""
+        """Restore from `encode`."""
         for data in several:
             decode(self, self._stream, data["streams"][self._stream])
 
 
 @lru_cache(maxsize=64)
 def _needs(stream: str) -> Needs:
-    """Those of a query that copies the whole stream, as it is now."""
+    """The needs of a query that copies the whole present stream."""
     return needs_of(replace(parse('stream("any")'), body=ast.Source("stream", stream)))

@@ -1,19 +1,19 @@
-"""A state in layers: all that was kept at one time, and above it what has changed since.
+"""A state in layers: a full state, and above it the changes since.
 
-An epoch writes one layer, with what has changed in it.
-Layers of like weight are put together, as carries are in counting, so there are few of them, and what has changed once
-is written a few times, a logarithm of them; when what lies above the ground comes to as much, all is written anew.
-So an epoch writes what has changed, not the document, and the state is never much more than what is kept.
+An epoch writes one layer with its changes.
+Layers of similar weight are merged, as carries are in counting, so there are few of them, and a change is written a
+logarithmic number of times; when the layers above the base weigh as much as it, all is written anew.
+So an epoch writes its changes, not the document, and the state is never much larger than its content.
 
-A layer is plain data (`state.py`) in a blob of its own; those that an epoch does not touch stay where they lie.
-Beside the entries it has the edits of what is on display, from which whoever asks for that alone puts it together.
+A layer is plain data (`state.py`) in a blob of its own; layers that an epoch does not change keep their blobs.
+Beside the entries it has the edits of the display, from which a reader of the display alone computes it.
 
-Each layer says with which save of the state it ends: whoever has an earlier state takes in those that end later.
+Each layer has the number of its last save: a process with an earlier state applies the layers that end later.
 
-To take a whole document back from its state costs the document, and an epoch may bring one update.
-So the process that has had a branch keeps what it made of the state (`branch/cache.py`); if another one has had it
-since, only the layers that came with that are taken in (`Resumed`).
-A process that has never had it, or too long ago, takes all.
+Restoring a document costs as much as the document is large, and an epoch may bring one update.
+So a process caches the document of its branch (`branch/cache.py`); if another process had the branch since, only the
+newer layers are applied (`Resumed`).
+A process that never had it, or too long ago, restores all layers.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ import pyarrow.compute as pc
 
 from anabranch.algebra.display.display import Edit, Insert, Remove
 from anabranch.branch import cache
-from anabranch.branch.document.state import Data, undisturbed
+from anabranch.branch.document.state import Data, without_gc
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 
 _ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
 _ENTRY = 2
-"""The kind of row that is an entry; the others are those of ids, of regions and of past ones."""
+"""The kind of row that is an entry; the other kinds are regions and past ids."""
 _EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
 _VERSION = 2
-"""The first one kept all ids for good, with the regions that had them."""
-_SAVES = 64
-"""So many saves back a state is known again."""
-_SMALL = 100
-"""What weighs less is always written whole."""
+"""Version 1 kept all ids for good, with their regions."""
+_KNOWN_SAVES = 64
+"""The number of saves by which an earlier state is recognised."""
+_SMALL_WEIGHT = 100
+"""A smaller weight is always written in full."""
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class StateLayer:
-    """What was kept, or has changed; `more` is what else there is, of which the latest counts."""
+    """A full state, or changes; `more` is other data, of which the latest counts."""
 
     streams: dict[str, list[Data]]
-    """By stream: the order and the rest."""
+    """By stream: its order and the rest."""
     more: dict[str, Any]
     rows: pa.Table
-    """Ids and entries, by their numbers."""
+    """Ids and entries, by number."""
     edits: pa.Table
 
     @staticmethod
     def of(data: Data, edits: Iterable[Edit] = ()) -> StateLayer:
-        """Plain data with `streams`, and what was edited meanwhile."""
+        """A layer from plain data with `streams`, and the edits of the display."""
         streams: dict[str, list[Data]] = {}
         rows: list[tuple[str, int, int, str]] = []
         for name, (order, ids, rest, entries) in data["streams"].items():
@@ -86,7 +86,7 @@ class StateLayer:
         return {**self.more, "streams": streams}
 
     def over(self, older: StateLayer) -> StateLayer:
-        """This layer and the one below it as one."""
+        """Merge this layer with the one below it."""
         streams: dict[str, list[Data]] = {}
         rows = [self.rows]
         for name, (order, rest) in self.streams.items():
@@ -101,13 +101,13 @@ class StateLayer:
 
     @property
     def weight(self) -> int:
-        """How much it is."""
+        """Its size, by rows and edits."""
         placed = sum(len(removed) + len(runs) for order, _ in self.streams.values() for removed, runs in order)
         rows: int = self.rows.num_rows + self.edits.num_rows
         return 1 + rows + placed
 
     def edited(self) -> Iterator[Edit]:
-        """What was edited."""
+        """The edits of the display."""
         for position, removed, text in zip(*(each.to_pylist() for each in self.edits.columns), strict=True):
             yield Remove(position, removed) if removed else Insert(position, text)
 
@@ -137,8 +137,8 @@ def _of(rows: pa.Table, stream: str, kind: int) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Laid:
-    """Where a layer lies, how much it is, and the number of the save that it ends with."""
+class _LayerPlace:
+    """The location of a layer, its weight, and the number of its last save."""
 
     ref: str
     weight: int
@@ -146,12 +146,12 @@ class _Laid:
 
 
 def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[StateLayer]:
-    """All layers of what `Resumed.save` gave, the ground first."""
+    """All layers of what `Resumed.save` wrote, the base first."""
     return [StateLayer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
 
 
 def shown(layers: Sequence[StateLayer]) -> str:
-    """What all edits together have made of nothing."""
+    """The text that all edits together give."""
     chunks = [""]
     for layer in layers:
         for edit in layer.edited():
@@ -160,7 +160,7 @@ def shown(layers: Sequence[StateLayer]) -> str:
 
 
 def _apply(edit: Edit, chunks: list[str]) -> None:
-    """Edit a text that lies in chunks, at the cost of one of them."""
+    """Edit a text in chunks, at the cost of one chunk."""
     number, position = 0, edit.position
     while position > len(chunks[number]):
         position -= len(chunks[number])
@@ -175,40 +175,40 @@ def _apply(edit: Edit, chunks: list[str]) -> None:
 
 
 class Resumable(Protocol):
-    """What is kept up to date, and can be saved."""
+    """State that is updated and can be saved."""
 
     @property
     def changes(self) -> int:
-        """How much has changed since `settled`."""
+        """The number of changes since `settled`."""
 
     def encode(self, *, whole: bool) -> Data:
-        """All of it, or what has changed since `settled`."""
+        """All of it, or the changes since `settled`."""
 
     def decode(self, *several: Data) -> None:
-        """Take back what `encode` gave, all or, for an earlier state of it, changes."""
+        """Restore from `encode`: all, or changes to an earlier state."""
 
     def settled(self) -> None:
-        """It is saved as it is."""
+        """All changes are saved."""
 
 
 R = TypeVar("R", bound=Resumable)
 
 
 class Resumed(Generic[R]):
-    """A machine that goes on where the epoch before has left it, and the layers of its state, the ground first.
+    """A resumable value, continued from the epoch before, and the layers of its state, the base first.
 
-    `ground` is all else that it follows from, and `kept` is what `save` gave.
+    `ground` is all else that it follows from, and `kept` is the result of `save`.
     """
 
     def __init__(self, fresh: Callable[[], R], ground: Any, kept: Data | None, spill: Spill) -> None:
         self._ground, self._spill = ground, spill
         self._born = "" if kept is None else kept["born"]
-        """What tells the state from all others, from its first save on."""
+        """Identifies the state, from its first save on."""
         self._saves: list[str] = [] if kept is None else list(kept["saves"])
-        """What tells the latest saves from all others, also of attempts that failed."""
+        """Identify the latest saves, also of attempts that failed."""
         self._count = 0 if kept is None else kept["count"]
-        self._laid = [] if kept is None else [_Laid(*each) for each in kept["laid"]]
-        with undisturbed():
+        self._laid = [] if kept is None else [_LayerPlace(*each) for each in kept["laid"]]
+        with without_gc():
             self.machine = self._found(fresh)
 
     def _found(self, fresh: Callable[[], R]) -> R:
@@ -222,22 +222,22 @@ class Resumed(Generic[R]):
             machine.decode(*(self._read(each).data() for each in self._laid))
         return machine
 
-    def _since(self, save: str) -> list[_Laid] | None:
-        """What has changed since a save, with some of what had before; None where that can no longer be told."""
+    def _since(self, save: str) -> list[_LayerPlace] | None:
+        """The layers with all changes since a save, and some earlier ones; None where that is no longer known."""
         if save not in self._saves:
             return None
         number = self._count - len(self._saves) + self._saves.index(save) + 1
         return None if self._laid[0].save > number else [each for each in self._laid if each.save > number]
 
-    def _read(self, laid: _Laid) -> StateLayer:
+    def _read(self, laid: _LayerPlace) -> StateLayer:
         return StateLayer.from_bytes(self._spill.read(laid.ref))
 
     def save(self, held: int, edits: Sequence[Edit] = (), text: Callable[[], str] = str) -> Data:
-        """Write what has changed, or all; gives where it lies. The machine is not used any more.
+        """Write the changes, or all; gives the locations. The value is not used any more.
 
-        `held` is how much it is; `edits` are those of the epoch, and `text` is what all edits have come to.
+        `held` is its weight; `edits` are those of the epoch, and `text` gives the result of all edits.
         """
-        with undisturbed():
+        with without_gc():
             if whole := self._wants_all(self.machine.changes + len(edits)):
                 self._laid.clear()
                 edits = (Insert(0, text()),)
@@ -248,22 +248,22 @@ class Resumed(Generic[R]):
         return {"born": self._born, "saves": self._saves, "count": self._count, "laid": laid}
 
     def _wants_all(self, weight: int) -> bool:
-        """Whether the ground is to be laid anew, because what lies above it would be as much, or it is small."""
-        if not self._laid or self._laid[0].weight < _SMALL:
+        """Whether to write the base anew, because the layers above would weigh as much, or it is small."""
+        if not self._laid or self._laid[0].weight < _SMALL_WEIGHT:
             return True
         return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
 
     def _put(self, layer: StateLayer) -> None:
-        """Write a layer on the others."""
+        """Write a layer on top of the others."""
         while len(self._laid) > 1 and self._laid[-1].weight < 2 * layer.weight:
             layer = layer.over(self._read(self._laid.pop()))
         ref = self._spill.write(layer.to_bytes())
         self._count += 1
-        self._laid.append(_Laid(ref, layer.weight, self._count))
-        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_SAVES:]
+        self._laid.append(_LayerPlace(ref, layer.weight, self._count))
+        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_KNOWN_SAVES:]
         self._born = self._born or self._saves[0]
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
+        """The names in the spill that the state refers to."""
         return tuple(each.ref for each in self._laid)

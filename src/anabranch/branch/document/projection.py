@@ -1,14 +1,13 @@
-"""A stream of updates as far as one query needs it: its entries, each cut down to what the query can see of it.
+"""A stream of updates projected to one query: its entries, each reduced to what the query can see.
 
 Elements are admitted by the rules of the law (`law/history/admission.py`), and applied as the law's own document
-applies them (`law/history/document.py`); what differs is what is left out: nodes that no path of the query finds,
-regions that it cannot see, and versions that it can never ask for, now or later (`sharing/retention.py`).
-Which ids are known does not depend on that (`law/history/admission.py`): an update of a region that is not kept is
-good, and changes nothing.
+applies them (`law/history/document.py`); but nodes that no path of the query finds, regions that it cannot see, and
+versions that it can never ask for, now or later (`sharing/retention.py`), are left out.
+Known ids do not depend on that (`law/history/admission.py`): an update of a region that is not kept is good, and
+changes nothing.
 
-Where the query asks for nothing but the present of chains that stand between items, they are *opened*: their content
-stands among the other entries, between two marks that hold the place, and a replacement takes some entries away and
-brings others.
+Where the query asks only for the present of chains between items, they are *opened*: their content stands among the
+other entries, between two marks, and a replacement removes some entries and adds others.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from anabranch.stream.tree import Child, Element
 
 @dataclass(frozen=True, slots=True)
 class InsertionPoint:
-    """Where something is to be put: at the end of some content, among the entries, or, without a sight, nowhere."""
+    """Where content is added: at the end of other content, among the entries, or, without a sight, nowhere."""
 
     sight: Visibility | None = None
     host: list[Content] | None = None
-    """None is among the entries."""
+    """None stands for the entries."""
     inside: tuple[Chain, Version] | None = None
     entry: int | None = None
-    """The entry that the host is in; among entries the one to stand before, None for the end."""
+    """The entry of the host; among entries the one to stand before, None for the end."""
 
 
 NOWHERE = InsertionPoint()
-"""Where nothing is kept."""
+"""The insertion point of content that is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class LateStart:
-    """A document as it stands, for who begins late: its present versions, whose lives begin now (LAWS 3.6)."""
+    """The present document for a late subscription: its versions, whose lives begin now (LAWS 3.6)."""
 
     contents: DocumentContents
     admission: UpdateAdmission
@@ -52,19 +51,19 @@ class LateStart:
 
 
 class KeptDocument(DocumentEntries):
-    """What one query keeps of one stream; `take` changes it, and `moved`, others read."""
+    """What one query keeps of one stream; only `take` and `moved` change it."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, stream, needs, limits)
         self._opens = self.sight.chains == {CURRENT}
-        self._news = False  # whether something has completed since the last moment
+        self._completed = False  # whether a node was completed since the last moment
 
     # --- elements -----------------------------------------------------------------------------------------
 
     def take(self, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Fraction]:
-        """Apply an element that came at a time; gives the times of its moments, and at each the document is as of it.
+        """Apply an element of a time; gives the times of its moments, and at each the document is that of the moment.
 
-        A bad element has none.
+        A bad element has no moments.
         """
         admitted = self.admission.judge(element, at, partition)
         if admitted is None:
@@ -74,7 +73,7 @@ class KeptDocument(DocumentEntries):
             yield from self._see(InsertionPoint(self.sight), [admitted.tree], admitted, element.place, between=True)
         for chain in self.admission.take(admitted, partition):
             self._free(chain)
-        self._news = False
+        self._completed = False
         yield self.now
 
     def _move(self, at: Fraction) -> None:
@@ -84,10 +83,10 @@ class KeptDocument(DocumentEntries):
     def _see(
         self, point: InsertionPoint, children: Sequence[Child], admitted: Admitted, place: Place, between: bool
     ) -> Iterator[Fraction]:
-        """Put what of the content of something the query can see into its place, in the order in which it came."""
+        """Insert the visible part of some content, in the order in which it came."""
         for child in children:
             if admitted.acts and not self._has(point):
-                point = NOWHERE  # what is open was replaced by what stands in it
+                point = NOWHERE  # the open region was replaced by an update inside it
             if isinstance(child, Element) and (act := admitted.acts.get(child)):
                 yield from self._do(act, point, child, admitted, place)
             elif isinstance(child, Element):
@@ -100,7 +99,7 @@ class KeptDocument(DocumentEntries):
     ) -> Iterator[Fraction]:
         sight = point.sight.into(element.name.local) if point.sight else None
         if point.sight is None or sight is None or (sight.blind and not sight.seen):
-            if admitted.acts:  # there may be updates in it, of what is seen
+            if admitted.acts:  # it may contain updates of visible regions
                 yield from self._see(NOWHERE, element.children, admitted, place, between=False)
             return
         lived = Lived(bare(element), declared_on(element, between), self._at, place)
@@ -108,10 +107,10 @@ class KeptDocument(DocumentEntries):
         below = InsertionPoint(sight, lived.content, point.inside, entry) if entry in self.by_number else NOWHERE
         yield from self._see(below, element.children, admitted, place, between=False)
         if not sight.seen and not lived.content and self._has(point):
-            self._drop(point, lived, entry)  # it was only the way to something that is not there
+            self._drop(point, lived, entry)  # it was kept only for a descendant, which is missing
 
     def _append(self, point: InsertionPoint, lived: Lived) -> int:
-        """Put a node into its place; gives the entry that it is in."""
+        """Insert a node; gives its entry."""
         if point.host is None:
             return self._enter(DocumentEntry(lived), before=point.entry)
         point.host.append(lived)
@@ -120,7 +119,7 @@ class KeptDocument(DocumentEntries):
         return point.entry
 
     def _has(self, point: InsertionPoint) -> bool:
-        """Whether a place where something was to be put is still kept."""
+        """Whether an insertion point is still kept."""
         if point.entry is not None and point.entry not in self.by_number:
             return False
         return point.inside is None or (point.inside[0] in self.held and point.inside[1] in point.inside[0].versions)
@@ -136,9 +135,9 @@ class KeptDocument(DocumentEntries):
     def _do(
         self, act: Act, point: InsertionPoint, written: Element, admitted: Admitted, place: Place
     ) -> Iterator[Fraction]:
-        """A region or an update: a version begins where it belongs, and is filled."""
-        if act.at > self._at and self._news:
-            self._news = False
+        """Apply a region or an update: a version begins at its place, and is filled."""
+        if act.at > self._at and self._completed:
+            self._completed = False
             yield self.now
         self._move(act.at)
         chain = act.chain
@@ -148,10 +147,10 @@ class KeptDocument(DocumentEntries):
             case "before" | "after":
                 self._hold_beside(act)
         yield from self._see(self._begin(chain, act.at), written.children, admitted, place, chain.between)
-        self._news = True
+        self._completed = True
 
     def _hold(self, chain: Chain, point: InsertionPoint) -> None:
-        """A new chain at the end of something."""
+        """Add a new chain at the end of some content."""
         if point.sight is None or not point.sight.chains or not self._has(point):
             return
         if point.host is None:
@@ -163,7 +162,7 @@ class KeptDocument(DocumentEntries):
             self.held[chain] = ChainPlace(point.sight, point.entry, point.inside)
 
     def _hold_beside(self, act: Act) -> None:
-        """A new chain before or after another."""
+        """Add a new chain before or after another."""
         anchor = self.held.get(act.anchor)
         if anchor is None or not self._lives(anchor):
             return
@@ -178,7 +177,7 @@ class KeptDocument(DocumentEntries):
         self.held[act.chain] = ChainPlace(anchor.sight, anchor.entry, anchor.inside)
 
     def _hold_entry(self, chain: Chain, *, before: int | None = None, after: int | None = None) -> None:
-        """A new chain among the entries, before or after one of them, or at the end."""
+        """Add a new chain among the entries, before or after one of them, or at the end."""
         if not self._opens:
             self.held[chain] = ChainPlace(
                 self.sight, self._enter(DocumentEntry(chain), before=before, after=after), top=True
@@ -190,7 +189,7 @@ class KeptDocument(DocumentEntries):
         )
 
     def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
-        """A new version of a chain; gives where its content belongs."""
+        """Begin a version of a chain; gives the insertion point of its content."""
         held = self.held.get(chain)
         number = self.next_version
         self.next_version += 1
@@ -208,13 +207,13 @@ class KeptDocument(DocumentEntries):
         return InsertionPoint(held.sight, version.content, (chain, version), held.entry)
 
     def _lives(self, held: ChainPlace) -> bool:
-        """Whether nothing around a chain was replaced; what arrives in what was never lived (LAWS 5.2)."""
+        """Whether nothing around a chain was replaced; what arrives in a replaced version never lived (LAWS 5.2)."""
         return self._end(held) is None
 
     # --- late subscriptions -------------------------------------------------------------------------------
 
     def begin(self, start: LateStart) -> None:
-        """Start from a document as it stands."""
+        """Start from a present document."""
         self.now = self._at = start.now
         self.admission.times.update(dict.fromkeys(start.admission.times, start.now))
         copies: dict[Chain, Chain] = {}

@@ -1,8 +1,8 @@
-"""Elements of a stream of updates, parsed once for all branches that one task has.
+"""Elements of a stream of updates, parsed once for all branches of a task.
 
-The keeper of a stream and all queries over it that are in one shard are given the same raw entries, one branch after
-the other, and nobody changes what was parsed (`projection.py` copies what it keeps).
-So the first branch parses an entry, and the others find it; each judges it by itself, where its ids are.
+The keeper of a stream and all queries over it in one shard get the same raw entries, one branch after the other, and
+none changes the parsed elements (`projection.py` copies what it keeps).
+So the first branch parses an entry, and the others find it; each judges it by its own ids.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.reading.lines import Cut
 
 _MOST_BYTES = 2 << 20
-"""So many raw bytes are known by their elements, the first ones; what follows is parsed by each branch."""
+"""The elements of the first so many raw bytes are cached; later ones are parsed by each branch."""
 
 
 class SharedReader:
-    """A reader that remembers; for one stream, and for one epoch of a shard."""
+    """A reader with a cache; for one stream, and for one epoch of a shard."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -1,16 +1,16 @@
-"""What a query keeps of a stream as plain data, entry by entry, and the rest apart; and taken back.
+"""The kept part of a stream as plain data, entry by entry, and its restoration.
 
-Either all of it is written or what has changed since it was last written.
-Both are the same: entries that are gone and new ones with their places, the entries that have changed, each whole, the
-ids (`ids.py`), and a small rest; to take all of it back is to take back changes to nothing.
-Changes may be taken back that are known in part already: an entry is what the latest ones say, and its place is not
-taken twice, since numbers of entries grow and none is used again.
+Either all of it is written or the changes since the last write.
+Both have one form: removed entries and new ones with their places, the changed entries, each complete, the ids
+(`ids.py`), and a small rest; restoring all is applying changes to nothing.
+Changes may be applied twice: an entry is what the latest ones say, and its place is not taken twice, since the numbers
+of entries grow and are never reused.
 
-Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
-An entry says by their numbers which regions of the register it has.
-The tree is no deeper than the judge allows, so going down in it is safe.
+The place of a chain and its visibility follow from the tree, so neither is written.
+An entry refers to the regions of the register by number.
+The tree is no deeper than admission allows, so recursion is safe.
 
-Fractions and large numbers are written in hexadecimal, which takes linear time and has no largest.
+Fractions and large numbers are written in hexadecimal, which takes linear time and has no limit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from anabranch.values.numbers import read_fraction, write_fraction
 
 
 def write_rank(rank: OrderRank) -> Any:
-    """A rank of `order by`."""
+    """A rank of `order by` as plain data."""
     level, value = rank
     match value:
         case str():
@@ -44,7 +44,7 @@ def write_rank(rank: OrderRank) -> Any:
 
 
 def read_rank(data: Any) -> OrderRank:
-    """What `write_rank` has written."""
+    """The rank from `write_rank`."""
     match data:
         case [level, "decimal", text]:
             return level, Decimal(text)
@@ -52,20 +52,20 @@ def read_rank(data: Any) -> OrderRank:
             return level, read_fraction(text)
         case [0 | 1 as level, text]:
             return level, text
-        case [_, text]:  # an earlier release gave it another level
+        case [_, text]:  # an earlier release nested it differently
             return TEXT, text
         case _:
             raise AssertionError(data)
 
 
 Data: TypeAlias = Any
-"""Numbers, texts, None, and lists and dictionaries of those."""
+"""Numbers, texts, None, and lists and dictionaries of these."""
 
 
 def encode(kept: DocumentEntries, *, whole: bool = True) -> Data:
-    """All that is kept, or else what has changed since it was last written: `[order, ids, rest, entries]`.
+    """All that is kept, or the changes since the last write: `[order, ids, rest, entries]`.
 
-    `order` is a list of `[removed, runs]`, a run being the entry that new ones stand behind, and those in their order.
+    `order` is a list of `[removed, runs]`; a run is an entry, and the new entries behind it in their order.
     """
     unsaved, places = kept.unsaved, kept.order
     if whole:
@@ -94,7 +94,7 @@ def _runs(kept: DocumentEntries, numbers: list[int]) -> list[Data]:
 
 
 def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
-    """Take back what was written, of what is kept there already all or an earlier state."""
+    """Restore all, or apply changes to an earlier state."""
     order, ids, (now, clock, times, number, number_region, number_past), entries = data
     kept.register.decode(*ids)
     kept.register.next_number, kept.register.next_past = number_region, number_past
@@ -126,13 +126,13 @@ def _remove(kept: DocumentEntries, number: int) -> None:
 
 
 def _is_end(row: Data) -> bool:
-    """Whether it is the mark at the end of a chain, which is read behind the one at its start."""
+    """Whether a row is the mark at the end of a chain, which is read after the mark at its start."""
     return len(row) > 1 and isinstance(row[1], int)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """While much is made that all stays, the collector of garbage would only look at it again and again."""
+def without_gc() -> Iterator[None]:
+    """Pause the garbage collector while many long-lived objects are created."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -143,9 +143,9 @@ def undisturbed() -> Iterator[None]:
 
 
 def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator[Data]:
-    """What is written of an entry, for its place alone nothing.
+    """The data of an entry; nothing for a mere place.
 
-    A mark at a start has its chain, the one at the end the start's number.
+    The mark at the start of a chain has the chain, the mark at the end the number of the start.
     """
     if entry.content is not None:
         yield _content(kept, entry.content, None, top=True)
@@ -156,9 +156,9 @@ def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator
 
 
 def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
-    """What is written of a node or chain: the time of a node only where it is not that of what is around it.
+    """The data of a node or chain: the time of a node only where it differs from that around it.
 
-    Where a node came from is asked of those only that stand below the root (`top`), by themselves or in chains.
+    The origin of a node is written only below the root (`top`), directly or in chains.
     """
     match content:
         case Lived(node, namespaces, start, place, inner):
@@ -199,10 +199,10 @@ class _RowReader:
         self._stream = stream
         self._place = Place(stream, "", 0)
         self.versions = 0
-        """One more than the number of any version."""
+        """One more than the largest version number."""
 
     def entry(self, data: Data) -> None:
-        """Take an entry back, in the place of what was known of it."""
+        """Restore an entry, replacing the known one."""
         kept, number = self._kept, data[0]
         before = kept.discard(number)
         match data[1:]:

@@ -1,10 +1,10 @@
-"""The changelog of a branch: the events that its queries were told, as it remembers them.
+"""The changelog of a branch: the events for its queries, as its state keeps them.
 
-An evolution follows from the events of its partition, and so does what has come out of a query; so a branch keeps the
-events in its state, and tells them again when it is opened.
+The evolution of a partition follows from its events, and so do the accents that came out of a query; so a branch keeps
+the events in its state, and replays them when it is opened.
 A punctuation that a later one covers can be left out, unless an accent came between the two, or out of one of them: so
-a stream that closes window after window for years leaves a short log, which is thinned when it has doubled.
-What was in force when a branch began late (LAWS 3.6) is in the logs of its streams, and not in its state.
+a stream that closes window after window for years has a short log, which is compacted when it has doubled.
+Accents in force when a branch began late (LAWS 3.6) are in the logs of its streams, and not in its state.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from anabranch.stream.elements import Punctuation
 from anabranch.stream.path import Path
 
 _COMPARED = 64
-"""The punctuations behind an earlier one that it is compared with."""
-_SHORT = 64
-"""A log of so few entries is not thinned."""
+"""The number of later punctuations that a punctuation is compared with."""
+_SHORT_LOG = 64
+"""A shorter log is not compacted."""
 
 
 @dataclass(frozen=True)
 class WindowsReached:
-    """All items of a stream with less than a value at a path have come; values are those of query start."""
+    """All items of a stream below a value at a path have come; values are in the units of query start."""
 
     stream: str
     path: Path
@@ -42,7 +42,7 @@ class WindowsReached:
 
     @property
     def json(self) -> list[Any]:
-        """The entry as it is written down."""
+        """The entry as written."""
         return [self.stream, list(self.path.steps), str(self.value)]
 
 
@@ -51,23 +51,23 @@ Entry: TypeAlias = Announced | WindowsReached
 
 @dataclass(slots=True)
 class Changelog:
-    """All that has to be told again, in order."""
+    """All events to be replayed, in order."""
 
     entries: list[Entry] = field(default_factory=list)
     lasting: list[bool] = field(default_factory=list)
-    """By entry: whether it is there for good."""
-    full: int = _SHORT
-    """How long the log may be until it is thinned."""
+    """By entry: whether it is never left out."""
+    full: int = _SHORT_LOG
+    """The length at which the log is compacted."""
 
-    def add(self, entry: Entry, *, came: bool) -> bool:
-        """Remember an entry; `came` says that an accent came of it.  Gives whether the log is to be thinned now."""
+    def add(self, entry: Entry, *, let_out: bool) -> bool:
+        """Append an entry; `let_out` says that an accent came out of it.  Whether to compact the log now."""
         closes = isinstance(entry, WindowsReached) or isinstance(entry.event, Punctuation)
         self.entries.append(entry)
-        self.lasting.append(came or not closes)
+        self.lasting.append(let_out or not closes)
         return len(self.entries) >= self.full
 
     def thin(self) -> None:
-        """Leave out what later entries cover."""
+        """Leave out entries that later ones cover."""
         kept: list[tuple[Entry, bool]] = []
         later: list[Entry] = []
         for entry, lasting in zip(reversed(self.entries), reversed(self.lasting), strict=True):
@@ -80,15 +80,15 @@ class Changelog:
             kept.append((entry, lasting))
         self.entries = [entry for entry, _ in reversed(kept)]
         self.lasting = [lasting for _, lasting in reversed(kept)]
-        self.full = max(_SHORT, 2 * len(kept))
+        self.full = max(_SHORT_LOG, 2 * len(kept))
 
     def to_json(self) -> dict[str, Any]:
-        """What is written down of it."""
+        """The log as written."""
         return {"entries": [each.json for each in self.entries], "lasting": self.lasting, "full": self.full}
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Changelog:
-        """The log that was written so."""
+        """The log from its written form."""
         return Changelog(list(map(_entry, value["entries"])), list(value["lasting"]), value["full"])
 
 
@@ -100,7 +100,7 @@ def _entry(value: list[Any]) -> Entry:
 
 
 def _covers(later: Entry, earlier: Entry) -> bool:
-    """Whether an entry that closes items says all that an earlier one said."""
+    """Whether an entry that closes items says all that an earlier one says."""
     match later, earlier:
         case WindowsReached(), WindowsReached():
             return (later.stream, later.path) == (earlier.stream, earlier.path)
@@ -113,7 +113,7 @@ def _covers(later: Entry, earlier: Entry) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _boxes(where: description.Description | None) -> Sequence[Box]:
-    """The items that a punctuation closes; what is too much to be told apart covers nothing."""
+    """The items that a punctuation closes, as boxes; none where there are too many."""
     assert where is not None, "heartbeats are not remembered"
     try:
         return boxes(items_of(where))
@@ -125,11 +125,11 @@ def _boxes(where: description.Description | None) -> Sequence[Box]:
 
 
 def starts_of(streams: Iterable[InputStream]) -> dict[Key, Start]:
-    """Where the partitions of late streams are seen from; that follows from the logs of the streams, in every epoch."""
+    """The starts of late streams' partitions, which follow from the streams' logs in every epoch."""
     late = [(stream.name, stream.starts()) for stream in streams if stream.starts is not None]
     return {(name, number): each for name, found in late for number, each in enumerate(found)}
 
 
 def shown_at(starts: Mapping[Key, Start]) -> list[Announced]:
-    """What is shown to a branch first, as events of its beginning."""
+    """The accents shown to a branch first, as events at its beginning."""
     return [Announced(*key, each) for key, start in starts.items() for each in start.shown]

@@ -1,15 +1,15 @@
-"""A branch whose streams evolve (LAWS 4): the events of its streams, in the order of the merge, and what came of them.
+"""A branch whose streams evolve (LAWS 4): the events of its streams, in merge order, and the accents of its answers.
 
-Each event is told to the followers of the branch's queries (`runtime/evolution/follower.py`); the accents that come out
-stand in the answers at that very place, and a query that cannot survive one is over, alone.
-What a punctuation closes is answered before what it lets out.
+Each event goes to the followers of the branch's queries (`runtime/evolution/follower.py`); accents that come out stand
+in the answers at that place, and a query that cannot survive one ends, alone.
+Windows that a punctuation closes are answered before the accents that it lets out.
 
-As long as no event is about a path that a query looks at, the branch is *quiet*, and its columns go on as if streams
-did not evolve.
-Punctuations alone change nothing either, but count as cover later (LAWS 4.8), so they are remembered (`changelog.py`).
+As long as no event is about a path that a query reads, the branch is *quiet*, and its columns work as if streams did
+not evolve.
+Punctuations alone change nothing, but count as cover later (LAWS 4.8), so they are logged (`changelog.py`).
 
-Cost: each follower hears an event once, and once more when the branch is opened by a process that did not have it last;
-that one has kept what it left (`branch/cache.py`).
+Cost: each follower gets an event once, and once more when the branch is opened in another process than last time; the
+same process has cached the followers (`branch/cache.py`).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from anabranch.stream.path import Path
 
 
 @dataclass(slots=True)
-class Silence:
-    """Where accents go that do not come out."""
+class IgnoredAccents:
+    """Takes the accents of a query that lets none out."""
 
     over: bool = False
 
     def announce(self, accents: Iterable[Accent | Doubt], *, json: bool = False) -> None:
-        """Nothing is told of them."""
+        """Write nothing."""
 
 
 class Absorbed(Protocol):
-    """A query whose answer stays in the units of its start, whatever becomes of its streams."""
+    """A query whose answer stays in the units of its start, however its streams evolve."""
 
     @property
     def query(self) -> ast.Query: ...
@@ -60,14 +60,14 @@ class Absorbed(Protocol):
 
 @dataclass(slots=True)
 class Absorbing:
-    """Such a query, as far as it follows the evolution of its streams."""
+    """Such a query, as it follows the evolution of its streams."""
 
     key: str
     standing: Standing
     policy: Policy
     registered: tuple[str, ...]
     sends: Literal[False] = False
-    answers: Silence = field(default_factory=Silence)
+    answers: IgnoredAccents = field(default_factory=IgnoredAccents)
     follower: Follower | None = None
 
     @staticmethod
@@ -76,7 +76,7 @@ class Absorbing:
         return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output."""
+        """The lineage of its results."""
         return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
 
@@ -84,14 +84,14 @@ _Asker: TypeAlias = Asker | Absorbing
 
 
 class Following:
-    """What the queries of a branch know of their streams' evolution."""
+    """The evolution of a branch's streams, for its queries."""
 
     def __init__(self, askers: Sequence[_Asker], merge: Merge, taken: Callable[[], int]) -> None:
-        """`taken` says how many items the branch has taken."""
+        """`taken` gives the number of items that the branch has taken."""
         self.quiet = True
-        """Whether no event was about a path that a query looks at."""
+        """Whether no event was about a path that a query reads."""
         self.aborted: dict[str, str] = {}
-        """By key: why a query has ended, in this epoch."""
+        """By key: why a query ended, in this epoch."""
         self._askers = askers
         self._merge = merge
         self._streams = {source.stream.name: source.stream for source in merge.sources.values()}
@@ -103,44 +103,44 @@ class Following:
     # --- events -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The branch begins: what is in force for a part of the items is shown to it first (LAWS 3.6)."""
+        """Start the branch: accents in force for a part of the items are shown first (LAWS 3.6)."""
         for shown in self._start(starts_of(self._streams.values())):
             self._give(self._tell(shown))
 
     def _start(self, starts: Mapping[Key, Start]) -> list[Announced]:
-        """See late streams from where the branch began; gives what is shown there."""
+        """Start late streams where the branch began; gives the accents shown there."""
         for key, start in starts.items():
             self._merge.sources[key].vantage = Vantage(start.evolution.copy())
             for path in start.evolution.altered():
-                self._look(key[0], path)
+                self._note_path(key[0], path)
         return shown_at(starts)
 
     def take(self, changed: Changed) -> None:
-        """An accent, or what is left of a bad one."""
-        self._hear(Announced(changed.stream.name, changed.partition, changed.change, self._taken()))
+        """Apply an accent, or the doubts of a bad one."""
+        self._apply(Announced(changed.stream.name, changed.partition, changed.change, self._taken()))
 
     def signal(self, signal: StreamSignal) -> None:
-        """A punctuation, or a partition's end, of which nothing is said."""
+        """Apply a punctuation; the end of a partition changes nothing."""
         if signal.given is not None:
             self.punctuation(signal.stream.name, signal.partition, signal.given)
 
     def punctuation(self, stream: str, partition: int, given: Punctuation) -> None:
-        """A punctuation as it was written; a heartbeat describes no items.
+        """Apply a punctuation as written; a heartbeat describes no items.
 
-        How many items there were before it matters only where something may come of it.
+        The number of items before it matters only where an accent may come out.
         """
         if given.where is not None:
-            self._hear(Announced(stream, partition, given, self._taken() if self._followers else 0))
+            self._apply(Announced(stream, partition, given, self._taken() if self._followers else 0))
 
-    def _hear(self, announced: Announced) -> None:
-        """Let an event have its consequences, and remember it."""
+    def _apply(self, announced: Announced) -> None:
+        """Apply an event, and log it."""
         came = self._tell(announced)
         self._give(came)
-        if self._log.add(announced, came=any(came.values())):
+        if self._log.add(announced, let_out=any(came.values())):
             self._log.thin()
 
     def _give(self, came: Mapping[int, tuple[Accent | Doubt, ...]]) -> None:
-        """Give everyone what comes out; who cannot go on is over."""
+        """Write the accents that come out; a query that cannot go on ends."""
         for asker in self._askers:
             follower = asker.follower
             if follower is None or asker.answers.over:
@@ -154,16 +154,16 @@ class Following:
                 asker.answers.over = True
 
     def _tell(self, announced: Announced) -> Mapping[int, tuple[Accent | Doubt, ...]]:
-        """Tell the followers; gives what comes out of each, by its identity."""
+        """Pass an event to the followers; gives the accents of each, by its identity."""
         if isinstance(announced.event, Punctuation) and not self._followers:
             return {}
         self._open()
         for path in announced.paths:
-            self._look(announced.stream, path)
+            self._note_path(announced.stream, path)
         return {id(each): each.hear(announced) for each in self._followers.values()}
 
     def _open(self) -> None:
-        """Something changes for the first time: from now on there are followers."""
+        """Create the followers, at the first change."""
         if self._followers:
             return
         sources = {name: each.source for name, each in self._streams.items()}
@@ -177,8 +177,8 @@ class Following:
             for each in self._followers.values():
                 each.hear(entry)
 
-    def _look(self, stream: str, path: Path) -> None:
-        """An event is about a path; the times of items decide the order for all."""
+    def _note_path(self, stream: str, path: Path) -> None:
+        """Note that an event is about a path; a time path concerns all queries, for it decides the order."""
         self._open()
         time, lineages = self._streams[stream].source.time, (each.lineage for each in self._followers.values())
         is_time = time is not None and leads(time, path)
@@ -187,20 +187,20 @@ class Following:
     # --- between epochs -----------------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         meta = {"log": self._log.to_json(), "ended": self._ended}
         if self._followers:
             vantages = {key: source.vantage for key, source in self._merge.sources.items()}
             followers = [asker.follower for asker in self._askers]
-            cache.here.put(self._ground(meta), (self._log, self.quiet, vantages, followers))
+            cache.here.put(self._cache_key(meta), (self._log, self.quiet, vantages, followers))
         return meta
 
     def restore(self, meta: dict[str, Any]) -> None:
-        """Take in what `save` gave, of an earlier epoch; nothing is written again."""
+        """Restore from `save` of an earlier epoch; nothing is written again."""
         self._ended = dict(meta["ended"])
         for asker in self._askers:
             asker.answers.over = asker.key in self._ended
-        if self._pick_up(meta):
+        if self._take_cached(meta):
             return
         for shown in self._start(starts_of(self._streams.values())):
             self._tell(shown)
@@ -212,9 +212,9 @@ class Following:
             self._log.entries.append(each)
         self._log = restored
 
-    def _pick_up(self, meta: dict[str, Any]) -> bool:
-        """Go on with what was left in this process behind just this state, if it was."""
-        left = cache.here.take(self._ground(meta))
+    def _take_cached(self, meta: dict[str, Any]) -> bool:
+        """Take the cached followers of exactly this state, if there are any."""
+        left = cache.here.take(self._cache_key(meta))
         if left is None:
             return False
         self._log, self.quiet, vantages, followers = left
@@ -225,8 +225,8 @@ class Following:
             self._followers[follower.lineage, asker.policy, asker.sends] = follower
         return True
 
-    def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
-        """All that the followers and vantages follow from."""
+    def _cache_key(self, meta: dict[str, Any]) -> tuple[Any, ...]:
+        """All that followers and vantages follow from."""
         promises = {key: Evolution.of(source.stream.source).domains for key, source in self._merge.sources.items()}
         asked = [(each.key, each.standing.text, each.policy, each.registered) for each in self._askers]
         return asked, promises, starts_of(self._streams.values()), meta

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.growing.split import ArrivalNumbers
+from anabranch.branch.growing.arrivals import ArrivalNumbers
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
 from anabranch.branch.ports import InputStream
@@ -39,6 +39,8 @@ class Entries:
         self.order = ArrivalNumbers()
         self.kept: dict[int, None] = {}
         self.unsaved: dict[int, None] = {}
+        self.gone: list[int] = []
+        """Those of which nothing is kept any more, since it was last saved."""
 
     def enter(self) -> int:
         """The number of the next entry."""
@@ -49,16 +51,31 @@ class Entries:
         """Something is kept of an entry."""
         self.kept[number] = self.unsaved[number] = None
 
+    def forget(self, number: int) -> None:
+        """Nothing is kept of an entry any more."""
+        if number in self.kept:
+            del self.kept[number]
+            self.unsaved.pop(number, None)
+            self.gone.append(number)
+
     def encode(self, *, whole: bool) -> list[Any]:
         """What was kept, or has come since it was last saved, in the form of a layer (`branch/document/layers.py`)."""
-        return [[], [[], []], self.order.count, [[number, self.written(number)] for number in self._numbers(whole)]]
+        gone = [[self.gone, []]] if self.gone and not whole else []
+        return [gone, [[], []], self.order.count, [[number, self.written(number)] for number in self._numbers(whole)]]
+
+    def settled(self) -> None:
+        """All of it is saved."""
+        self.unsaved.clear()
+        self.gone = []
 
     def _numbers(self, whole: bool) -> list[int]:
         return list(self.kept if whole else self.unsaved)
 
-    def decode(self, count: int, numbers: list[list[Any]]) -> None:
+    def decode(self, count: int, gone: Iterable[int], numbers: Iterable[list[Any]]) -> None:
         """Take back what `encode` gave, of which some may be known."""
         self.order.count = count
+        for number in gone:
+            self.kept.pop(number, None)
         for number, written, *_ in numbers:
             if number not in self.kept:
                 self.kept[number] = None
@@ -107,6 +124,14 @@ class StreamItems(Entries):
         known, came = self._latest
         assert number == known, "an item is looked at when it comes"
         return self._input([came])
+
+    def single(self, number: int) -> Input:
+        """The stream with one item alone, which is the latest, or is kept."""
+        return self._input([self._items[number]]) if number in self._items else self.latest(number)
+
+    def forget(self, number: int) -> None:
+        if not self._needs_all:
+            super().forget(number)
 
     def whole(self) -> Input:
         """The stream with all its items."""

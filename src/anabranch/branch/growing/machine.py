@@ -7,21 +7,38 @@ not split (`split.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Unpack
 
 from anabranch.algebra.display.display import Display
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator
+from anabranch.branch.display.parts import (
+    ComputedPart,
+    DistinctPart,
+    EachPart,
+    EntriesPart,
+    Folded,
+    GroupPart,
+    Part,
+    SlicePart,
+    WholePart,
+    WindowPart,
+    order_of,
+)
 from anabranch.branch.display.shown import DisplayChange, ShownQuery
-from anabranch.branch.display.split import ComputedPart, EachPart, Folded, Part, WholePart, WindowPart
 from anabranch.branch.display.stages import EachStage, EntryPlaces, EntrySource, Stage, WholeStage
 from anabranch.branch.document.state import Data
+from anabranch.branch.growing.distinct import DistinctSource
+from anabranch.branch.growing.groups import GroupSource, NumberedGroups
 from anabranch.branch.growing.items import Entries, StreamItems, TakenItem
+from anabranch.branch.growing.slices import SlicedStage
 from anabranch.branch.growing.split import parts_in, split_growing
 from anabranch.branch.growing.stages import ItemSource, RunningStage, WindowSource
 from anabranch.branch.ports import InputStream
+from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.history.evaluate import Around
@@ -56,6 +73,7 @@ class GrowingDisplay(ShownQuery):
         self.loops: dict[str, Standing] = {}
         """The loops over windows, by the ids of their results."""
         self._results: dict[str, WindowSource] = {}
+        self._groups: list[GroupSource] = []
         self._read = streams
         roots = {name: each.root.name.local for name, each in streams.items()}
         part = split_growing(query, around.get("functions") or {}, roots)
@@ -65,21 +83,24 @@ class GrowingDisplay(ShownQuery):
         super().__init__(query, part, unsplit, _ItemEvaluator(query, **around), display)
 
     def _build(self, query: ast.Query) -> None:
-        needed = {name for each in _wholes(self.part) for name in each.streams}
+        needed = set(_needed(self.part))
         self._streams = {
             name: StreamItems(stream, rank, needs_all=name in needed)
             for rank, (name, stream) in enumerate(self._read.items())
         }
         self._entries = dict(self._streams)
         self.loops.clear()
+        self._groups.clear()
         super()._build(query)
 
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
         match part:
-            case EachPart() | WindowPart():
+            case SlicePart(over, interval):
+                source, places = self._source(id, scope, over)
+                return SlicedStage(id, self._site, scope, source, places, order_of(over), interval)
+            case EachPart() | WindowPart() | GroupPart() | DistinctPart():
                 source, places = self._source(id, scope, part)
-                order = part.order if isinstance(part, EachPart) else part.flwor.order
-                return EachStage(id, self._site, scope, source, places, order)
+                return EachStage(id, self._site, scope, source, places, order_of(part))
             case ComputedPart():
 
                 def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
@@ -91,16 +112,41 @@ class GrowingDisplay(ShownQuery):
             case _:
                 raise AssertionError(part)
 
-    def _source(self, id: str, scope: AnswerScope, part: EachPart | WindowPart) -> tuple[EntrySource, EntryPlaces]:
-        """What gives the results of items or of windows, and their order."""
-        if isinstance(part, EachPart):
-            self._evaluation.value(part.first, scope, {}, {})
-            items = self._streams[part.stream]
-            return ItemSource(id, self._site, scope, part, items.latest), items.order
-        self.loops[id] = replace(part.standing, env=scope.env, scope=scope.declared)
+    def _source(self, id: str, scope: AnswerScope, part: EntriesPart) -> tuple[EntrySource, EntryPlaces]:
+        """What gives the results of entries, and the order of these."""
+        match part:
+            case EachPart(stream):
+                self._evaluation.value(part.first, scope, {}, {})
+                items = self._streams[stream]
+                return ItemSource(id, self._site, scope, part, items.latest), items.order
+            case WindowPart(_, found):
+                self.loops[id] = replace(found, env=scope.env, scope=scope.declared)
+                self._results[id] = WindowSource(id, self._site)
+                return self._results[id], self._derived(id).order
+            case GroupPart():
+                return self._group_source(id, scope, part)
+            case DistinctPart(over):
+                values, _ = self._source(f"{id}.over", scope, over)
+                entries = self._derived(id)
+                return DistinctSource(id, self._site, values, entries), entries.order
+            case SlicePart(over):
+                return self._source(id, scope, over)
+
+    def _group_source(self, id: str, scope: AnswerScope, part: GroupPart) -> tuple[EntrySource, EntryPlaces]:
+        self._evaluation.value(part.first, scope, {}, {})
+        own = id if part.count is None else f"{id}.groups"
+        entries, items = self._derived(own), self._streams[part.stream]
+        groups = GroupSource(own, self._site, scope, part, items.single, entries)
+        self._groups.append(groups)
+        if part.count is None:
+            return groups, entries.order
+        numbers = self._derived(id)
+        return NumberedGroups(id, self._site, groups, part, numbers), numbers.order
+
+    def _derived(self, id: str) -> Entries:
+        """Entries that come of others."""
         self._entries[id] = Entries()
-        self._results[id] = WindowSource(id, self._site)
-        return self._results[id], self._entries[id].order
+        return self._entries[id]
 
     # --- elements -----------------------------------------------------------------------------------------
 
@@ -131,9 +177,23 @@ class GrowingDisplay(ShownQuery):
             stage.update(changed)
         for name, numbers in changed.items():
             for number in numbers:
-                if any(stage.keeps(name, number) for stage in self._stages):
+                if self._keeps(name, number):
                     self._entries[name].keep(number)
+        for stage in self._stages:
+            for name, number in stage.forgotten():
+                if not self._keeps(name, number):
+                    self._entries[name].forget(number)
         return self._change(place)
+
+    def _keeps(self, name: str, number: int) -> bool:
+        return any(stage.keeps(name, number) for stage in self._stages)
+
+    def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
+        """The same, and the next moment looks at all groups again where documents have changed."""
+        super().consult(documents, changed=changed)
+        if changed:
+            for each in self._groups:
+                each.renew()
 
     @property
     def held(self) -> int:
@@ -145,7 +205,7 @@ class GrowingDisplay(ShownQuery):
     @property
     def changes(self) -> int:
         """How much has changed since `settled`."""
-        return sum(len(each.unsaved) for each in self._entries.values())
+        return sum(len(each.unsaved) + len(each.gone) for each in self._entries.values())
 
     def encode(self, *, whole: bool = True) -> Data:
         """All that must be remembered, as plain data, or else what has changed since `settled`."""
@@ -156,14 +216,21 @@ class GrowingDisplay(ShownQuery):
     def settled(self) -> None:
         """All that must be remembered is written."""
         for each in self._entries.values():
-            each.unsaved.clear()
+            each.settled()
 
     def decode(self, *several: Data) -> None:
         """Go on from what `encode` gave for the same query, one behind the other: all, and changes."""
         for data in several:
-            for name, (_, _, count, entries) in data["streams"].items():
-                self._entries[name].decode(count, entries)
-                for number, _, found in entries:
+            if data["streams"].keys() != self._entries.keys():
+                raise StateError(
+                    "the state of a display is that of a release that kept something else of its streams",
+                    hint="use the release that wrote it, or begin with a new checkpoint",
+                )
+            for name, (order, _, count, entries) in data["streams"].items():
+                gone = [number for removed, _ in order for number in removed]
+                kept = sorted(entries, key=itemgetter(0))
+                self._entries[name].decode(count, gone, kept)
+                for number, found in (*((each, {}) for each in gone), *((each[0], each[-1]) for each in kept)):
                     for stage in self._stages:
                         stage.recall(name, number, found.get(stage.id))
         last = several[-1]
@@ -174,6 +241,14 @@ class GrowingDisplay(ShownQuery):
         self._recalled(last)
 
 
-def _wholes(part: Part) -> list[WholePart]:
-    """The parts that do not split."""
-    return [each for each in parts_in(part) if isinstance(each, WholePart)]
+def _needed(part: Part) -> Iterator[str]:
+    """The streams whose items are kept."""
+    for each in parts_in(part):
+        match each:
+            case WholePart(_, streams):
+                yield from streams
+            case GroupPart(stream, held=held) | SlicePart(GroupPart(stream, held=held)) if held:
+                yield stream
+            case ComputedPart(_, names):
+                for _, folded in names:
+                    yield from _needed(folded.over)

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from anabranch.branch.display.folds import fold
-from anabranch.branch.display.split import (
+from anabranch.branch.display.folds import ALL, ATOMS, fold
+from anabranch.branch.display.parts import (
     ComputedPart,
+    DistinctPart,
     EachPart,
     ElementPart,
+    EntriesPart,
     Folded,
+    GroupPart,
+    Interval,
     Part,
     SequencePart,
-    Splitter,
+    SlicePart,
     WholePart,
     WindowPart,
-    is_closed,
+    order_of,
 )
+from anabranch.branch.display.split import Splitter, is_closed
+from anabranch.branch.growing.arrivals import ARRIVALS
+from anabranch.branch.growing.grouping import group_part
+from anabranch.branch.growing.places import sliced
 from anabranch.errors import DynamicError, Span
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows
@@ -30,10 +39,13 @@ from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.paths import base_of
-from anabranch.runtime.standing import Standing, standing
+from anabranch.law.steps import made_here
+from anabranch.runtime.standing import Standing, results_of, standing
 
 _UNKNOWN_ROOT = ""
 """No element is called so: what the root of a stream is called may not be known yet."""
+_PLACED = frozenset(("head", "tail", "subsequence", "position", "last"))
+"""Functions that ask for places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +85,31 @@ class _GrowingSplitter(Splitter):
         super().__init__(query, roots)
         self._registered = functions
 
-    def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | WindowPart | None:
+    def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
         each = self._each(expression, is_shown)
         if each is not None:
             return None if each.beside else each  # what meets another stream needs all of that again
-        return self._windowed(expression, is_shown)
+        match expression:
+            case ast.Flwor():
+                return self._windowed(expression, is_shown)
+            case ast.Pipeline():
+                return self._grouped(expression, is_shown)
+            case ast.Call(name, (over,)) if self._is_built_in(name, "distinct-values"):
+                return self._distinct(over)
+            case ast.Filter() | ast.Call():
+                return self._sliced(expression, is_shown)
+            case _:
+                return None
 
-    def _windowed(self, expression: ast.Expression, is_shown: bool) -> WindowPart | None:
+    def _is_inlined(self, value: ast.Expression) -> bool:
+        """A window that fails is set aside wherever its results are used, so these may be used anywhere, too."""
+        if super()._is_inlined(value):
+            return True
+        return isinstance(value, ast.Flwor) and isinstance(self._entries(value, is_shown=False), WindowPart)
+
+    def _windowed(self, expression: ast.Flwor, is_shown: bool) -> WindowPart | None:
         """A loop over windows, or over the tuples of several, which gives the same wherever it stands."""
-        if not isinstance(expression, ast.Flwor) or not is_closed(expression):
+        if not is_closed(expression):
             return None
         try:
             found = standing(replace(self._query, body=replace(expression, order=())), self._registered)
@@ -91,9 +119,89 @@ class _GrowingSplitter(Splitter):
             return None
         return WindowPart(expression, replace(found, hole=expression))
 
+    def _grouped(self, pipeline: ast.Pipeline, is_shown: bool) -> GroupPart | None:
+        """Groups of the items of a stream, each of which is in them by itself."""
+        at = next((place for place, each in enumerate(pipeline.clauses) if not isinstance(each, ast.Let)), 0)
+        lets, loop, rest = pipeline.clauses[:at], pipeline.clauses[at], pipeline.clauses[at + 1 :]
+        if not isinstance(loop, ast.For) or loop.window is not None or self._varies(lets) or self._reads(rest):
+            return None
+        source = self._first(loop.source)
+        if source is None or not self._inside(loop.source, source.name) or self._reads(pipeline.result):
+            return None
+        stream = source.name
+        if self._readings(pipeline, stream) != 1 or self._beside(pipeline, stream):
+            return None
+        if self._looks_beyond(pipeline, stream) or (is_shown and self._gives_attributes(pipeline)):
+            return None
+        found = group_part(stream, pipeline, self._registered)
+        return None if found is None or self._consults(found.ahead) or self._consults(found.keys) else found
+
+    def _distinct(self, over: ast.Expression) -> DistinctPart | None:
+        """The different values of what stays in its order."""
+        found = self._entries(over, is_shown=False)
+        if not isinstance(found, EachPart | WindowPart) or order_of(found) or self._consults(over):
+            return None
+        return DistinctPart(found)
+
+    def _sliced(self, expression: ast.Expression, is_shown: bool) -> SlicePart | None:
+        """Some results by their places."""
+        found = sliced(expression)
+        if found is None or not _PLACED.isdisjoint(self._registered):
+            return None
+        below, interval = found
+        if isinstance(expression, ast.Call) and not self._is_built_in(expression.name, *_PLACED):
+            return None
+        match self._entries(below, is_shown):
+            case None:
+                return None
+            case SlicePart(over, other):
+                inner = interval.within(other)
+                return None if inner is None else SlicePart(over, inner)
+            case EachPart() if self._consults(below):
+                return None  # its results change with a document
+            case over:
+                return SlicePart(over, interval)
+
+    def _is_built_in(self, name: str, *names: str) -> bool:
+        """Whether a function is one of some that the language has."""
+        own = name in self._functions or name in self._registered
+        return not own and name.removeprefix("fn:") in names
+
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
         found = super()._folded(node)
         return None if found is not None and isinstance(found.over, EachPart) and found.over.beside else found
+
+    def _all(self, node: Any) -> Folded | None:
+        """All results of windows, of groups, or of some of what comes, where nothing in them is a node of an item."""
+        if not isinstance(node, ast.Flwor | ast.Pipeline | ast.Filter | ast.Call) or not self._reads(node):
+            return None
+        if not is_closed(node):
+            return None
+        match self._entries(node, is_shown=False):
+            case None | EachPart():
+                return None
+            case SlicePart() as part if self._is_made(part.over):
+                return Folded(ALL, part)
+            case (WindowPart() | GroupPart() | DistinctPart()) as over if self._is_made(over):
+                return Folded(ALL, SlicePart(over, Interval(0, None)))
+            case _:
+                return None
+
+    def _is_made(self, part: EntriesPart) -> bool:
+        """Whether all that a part gives are values, or nodes that it makes itself."""
+        match part:
+            case DistinctPart():
+                return True
+            case EachPart(_, ast.Flwor() as loop) | WindowPart(loop):
+                made: ast.Flwor | ast.Pipeline = loop
+            case GroupPart(pipeline=pipeline):
+                made = pipeline
+            case _:
+                return False
+        results = made.result.items if isinstance(made.result, ast.Sequence) else (made.result,)
+        return all(
+            made_here(each) or results_of(replace(made, result=each), self._functions) <= {"value"} for each in results
+        )
 
 
 def parts_in(part: Part) -> Iterator[Part]:
@@ -142,6 +250,21 @@ def growth_of(query: ast.Query, functions: Mapping[str, PythonFunction]) -> tupl
 
 def _growth(part: Part) -> Iterator[Growth]:
     match part:
+        case SlicePart(over) if part.is_bounded:
+            if isinstance(over, DistinctPart):
+                yield from _growth(over)
+        case SlicePart(over):
+            yield from _growth(over)
+        case DistinctPart(over):
+            yield Growth("one row per different value", _span(_expression(over)))
+        case GroupPart(stream, held=held):
+            yield Growth(f"one row per group of '{stream}'", _span(part.pipeline))
+            if held:
+                yield Growth(f"every item of '{stream}'", _span(part.pipeline))
+            for seen in part.folds:
+                if seen.function == ATOMS or not fold(seen.function, ARRIVALS).is_small:
+                    what = "all different values" if seen.function == ATOMS else "all values"
+                    yield Growth(f"{what} that are asked for of a group", seen.argument.span)
         case EachPart(stream, expression):
             yield Growth(f"one row per item of '{stream}' that adds to its answer", _span(expression))
         case WindowPart(flwor, found):
@@ -150,8 +273,12 @@ def _growth(part: Part) -> Iterator[Growth]:
             yield Growth(f"one row per {what} of {streams} that adds to its answer", _span(flwor))
         case ComputedPart(_, names):
             for _, folded in names:
-                if not fold(folded.function, ARRIVALS).is_small:
-                    yield Growth(f"all values that '{folded.function}()' is taken over", _span(_over(folded)))
+                match folded.over:
+                    case EachPart() | WindowPart() if not fold(folded.function, ARRIVALS).is_small:
+                        what = f"all values that '{folded.function}()' is taken over"
+                        yield Growth(what, _span(_expression(folded.over)))
+                    case GroupPart() | DistinctPart() | SlicePart():
+                        yield from _growth(folded.over)
         case WholePart(expression, streams):
             for each in streams:
                 yield Growth(f"every item of '{each}'", _span(expression))
@@ -159,27 +286,20 @@ def _growth(part: Part) -> Iterator[Growth]:
             pass
 
 
-def _over(folded: Folded) -> ast.Expression:
-    return folded.over.flwor if isinstance(folded.over, WindowPart) else folded.over.expression
+def _expression(part: EntriesPart) -> ast.Expression:
+    """A part as it is written."""
+    match part:
+        case EachPart(_, expression):
+            return expression
+        case WindowPart(flwor):
+            return flwor
+        case GroupPart(pipeline=pipeline):
+            return pipeline
+        case DistinctPart(over) | SlicePart(over):
+            return _expression(over)
 
 
 def _span(expression: ast.Expression) -> Span:
+    if isinstance(expression, ast.Pipeline):
+        return next(each.span for each in expression.clauses if isinstance(each, ast.GroupBy))
     return expression.order[0].span if isinstance(expression, ast.Flwor) and expression.order else expression.span
-
-
-class ArrivalNumbers:
-    """The order of entries that are numbered as they come."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self.count))
-
-    def precedes(self, one: int, other: int) -> bool:
-        """Whether one has come before the other."""
-        return one < other
-
-
-ARRIVALS = ArrivalNumbers()
-"""An order of nothing."""

@@ -1,21 +1,22 @@
 """The parts of a query over streams that only grow, at work: what an item or a window gives is found once, and stays.
 
-An aggregate keeps a few shares that have the same value together as all that came (`aggregates/folds.py`), where there
-are such; `median` has none, and keeps its values.
+An aggregate over these keeps a few shares that have the same value together as all that came (`aggregates/folds.py`),
+where there are such; `median` has none, and keeps its values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from anabranch.aggregates.folds import EntryShare, Share
+from anabranch.aggregates.folds import EntryShare, Fold, Share
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.split import ComputedPart, EachPart, Folded
-from anabranch.branch.display.stages import ComputedStage, EntryPlaces, EntrySource
-from anabranch.branch.growing.split import ARRIVALS
+from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, SlicePart, order_of
+from anabranch.branch.display.stages import ComputedStage, EntryPlaces, EntrySource, Finding
+from anabranch.branch.growing.arrivals import ARRIVALS
+from anabranch.branch.growing.slices import Ranked, Slice
 from anabranch.errors import DynamicError
 from anabranch.law.evaluate import ResultRow
 from anabranch.law.inputs import Input
@@ -25,8 +26,15 @@ _ALWAYS = 0
 """What fails once fails for ever, whichever entry it was."""
 
 
+def fail_for_good(site: QuerySite, id: str, error: DynamicError) -> None:
+    """What an entry that stays gives to a part makes the whole answer fail, from now on."""
+    site.failing.setdefault((id, _ALWAYS), error)
+
+
 class LastingSource:
     """Entries that are never edited, and so looked at once; `stream` is what they are those of."""
+
+    is_lasting = True
 
     def __init__(self, id: str, site: QuerySite, stream: str) -> None:
         self.stream = stream
@@ -50,7 +58,7 @@ class LastingSource:
 
     def fails(self, entry: int, error: DynamicError) -> None:
         """What an entry gives makes the whole answer fail, from now on."""
-        self._site.failing.setdefault((self._id, _ALWAYS), error)
+        fail_for_good(self._site, self._id, error)
 
     def remembered(self, stream: str, entry: int) -> Any:
         """Nothing is kept of an entry beside what it gave."""
@@ -92,7 +100,7 @@ class WindowSource(LastingSource):
 
 
 class RunningStage(ComputedStage):
-    """What is computed from aggregates over entries that stay."""
+    """What is computed from aggregates over entries that stay, over groups, or over some results by their places."""
 
     def __init__(
         self,
@@ -102,17 +110,53 @@ class RunningStage(ComputedStage):
         part: ComputedPart,
         source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
     ) -> None:
-        super().__init__(id, site, scope, part, source)
+        self._slices: dict[str, Slice[Share]] = {}
+        """By aggregate over some results: their shares, each of one value."""
+        self._seen: dict[str, Values] = {}
+        """By name: all values in a slice, until they change."""
+
+        def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
+            found, places = source(id, folded)
+            if isinstance(folded.over, SlicePart):
+                over, interval = folded.over.over, folded.over.interval
+                kept: Slice[Share] = Slice(places, order_of(over), interval, forgets=found.is_lasting)
+                self._slices[id.removeprefix(f"{self._prefix}.")] = kept
+            return found, places
+
+        self._prefix = id
+        super().__init__(id, site, scope, part, taken_over)
         self._functions = {name: folded.function for name, folded in part.names}
         self._few: dict[str, Sequence[EntryShare]] = {
-            name: () for name, (_, state) in self._folds.items() if state.is_small
+            name: ()
+            for name, (entrywise, state) in self._folds.items()
+            if state.is_small and entrywise.is_lasting and name not in self._slices
         }
         """By aggregate: shares that stand for all."""
 
+    def find(self, changed: Changed) -> Iterator[Finding]:
+        for id, name in self._names.items():
+            entrywise, state = self._folds[name]
+            for entry in entrywise.again(changed):
+                found = self._ranked if name in self._slices else self._share
+                yield Finding(id, entry, found(entrywise, state, entry))
+
+    def _ranked(self, entrywise: EntrySource, state: Fold, entry: int) -> Share:
+        """The values of an entry, one by one, each as the share that it would have alone."""
+        rows = entrywise.rows(entry)
+        return [Ranked(row.ranks, state.share([value])) for row in rows for value in row.values]
+
     def _put(self, name: str, entry: int, share: Share) -> None:
+        entrywise, state = self._folds[name]
+        if name in self._slices:
+            for _ in self._slices[name].take(entry, share):
+                self._has_changed = True
+                self._seen.pop(name, None)
+            return
+        if not entrywise.is_lasting:
+            super()._put(name, entry, share)
+            return
         if share is None or entry in self._shares[name]:
             return
-        _, state = self._folds[name]
         if not state.is_small:
             self._has_changed = True
             state.put(entry, share)
@@ -127,12 +171,61 @@ class RunningStage(ComputedStage):
         return self.site.evaluation.value(self._part.expression, self.scope, {}, known)
 
     def _aggregate(self, name: str) -> Values:
+        if name in self._slices:
+            if name not in self._seen:
+                self._seen[name] = self._together(name, enumerate(self._slices[name].seen()))
+            return self._seen[name]
         if name not in self._few:
             return self._folds[name][1].value()
+        return self._together(name, self._few[name])
+
+    def _together(self, name: str, shares: Iterable[EntryShare]) -> Values:
         state = fold(self._functions[name], ARRIVALS)
-        for entry, share in self._few[name]:
+        for entry, share in shares:
             state.put(entry, share)
         return state.value()
+
+    def forgotten(self) -> Collection[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        for name, kept in self._slices.items():
+            found += [(self._folds[name][0].stream, entry) for entry in kept.forgotten]
+            kept.forgotten = []
+        return found
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def keeps(self, stream: str, entry: int) -> bool:
+        sliced = ((self._folds[name][0].stream, kept) for name, kept in self._slices.items())
+        return super().keeps(stream, entry) or any(stream == own and entry in kept for own, kept in sliced)
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        found: dict[str, Any] = super().remembered(stream, entry) or {}
+        for name, kept in self._slices.items():
+            if stream == self._folds[name][0].stream and (shares := kept.remembered(entry, _same)) is not None:
+                found[name] = [found.get(name, (None, None))[0], shares]
+        return found or None
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        for name, (entrywise, _) in self._folds.items():
+            known, share = (data or {}).get(name, (None, None))
+            entrywise.recall(stream, entry, known)
+            if stream == entrywise.stream:
+                if name in self._slices:
+                    self._slices[name].recall(entry, share, _same)
+                else:
+                    self._put(name, entry, share)
+
+    def recalled(self) -> None:
+        for name, kept in self._slices.items():
+            for _ in kept.recalled():
+                self._seen.pop(name, None)
+        super().recalled()
+
+    def stood(self, data: Any) -> None:
+        for name, kept in self._slices.items():
+            for _ in kept.recalled():
+                self._seen.pop(name, None)
+        super().stood(data)
 
     def save(self) -> Any:
         """What stands for all shares, as plain data."""
@@ -141,3 +234,8 @@ class RunningStage(ComputedStage):
     def restore(self, data: Any) -> None:
         """Take in what `save` gave."""
         self._few = {name: [(entry, share) for entry, share in few] for name, few in data.items()}
+
+
+def _same(share: Share) -> Share:
+    """Shares are plain data."""
+    return share

@@ -1,9 +1,9 @@
-"""The entries of one input that wait: for another input to catch up, or for the end.
+"""The backlog of one input: entries that wait for another input to catch up, or for the end.
 
 They wait in *chunks*, each some feeds in order.
-A small rest stays in the state; what grows beyond `SMALL` is written out to the spill, in chunks of at most `CHUNK`
-bytes, and read back one chunk at a time when its turn comes.
-So memory is bounded however far an input is ahead, and an epoch writes what is new to it, never all that waits.
+A small rest stays in the state; more than `SMALL` bytes are written out to the spill, in chunks of at most `CHUNK`
+bytes, and read back one chunk at a time.
+So memory is bounded however far an input is ahead, and an epoch writes only its new entries, never the whole backlog.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _SCHEMA = pa.schema(
 
 
 class Backlog:
-    """A queue of entries: first those in the spill, behind them those in memory."""
+    """A queue of entries: the first ones in the spill, the others in memory."""
 
     def __init__(self, spill: Spill, small: int = SMALL, chunk: int = CHUNK) -> None:
         self._spill = spill
         self._small, self._most = small, chunk
-        self._chunks: deque[tuple[str, int]] = deque()  # names in the spill, with their numbers of entries
+        self._chunks: deque[tuple[str, int]] = deque()  # names in the spill, with their counts of entries
         self._feeds: deque[tuple[bytes, int]] = deque()
-        self._done = 0  # how many entries of the first chunk, or else of the first feed, were taken
+        self._done = 0  # entries already taken of the first chunk, or else of the first feed
         self._ahead: Iterator[RawEntry] | None = None
         self._head: RawEntry | None = None
-        self._read: tuple[str, list[bytes]] | None = None  # the chunk that was read last, for who looks twice
+        self._read: tuple[str, list[bytes]] | None = None  # the chunk that was read last, cached
 
     def append(self, feed: bytes) -> None:
-        """Take a feed in behind the others."""
+        """Append a feed."""
         if rows := unpack(feed)[1].num_rows:
             self._feeds.append((feed, rows))
 
     @property
     def head(self) -> RawEntry | None:
-        """The first entry, None if there is none."""
+        """The first entry, None if the backlog is empty."""
         if self._head is None and (self._chunks or self._feeds):
             if self._ahead is None:
                 self._ahead = self._entries()
@@ -64,7 +64,7 @@ class Backlog:
         return self._head
 
     def take(self) -> RawEntry:
-        """Let the first entry go."""
+        """Remove the first entry."""
         head = self.head
         assert head is not None
         self._head = None
@@ -76,7 +76,7 @@ class Backlog:
         return head
 
     def ahead(self, most: int) -> list[tuple[FeedOrigin, pa.Table]]:
-        """The entries that come next, for who takes many at a time: about `most` bytes of them, or all there are."""
+        """The next entries, for batches: about `most` bytes of them, or all there are."""
         found: list[tuple[FeedOrigin, pa.Table]] = []
         size, done = 0, self._done
         for feed in self._stored():
@@ -90,14 +90,14 @@ class Backlog:
         return found
 
     def skip(self, entries: int) -> None:
-        """Let so many entries go at once."""
+        """Remove so many entries."""
         self._ahead = self._head = None
         self._done += entries
         while (queue := self._chunks or self._feeds) and self._done >= queue[0][1]:
             self._done -= queue.popleft()[1]
 
     def _stored(self) -> Iterator[bytes]:
-        """All feeds that wait, the first with what was taken of it; a chunk is read when its turn comes."""
+        """All feeds, the first including entries already taken; a chunk is read when it is reached."""
         for ref, _ in tuple(self._chunks):
             if self._read is None or self._read[0] != ref:
                 self._read = ref, read_table(self._spill.read(ref)).column("feed").to_pylist()
@@ -109,11 +109,11 @@ class Backlog:
 
     @property
     def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that are still needed."""
+        """The names in the spill that are still referenced."""
         return tuple(ref for ref, _ in self._chunks)
 
     def _entries(self) -> Iterator[RawEntry]:
-        """All that waits, entry by entry."""
+        """All entries."""
         done = self._done
         for feed in self._stored():
             origin, table = unpack(feed)
@@ -123,7 +123,7 @@ class Backlog:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Write out what is too much for the state; to be called at the end of an epoch."""
+        """Spill what is too large for the state; called at the end of an epoch."""
         self._ahead = self._head = None
         if self._done and not self._chunks:
             feed, rows = self._feeds.popleft()
@@ -147,14 +147,14 @@ class Backlog:
         self._chunks.append((self._spill.write(table_bytes(table, "zstd")), entries))
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the state keeps of a settled backlog."""
+        """The rows of a settled backlog for the state."""
         chunks: list[dict[str, Any]] = [{"ref": ref, "entries": entries, "done": 0} for ref, entries in self._chunks]
         if chunks:
             chunks[0]["done"] = self._done
         return chunks + [{"feed": feed, "entries": entries, "done": 0} for feed, entries in self._feeds]
 
     def restore(self, row: Mapping[str, Any]) -> None:
-        """Take in the next row that `rows` gave."""
+        """Restore the next row from `rows`."""
         self._done += row["done"]
         if row["ref"] is None:
             self._feeds.append((row["feed"], row["entries"]))
@@ -163,7 +163,7 @@ class Backlog:
 
 
 def backlog_table(backlogs: Mapping[Key, Backlog]) -> pa.Table:
-    """What the state keeps of several backlogs."""
+    """The table of several backlogs for the state."""
     rows = [
         {"stream": stream, "partition": partition, **row}
         for (stream, partition), backlog in backlogs.items()
@@ -173,6 +173,6 @@ def backlog_table(backlogs: Mapping[Key, Backlog]) -> pa.Table:
 
 
 def restore_backlogs(backlogs: Mapping[Key, Backlog], table: pa.Table) -> None:
-    """Give empty backlogs what `backlog_table` was given."""
+    """Restore empty backlogs from a `backlog_table`."""
     for row in table.to_pylist():
         backlogs[row["stream"], row["partition"]].restore(row)

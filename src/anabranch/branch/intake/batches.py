@@ -1,7 +1,7 @@
-"""The next entries of one input of a windowed `for`, in columns: what each is to it, and when it arrives.
+"""The next entries of one input of a windowed `for`, in columns: how the `for` selects them, and when they arrive.
 
-Entries that fit the template are never read one by one.
-The others are, by the reader and the law; one that columns cannot show at all is a *barrier*: the batch ends before it.
+Entries that fit the template are never parsed singly.
+The others are, by the reader and the law; one that columns cannot represent is a *barrier*: the batch ends before it.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ from anabranch.stream.path import TimeScale, per_second
 from anabranch.values.placing import Moment, from_origin
 
 LIMITS = Limits()
-"""Of a template's items all are within their limits, or none is; and what is too long has a reason."""
+"""A template's items are all within the limits, or none is; and an item that is too long has a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryBatch:
-    """Items, numbered: those that the `for` had before, then its next entries."""
+    """Numbered items: those that the `for` held before, then its next entries."""
 
     shredded: Shredded
     before: int
-    """How many it had before."""
+    """The number of items held before."""
     status: Bytes
     values: Decimals
-    """Those of the reference, not counted from the stream's origin."""
+    """The reference values, not relative to the stream's origin."""
     times: Decimals
     timed: Flags
-    """Which have a time of their own."""
+    """Entries with a time of their own."""
     complete: bool
     """Whether there are no other entries yet; False at a barrier."""
     errors: Mapping[int, DynamicError]
-    """What is set aside when an item arrives."""
+    """By number: the error with which an item is set aside when it arrives."""
     signals: Mapping[int, Punctuation]
     bad: Sequence[int]
-    """Those that are no elements at all."""
+    """Entries that are no elements at all."""
 
     def __len__(self) -> int:
         return len(self.status)
 
     def moments(self, entries: NextEntries) -> EntryTimes:
-        """When the entries arrive."""
+        """The arrival times of the entries."""
         times = self.times.part(self.before, len(self))
         bad = [number - self.before for number in self.bad]
         return EntryTimes(entries, times, self.timed[self.before :], bad, self.complete)
 
     def are_times(self, scale: TimeScale) -> Flags:
-        """Which values of the reference are times; only those are asked for that are no plain numbers."""
+        """Which reference values are times; only asked for values that are no plain numbers."""
         found = np.full(len(self), scale.is_time)
         found[[entry for entry, each in self.values.others.items() if isinstance(each, Moment)]] = True
         return found
@@ -80,7 +80,7 @@ class EntryBatch:
 
 
 class BatchReader(EntryReader):
-    """Takes the entries of one `for` apart."""
+    """Parses the entries of one `for` into columns."""
 
     def __init__(self, stream: InputStream, clause: int, units: Units, *, signals: bool = False) -> None:
         """Without `signals` a punctuation is a barrier."""
@@ -92,7 +92,7 @@ class BatchReader(EntryReader):
         self._signals = signals
 
     def batch(self, compiled: CompiledFor, held: Sequence[HeldNode], entries: NextEntries) -> EntryBatch:
-        """Take apart what the `for` has before, and its next entries."""
+        """The columns of the items held before, and of the next entries."""
         before = len(held)
         parts, lengths = entries.raw()
         old = [each.kept.entry.cut.raw for each in held]
@@ -154,9 +154,9 @@ class BatchReader(EntryReader):
         )
 
     def _look(self, entry: RawEntry) -> _JudgedEntry | None:
-        """What the law makes of one entry; None where that is not for columns."""
+        """One entry as the law judges it; None where columns cannot represent it."""
         element = self.read(entry)
-        if isinstance(element, DeadLetter):  # set aside by whoever cut it out
+        if isinstance(element, DeadLetter):  # set aside by the task that read it
             return None if element.doubts else _JudgedEntry(VOID, is_bad=True)
         if isinstance(element, Punctuation) and self._signals:
             return _JudgedEntry(VOID, time=own_time(element, None), signal=element)
@@ -164,7 +164,7 @@ class BatchReader(EntryReader):
             return None
         try:
             found = self._units.candidates(self._clause, self._stream.root, element, self._scale)
-        except StreamError:  # the operator raises it when the entry's turn has come
+        except StreamError:  # the operator raises it when the entry is released
             return None
         if len(found.nodes) > 1:
             return None
@@ -179,7 +179,7 @@ class BatchReader(EntryReader):
 
 @dataclass(frozen=True, slots=True)
 class _JudgedEntry:
-    """What one entry is; the value is the reference's own, not counted from the stream's origin."""
+    """The judgement of one entry; the reference value is not relative to the stream's origin."""
 
     status: int
     value: Fraction | None = None

@@ -1,10 +1,9 @@
-"""Entries: raw elements on their way from the tasks that cut them out of bytes to the branches that remember them.
+"""Entries: raw elements on their way from tasks, which cut them out of bytes, to branches.
 
-An entry is a cut with the place it came from.
-The entries of one range travel as one Arrow stream, the *feed*, in stream order; where they come from is said once, in
-the schema.
-They stay raw until their turn comes: most are looked at once and never again.
-`EntryReader` is the one place where a branch makes elements of raw bytes.
+An entry is a cut with its place.
+The entries of one range travel as one Arrow stream, the *feed*, in stream order; their origin is in the schema, once.
+They are parsed when they are released: most are read once and never again.
+`EntryReader` is the one place where a branch parses raw bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _ROWS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class FeedOrigin:
-    """Where the entries of a feed come from."""
+    """The origin of the entries of a feed."""
 
     stream: str
     partition: int
@@ -52,7 +51,7 @@ class FeedOrigin:
     arrived: Fraction | None = None
     """When they reached the trunk: the time of elements that have none of their own.
 
-    None where there is no clock; then such an element has the time of the one before (LAWS 1.3).
+    None where there is no clock; then such an element has the time of the element before (LAWS 1.3).
     """
 
 
@@ -78,7 +77,7 @@ def pack_columns(
     root: bytes | None,
     encoding: str,
 ) -> bytes:
-    """The same for entries whose bytes lie one behind the other in `raw`, all below one root."""
+    """The same for entries whose bytes are concatenated in `raw`, all below one root."""
     rows = len(starts)
     zeros = pa.array(np.zeros(rows, np.int32))
     nothing = pa.nulls(rows, pa.string())
@@ -97,19 +96,19 @@ def pack_columns(
 
 
 def origin_of(data: bytes) -> FeedOrigin:
-    """Where the entries of a feed come from."""
+    """The origin of a feed's entries."""
     return unpack(data)[0]
 
 
 def unpack(data: bytes) -> tuple[FeedOrigin, pa.Table]:
-    """What `pack` gave these bytes for; `cuts` gives the cuts of the table."""
+    """The origin and table of a feed; `cuts` gives the cuts of the table."""
     table = read_table(data)
     stream, partition, file, arrived = json.loads(table.schema.metadata[_ORIGIN])
     return FeedOrigin(stream, partition, file, fraction(arrived)), table
 
 
 def cuts(table: pa.Table, start: int = 0) -> Iterator[Cut]:
-    """The cuts of a feed, from the one with the number `start` on."""
+    """The cuts of a feed, from number `start` on."""
     for first in range(start, table.num_rows, _ROWS):
         part = table.slice(first, _ROWS)
         yield from map(Cut, *(part.column(name).to_pylist() for name in _SCHEMA.names))
@@ -127,7 +126,7 @@ def divided(data: bytes, most: int) -> Iterator[bytes]:
         yield data
         return
     origin, table = unpack(data)
-    rows = max(1, table.num_rows * most // (2 * len(data)))  # half of it, because not all are equally long
+    rows = max(1, table.num_rows * most // (2 * len(data)))  # half of it, because entries differ in length
     for first in range(0, table.num_rows, rows):
         packed = table_bytes(_with_origin(table.slice(first, rows), origin))
         yield from divided(packed, most) if rows > 1 else (packed,)
@@ -146,7 +145,7 @@ def _column(cuts: Sequence[Cut], field: pa.Field) -> pa.Array:
 
 
 class EntryReader:
-    """Reads the entries of one stream: by the stream's own reader, but for items that look like others before them."""
+    """Reads the entries of one stream: by a template if an item has the learned look, else by the stream's reader."""
 
     def __init__(self, stream: InputStream) -> None:
         self._stream = stream
@@ -155,7 +154,7 @@ class EntryReader:
         self._growing = GrowingLook(is_json=stream.is_json)
 
     def read(self, entry: RawEntry) -> StreamElement | DeadLetter:
-        """The element in an entry; an item stands below the stream's root; one that may be edited, below its own."""
+        """The element of an entry; an item stands below the stream's root, in an edited stream below its own root."""
         cut, origin = entry.cut, entry.origin
         plain = cut.reason is None and is_plain_around(cut.root, cut.encoding)
         tree = self._usual.tree(cut.raw) if plain else None
@@ -172,11 +171,11 @@ class EntryReader:
         return element
 
     def _place(self, tree: Element) -> None:
-        if not self._stream.source.updates:  # an edited document takes each item with what its own root declares
+        if not self._stream.source.updates:  # in an edited document, each item has the namespaces of its own root
             tree.parent = self._stream.root
 
     def _doubts(self, entry: RawEntry) -> tuple[Doubt, ...]:
-        """What an entry leaves in doubt that was set aside by whoever cut it out: an accent, say, that is not valid."""
+        """The doubts that an entry leaves which was set aside by its task, such as an invalid accent."""
         match list(self._reader.elements([replace(entry.cut, reason=None)], entry.origin.file)):
             case [Accent(where, Alter(path) | Drop(path))]:
                 return (Doubt(path, where),)
@@ -187,17 +186,17 @@ class EntryReader:
 
     @property
     def look(self) -> Look | None:
-        """How items look, as far as it was learned."""
+        """The learned look of items."""
         return self._growing.look
 
     def learn(self, entries: Iterable[RawEntry], use: Use, share: float = 1.0) -> bool:
-        """Learn how entries look, where such a share of all did not fit; whether there is a new look that is used."""
+        """Learn the look of entries, where such a share of all did not fit; whether a new look is used."""
         read = ((entry.cut.raw, self.read(entry)) for entry in entries)
         found = [(raw, element.tree) for raw, element in read if isinstance(element, Item)]
         return self._growing.learn(found, share, use)
 
     def grow(self, some: Callable[[Indices], Iterable[RawEntry]], fits: Flags, use: Use) -> bool:
-        """Learn from a batch of which these entries fit, where too many do not; whether there is a new look.
+        """Learn from a batch of which these entries fit, if too many do not; whether a new look is used.
 
         `some` gives entries by their numbers.
         """

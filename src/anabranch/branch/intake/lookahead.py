@@ -1,6 +1,6 @@
-"""The entries that come next in inputs, many at a time, and the order in which they arrive (LAWS 1.2), as far as known.
+"""Batches of the next entries of inputs, and their arrival order (LAWS 1.2), as far as it is known.
 
-Times are integers of one unit; what is too large for that raises OverflowError, and is left to the operator.
+Times are integers of one unit; larger ones raise OverflowError, and are left to the operator.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from anabranch.law.inputs import element_time
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path
 
-AHEAD, LEAST, TOGETHER = 4 << 20, 64 << 10, 32 << 20
-"""How many bytes of an input are looked at at a time: at most, at least, and at most of all inputs together."""
+MAX_BYTES, MIN_BYTES, MAX_TOTAL_BYTES = 4 << 20, 64 << 10, 32 << 20
+"""The bytes of an input that are read at a time: at most, at least, and at most of all inputs together."""
 SAMPLE = 5
-"""How many entries a template is learned from."""
-_SOME = 256
+"""The number of entries from which a template is learned."""
+_ROWS_AT_A_TIME = 256
 
 
 class NextEntries:
@@ -41,11 +41,11 @@ class NextEntries:
         self._tables = tables
         self._firsts: list[int] = list(accumulate((table.num_rows for _, table in tables), initial=0))
         self.complete = complete
-        """Whether there are no others yet."""
+        """Whether there are no other entries yet."""
 
     @staticmethod
     def ahead(backlog: Backlog, most: int) -> NextEntries:
-        """What comes next in a backlog, about `most` bytes of it."""
+        """The next entries of a backlog, about `most` bytes."""
         found: list[tuple[FeedOrigin, pa.Table]] = []
         for origin, table in backlog.ahead(most):
             rows = min(table.num_rows, 1 + most * table.num_rows // (1 + table.nbytes))
@@ -60,33 +60,33 @@ class NextEntries:
 
     @property
     def origins(self) -> list[tuple[FeedOrigin, int]]:
-        """Where they come from, and how many from there."""
+        """The origins of the entries, with their counts."""
         return [(origin, table.num_rows) for origin, table in self._tables]
 
     def first(self, count: int) -> list[RawEntry]:
-        """Some to learn from."""
+        """The first entries, to learn from."""
         return list(self.some(range(min(count, len(self)))))
 
     def some(self, numbers: Sequence[int] | Indices) -> Iterator[RawEntry]:
-        """Those with these numbers, which rise; they are read as they are asked for."""
+        """The entries of these ascending numbers; they are read lazily."""
         chosen = np.asarray(numbers, np.int64)
         places = np.searchsorted(chosen, self._firsts)
         for (origin, table), first, low, high in zip(
             self._tables, self._firsts[:-1], places[:-1], places[1:], strict=True
         ):
-            for start in range(low, high, _SOME):
-                rows = table.take(pa.array(chosen[start : min(high, start + _SOME)] - first))
+            for start in range(low, high, _ROWS_AT_A_TIME):
+                rows = table.take(pa.array(chosen[start : min(high, start + _ROWS_AT_A_TIME)] - first))
                 yield from (RawEntry(origin, cut) for cut in cuts(rows))
 
     @property
     def good(self) -> Flags:
-        """Which of them may be good: those that have not been set aside."""
+        """Entries that were not set aside."""
         found = [table.column("reason").is_null().to_numpy() for _, table in self._tables]
         return np.concatenate([np.empty(0, np.bool_), *found])
 
     @property
     def plain(self) -> bool:
-        """Whether nothing around them changes what their bytes mean."""
+        """Whether all entries have plain encoding and root, so that their bytes mean the same."""
         for _, table in self._tables:
             roots, encodings = (table.column(name).unique().to_pylist() for name in ("root", "encoding"))
             if not all(is_plain_around(*each) for each in product(roots, encodings)):
@@ -94,7 +94,7 @@ class NextEntries:
         return True
 
     def raw(self) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-        """Their bytes one behind the other, in parts, and the length of each."""
+        """Their bytes concatenated, in parts, and the length of each entry."""
         parts: list[bytes] = []
         lengths: list[NDArray[np.int64]] = []
         for _, table in self._tables:
@@ -108,23 +108,23 @@ class NextEntries:
 
 
 class ReadAhead:
-    """How many bytes of one input to look at: fewer where much of it could not be taken, and is looked at again."""
+    """How many bytes of one input to read: fewer where many entries could not be taken, and must be read again."""
 
     def __init__(self, inputs: int = 1) -> None:
-        self._farthest = max(LEAST, min(AHEAD, TOGETHER // inputs))
-        self.most = max(LEAST, AHEAD // inputs)
+        self._farthest = max(MIN_BYTES, min(MAX_BYTES, MAX_TOTAL_BYTES // inputs))
+        self.most = max(MIN_BYTES, MAX_BYTES // inputs)
 
     def after(self, taken: int, seen: int) -> None:
-        """Of so many entries that were seen, so many were taken: next time twice as many are looked at.
+        """Adapt to a batch of `seen` entries of which `taken` were taken: next time twice as many as taken are read.
 
-        Inputs that go on at the same pace so come to look equally far; one that has to wait for others looks less far.
+        So inputs of the same pace are read equally far; an input that waits for others is read less far.
         """
         if seen:
-            self.most = min(self._farthest, max(LEAST, self.most // 4, 2 * self.most * taken // seen))
+            self.most = min(self._farthest, max(MIN_BYTES, self.most // 4, 2 * self.most * taken // seen))
 
 
 class Pause:
-    """When to try columns again behind an element that was not for them: less often where that is hardly worth it."""
+    """When to try columns again after an element that is not for them: less often where few elements were taken so."""
 
     _WORTH_IT, _LONGEST = 64, 1_023
 
@@ -132,12 +132,12 @@ class Pause:
         self._pause = self._rest = 0
 
     def is_over(self) -> bool:
-        """Whether to try; to be asked once per element."""
+        """Whether to try; to be called once per element."""
         self._rest -= 1
         return self._rest < 0
 
     def after(self, taken: int) -> None:
-        """So many were taken by trying."""
+        """Adapt to the number of elements taken by the last try."""
         self._pause = 0 if taken >= self._WORTH_IT else min(2 * self._pause + 1, self._LONGEST)
         self._rest = self._pause
 
@@ -148,36 +148,36 @@ _NO_TIME = Fraction(-1)  # known by identity
 
 
 def own_time(element: Item | Punctuation, path: Path | None) -> Fraction | None:
-    """The time that an element has itself, where `path` is the declared one."""
+    """An element's own time, by the declared time `path`."""
     time = element_time(element, path, _NO_TIME)
     return None if time is _NO_TIME else time
 
 
 @dataclass(frozen=True, slots=True)
 class EntryTimes:
-    """What is known of the times of an input's next entries."""
+    """The known times of an input's next entries."""
 
     entries: NextEntries
     times: Decimals
-    """Those that they have themselves."""
+    """Their own times."""
     timed: Flags
-    """Which do."""
+    """Entries with a time of their own."""
     bad: Sequence[int]
-    """Those that are no elements at all."""
+    """Entries that are no elements at all."""
     complete: bool
-    """Whether there are no others yet."""
+    """Whether there are no other entries yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalOrder:
-    """The input of each arrival; by input, which of the arrivals are its entries, and the time of the last."""
+    """The input of each arrival; by input, which arrivals are its entries, and the time of the last."""
 
     inputs: Indices
     places: list[Indices]
     now: list[Fraction]
 
     def spread(self, known: Sequence[NDArray[T]]) -> NDArray[T]:
-        """What is known of entries, by input, in the order in which they arrive."""
+        """Values by input, reordered by arrival."""
         found = np.empty(len(self.inputs), known[0].dtype)
         for mine, each in zip(self.places, known, strict=True):
             found[mine] = each[: len(mine)]
@@ -185,13 +185,13 @@ class ArrivalOrder:
 
 
 def order_of(merge: Merge, sources: Sequence[MergeInput], inputs: Sequence[EntryTimes]) -> ArrivalOrder:
-    """The order in which entries arrive."""
+    """The arrival order of entries."""
     arrived = [origin.arrived for each in inputs for origin, _ in each.entries.origins if origin.arrived is not None]
     unit = common_unit([each.times for each in inputs], [*arrived, *(source.now for source in sources)])
     times = [_times(each, source, unit) for each, source in zip(inputs, sources, strict=True)]
     heads = [each.copy() for each in times]
     for mine, each in zip(heads, inputs, strict=True):
-        mine[np.array(each.bad, np.int64)] = NOWHERE  # what is no element holds nothing back
+        mine[np.array(each.bad, np.int64)] = NOWHERE  # a bad entry holds nothing back
     limits = [
         limit(merge, source, unit) if each.complete else NOWHERE for source, each in zip(sources, inputs, strict=True)
     ]
@@ -205,7 +205,7 @@ def order_of(merge: Merge, sources: Sequence[MergeInput], inputs: Sequence[Entry
 
 
 class MergeAhead:
-    """The entries that come next in all inputs of a merge."""
+    """The next entries of all inputs of a merge."""
 
     def __init__(self, merge: Merge) -> None:
         self.inputs = list(merge.sources.values())
@@ -213,7 +213,7 @@ class MergeAhead:
         self._sights = [ReadAhead(len(self.inputs)) for _ in self.inputs]
 
     def entries(self) -> list[NextEntries] | None:
-        """Those of each input; None where nothing may be taken, or something is not for columns."""
+        """The next entries of each input; None where nothing is released, or something is not for columns."""
         silent = [each for each in self.inputs if not each.backlog]
         if len(silent) == len(self.inputs) or any(limit(self._merge, each, 1) == NOWHERE for each in silent):
             return None
@@ -222,26 +222,26 @@ class MergeAhead:
         return found if all(each.plain for each in found) else None
 
     def order(self, moments: Sequence[EntryTimes], entries: Sequence[NextEntries]) -> ArrivalOrder | None:
-        """The order in which entries arrive, of which more or fewer are looked at the next time; None if none does."""
+        """The arrival order of entries; adapts how far to read next; None if nothing arrives."""
         found = order_of(self._merge, self.inputs, moments)
         for sight, taken, given in zip(self._sights, found.places, entries, strict=True):
             sight.after(len(taken), len(given))
         return found if len(found.inputs) else None
 
     def skip(self, order: ArrivalOrder) -> None:
-        """Have the inputs go on behind what has arrived."""
+        """Advance the inputs behind the arrivals."""
         for each, taken, now in zip(self.inputs, order.places, order.now, strict=True):
             each.skip(len(taken), now)
 
 
 def first_entries(entries: Sequence[NextEntries]) -> Iterator[RawEntry]:
-    """Some entries of all inputs to learn from."""
+    """Some entries of all inputs, to learn from."""
     sample = SAMPLE if len(entries) < SAMPLE else 1
     return (entry for each in entries for entry in each.first(sample))
 
 
 def limit(merge: Merge, source: MergeInput, unit: int) -> int:
-    """Up to which time an input brings nothing behind what is there."""
+    """The time before which an input brings nothing more behind its known entries."""
     known = merge.known_until(source.key)
     if known is None:
         return NOWHERE
@@ -249,7 +249,7 @@ def limit(merge: Merge, source: MergeInput, unit: int) -> int:
 
 
 def _times(moments: EntryTimes, source: MergeInput, unit: int) -> Indices:
-    """The times of entries: their own, else that of their arrival, else that of the element before (LAWS 1.3)."""
+    """The times of entries: their own, else the time of arrival, else that of the element before (LAWS 1.3)."""
     times, known = moments.times.in_units(unit), moments.timed.copy()
     first = 0
     for origin, rows in moments.entries.origins:

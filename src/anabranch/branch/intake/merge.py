@@ -1,20 +1,20 @@
-"""The order in which a branch takes what its inputs bring (LAWS 1.2), and what all branches do behind that merge.
+"""The merge of a branch's inputs (LAWS 1.2), and what all branches behind it have in common.
 
 An input is one partition of one stream.
 Inputs are ranked: by the stream that the query names first, then by the number of the partition.
-The next element is that with the least time among the first ones of all inputs, ties to the lower rank; each input
-keeps its own order, so times may fall and the merge is still that of whole sequences, whenever their parts arrive.
-An input that has nothing to show holds all others back, unless it has ended, or has *passed* the time in question: it
-gives its elements the moment of their arrival, and the trunk knows that none before it is on its way.
-What is held back waits in the input's `Backlog`.
+The next element is that with the least time among the heads of all inputs, ties to the lower rank; each input keeps its
+own order, so times may fall and the merge is still that of complete sequences, whenever their parts arrive.
+An input without a head holds all others back, unless it has ended, or has *passed* the time in question: its elements
+have the time of their arrival, and the trunk knows that no earlier one is on its way.
+Elements that are held back wait in the input's `Backlog`.
 
-Accents are elements like others, and act by their place in the input (LAWS 4.5): an item is read with what was said
-before it, in the units of query start, and its time is that of its canonical values.
+Accents are elements, too, and take effect at their place in the input (LAWS 4.5): an item is converted by the accents
+before it into the units of query start, and its time is that of its canonical values.
 
-Where it is to be told what has come when, moments are counted (`branch/timeline.py`).
+For timelines, moments are counted (`branch/timeline.py`).
 
-Where a branch edits documents (LAWS 5), it judges the elements itself, each when all before it in its input were taken:
-its judge says what their times are, and which are bad.
+A branch that edits documents (LAWS 5) judges the elements itself, each when all before it in its input were taken: its
+judge decides their times, and which are bad.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ from anabranch.stream.tree import Element as Tree
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """An item whose turn has come, in the units of query start, with the maps that led there."""
+    """A released item, in the units of query start, with the maps that led there."""
 
     entry: RawEntry
     item: Item
     units: Mapping[Path, Affine]
     given: Tree
-    """The item as it came."""
+    """The item as it arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSignal:
-    """What else there is in a stream: a punctuation whose turn has come, or None, the end of a partition.
+    """A released punctuation, or None for the end of a partition.
 
-    The end is known right behind the last element, and goes before all that waits.
+    The end is known right after the last element, and is released before all that waits.
     """
 
     stream: InputStream
     partition: int
     punctuation: Punctuation | None
-    """It speaks of values in the units of query start."""
+    """Its values are in the units of query start."""
     given: Punctuation | None = None
-    """The same as it was written."""
+    """The punctuation as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An accent whose turn has come, or one that was set aside and leaves paths in doubt."""
+    """A released accent, or one that was set aside and leaves paths in doubt."""
 
     stream: InputStream
     partition: int
@@ -81,7 +81,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """An element as it was written, which was judged, and whose turn has come."""
+    """A released element of an edited document, as written and judged."""
 
     stream: str
     partition: int
@@ -91,10 +91,10 @@ class Came:
 
 
 class DocumentJudge(Protocol):
-    """Judges the elements of documents that are edited."""
+    """Judges the elements of edited documents."""
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
-        """The time of the next element of an input; None for a bad one, which the judge has set aside."""
+        """The time of the next element of an input; None for a bad one, which the judge sets aside."""
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
@@ -109,11 +109,11 @@ class _Head:
     element: StreamElement | Change
     units: Mapping[Path, Affine]
     given: Tree | None
-    """An item as it came."""
+    """An item as it arrived."""
 
 
 class MergeInput:
-    """One input: what it has to show next, and the time of what it showed last."""
+    """One input: its head, and the time of the last element taken."""
 
     def __init__(
         self, stream: InputStream, partition: int, backlog: Backlog, judge: DocumentJudge | None = None
@@ -125,7 +125,7 @@ class MergeInput:
         self.now = Fraction(0)
         self.ended = False
         self.dated = False
-        """Whether it is edited, by elements with times of their own: when they arrive says nothing of those to come."""
+        """Whether it is edited, by elements with times of their own: their arrival says nothing of later ones."""
         self._partition = partition
         self._judge = judge
         self._reader = EntryReader(stream)
@@ -146,7 +146,7 @@ class MergeInput:
             units: Mapping[Path, Affine] = {}
             given: Tree | None = None
             match element:
-                case DeadLetter(doubts=()):  # set aside by whoever cut it out
+                case DeadLetter(doubts=()):  # set aside by the task that read it
                     self.backlog.take()
                     continue
                 case Item(tree):
@@ -158,7 +158,7 @@ class MergeInput:
                 case Region() | Update():
                     raise AssertionError(f"a stream of items has none ({element.place})")
             before = self.now if entry.origin.arrived is None else entry.origin.arrived
-            # what was refused has no time of its own, whatever it says, and moves nobody's clock
+            # a refused element has no time of its own, whatever it says, and moves no clock
             if isinstance(element, DeadLetter):
                 time = self.now if self._judge is None else self._judge.reached(self.key)
             else:
@@ -167,7 +167,7 @@ class MergeInput:
         return self._head
 
     def take(self) -> Released | StreamSignal | Changed | Came:
-        """Take the next element; where there is none, the end."""
+        """Take the next element, or the end of the input."""
         head, self._head = self.head, None
         if head is None:
             self.ended = True
@@ -191,7 +191,7 @@ class MergeInput:
                 raise AssertionError(f"a stream of items has none ({head.element.place})")
 
     def skip(self, entries: int, now: Fraction) -> None:
-        """Let entries go that were taken elsewhere, many at a time; `now` is the time of the last."""
+        """Skip entries that were taken in columns; `now` is the time of the last."""
         self._head = None
         self.now = now
         self.backlog.skip(entries)
@@ -217,28 +217,28 @@ class Merge:
         self._timed: Sequence[Timed] = ()
 
     def tell(self, timed: Sequence[Timed]) -> None:
-        """Tell some outputs which element was taken last."""
+        """Report the moment of each element to some outputs."""
         self._timed = timed
         for each in timed:
             each.moment = self._moment
 
     def moved(self, now: Fraction) -> None:
-        """A moment has come; whoever judges the elements says so, for there may be several in one."""
+        """Begin a moment; called by the judge of elements, which may see several moments in one element."""
         self._moment = self._moment.behind(now)
         for each in self._timed:
             each.move(self._moment)
 
     def feed(self, data: bytes) -> None:
-        """Take in a feed; those of one input come in the order of their partition."""
+        """Add a feed; feeds of one input come in the order of their partition."""
         origin, _ = unpack(data)
         self.sources[origin.stream, origin.partition].backlog.append(data)
 
     def passed(self, time: Fraction) -> None:
-        """No input whose times are those of arrival brings anything at or before this time any more."""
+        """No input with arrival times brings anything at or before this time any more."""
         self._passed = time if self._passed is None else max(time, self._passed)
 
     def end(self, stream: str, partition: int) -> None:
-        """An input brings nothing any more."""
+        """End an input."""
         self._ended.add((stream, partition))
 
     @property
@@ -247,14 +247,14 @@ class Merge:
         return self._ended >= self.sources.keys()
 
     def known_until(self, key: Key) -> Reach | None:
-        """Up to which time an input that has nothing to show brings nothing any more; None where that is open."""
+        """The time up to which an input without a head is complete; None where that is open."""
         if key in self._ended:
             return math.inf
         source = self.sources[key]
         return self._passed if source.stream.source.time is None and not source.dated else None
 
     def released(self) -> Iterator[Released | StreamSignal | Changed | Came]:
-        """The elements whose turn has come, in order."""
+        """The released elements, in order."""
         while (source := self._first()) is not None:
             taken = source.take()
             if self._timed and not self._judged and not source.ended:
@@ -285,7 +285,7 @@ class Merge:
         return {key: source.backlog for key, source in self.sources.items()}
 
     def save(self) -> tuple[dict[str, Any], pa.Table]:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         for source in self.sources.values():
             source.settle()
         times = [[*key, written(source.now)] for key, source in self.sources.items()]
@@ -297,7 +297,7 @@ class Merge:
         return meta, backlog_table(self._backlogs)
 
     def restore(self, meta: dict[str, Any], table: pa.Table) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         for stream, partition, now in meta["now"]:
             self.sources[stream, partition].now = Fraction(now)
         for stream, partition in meta["dated"]:
@@ -311,41 +311,41 @@ class Merge:
 
     @property
     def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
+        """The names in the spill that the state refers to."""
         return tuple(ref for backlog in self._backlogs.values() for ref in backlog.spilled)
 
     @property
     def waiting(self) -> dict[Key, int]:
-        """How many elements each input has to hold back, because another is behind."""
+        """The number of elements of each input that are held back, because another is behind."""
         return {key: len(backlog) for key, backlog in self._backlogs.items()}
 
 
 class Merged(ABC):
-    """What is common to such branches; one takes what the merge releases, and may do something at the end of all."""
+    """What branches behind a merge have in common; a subclass takes the released elements."""
 
     def __init__(self, inputs: Iterable[InputStream], spill: Spill, judge: DocumentJudge | None = None) -> None:
         self._merge = Merge(list(inputs), spill, judge)
 
     def tell(self, timed: Sequence[Timed]) -> None:
-        """Have the pieces of some outputs told with their moments."""
+        """Have some outputs write records of moments."""
         self._merge.tell(timed)
 
     def feed(self, *feeds: bytes) -> None:
-        """Take in packed feeds; those of one partition come in stream order.
+        """Add packed feeds; feeds of one partition come in stream order.
 
-        The more at a time, the better for columns, which take many elements of all inputs at once.
+        Columns are faster with more elements of all inputs at a time.
         """
         for each in feeds:
             self._merge.feed(each)
         self._run()
 
     def passed(self, time: Fraction) -> None:
-        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
+        """No input with arrival times brings anything at or before `time` any more."""
         self._merge.passed(time)
         self._run()
 
     def end(self, stream: str, partition: int) -> None:
-        """An input has ended; the last one to end closes what is open."""
+        """End an input; the end of the last one closes what is open."""
         self._merge.end(stream, partition)
         self._run()
         if self._merge.ended:
@@ -353,17 +353,17 @@ class Merged(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """Take the elements whose turn has come."""
+        """Take the released elements."""
 
     def _finish(self) -> None:  # noqa: B027  # most have nothing to do then
-        """All inputs have ended, and what they brought was taken."""
+        """Act at the end of all inputs, when all elements were taken."""
 
     @property
     def waiting(self) -> dict[Key, int]:
-        """How many elements of each input it holds back, because another input is behind."""
+        """The number of elements of each input that are held back, because another is behind."""
         return self._merge.waiting
 
     @property
     def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that its state needs."""
+        """The names in the spill that its state refers to."""
         return self._merge.spilled

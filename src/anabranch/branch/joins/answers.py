@@ -1,22 +1,22 @@
-"""What queries make of the tuples of a join, in columns.
+"""The answers of queries to the tuples of a join, in columns.
 
 All queries of a branch read the same items, once.
-Those of one pairing see the same tuples: a condition that is weaker than all of theirs leaves out most of what none of
-them wants, then each has its own condition and result (full join result sharing: sharing paper, 5.3.2).
-A query that is not made for columns gets its tuples one by one.
+Queries of one pairing see the same tuples: a condition that is weaker than all of theirs first drops most tuples that
+none of them selects, then each applies its own condition and result (full join result sharing: sharing paper, 5.3.2).
+A query that does not compile gets its tuples one by one.
 
-A narrower pairing has those of the tuples of a wider one that stand in its windows (SELECTJOINRESULT, selective join
-result sharing).
+A narrower pairing has the tuples of a wider one that stand in its windows (SELECTJOINRESULT, selective join result
+sharing).
 The paper takes the first units of the wider windows; under step semantics the items that enter are the last of them, so
-it is the *last* D units that a narrower window holds.
+a narrower window holds the *last* D units.
 Its window ends where the wider one does only if they have the same step and their sizes differ by a multiple of it.
-And it must have settled: until the wider windows are first full, the narrower ones have moved when those had not, and
-items that come within the slack may have entered in another order.
-From then on a narrower window is the wider one with what is below its start left out, in the same order, for good;
-until then, and where the streams end and windows close in the order of what still waits, each moves on its own.
+And it must have settled: until the wider windows are first full, the narrower ones move at other times, and items
+within the slack may have entered in another order.
+From then on a narrower window is the wider one without what is below its start, in the same order, for good; until
+then, and at the end of streams, where windows close in the order of waiting items, each moves on its own.
 
-Windows that nobody has asked for are not made: where neither of two joins is the wider one on both sides, a third that
-is would have more tuples than it saves.
+Windows that no query has are not made: where neither of two joins is the wider one on both sides, a third that is
+would have more tuples than it saves.
 """
 
 from __future__ import annotations
@@ -49,50 +49,50 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 
 _LOOKED_AT = 16
-"""How many wide pairings are looked at for each, so that thousands cost no more than thousands of times one."""
+"""The number of wide pairings that are tried for each, so that the cost stays linear in the pairings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrower:
-    """A pairing that a wider one contains."""
+    """A pairing that is contained in a wider one."""
 
     pairing: Pairing
     shifts: tuple[int, ...]
-    """By side: how many positions its window is ahead, which starts that much later and ends at the same place."""
+    """By side: by how many positions its window is ahead; it starts that much later and ends at the same place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
-    """A pairing that moves on its own, and those that it contains."""
+class LedPairing:
+    """A pairing that moves on its own, and the pairings that it contains."""
 
     pairing: Pairing
     narrower: list[Narrower]
 
 
 class Leaders:
-    """Finds for each pairing the wide one that contains it; who has settled once need not be looked at again."""
+    """Finds for each pairing the widest one that contains it; settled pairings are cached."""
 
     def __init__(self, operator: StepJoin) -> None:
         self._pairings = operator.pairings
         self._judges = operator.judges
         self._settled: set[tuple[str, str]] = set()
         self._grids: dict[tuple[tuple[Fraction, Fraction], ...], list[Pairing]] = {}
-        """Pairings whose windows end at the same places, the wide ones first."""
+        """Pairings whose windows end at the same places, widest first."""
         for pairing in sorted(self._pairings, key=lambda each: [-side.extent.size for side in each.sides]):
             extents = (side.extent for side in pairing.sides)
             grid = tuple((extent.step, extent.size % extent.step) for extent in extents)
             self._grids.setdefault(grid, []).append(pairing)
 
-    def apart(self) -> list[Led]:
+    def apart(self) -> list[LedPairing]:
         """All pairings, each on its own."""
-        return [Led(each, []) for each in self._pairings]
+        return [LedPairing(each, []) for each in self._pairings]
 
-    def led(self) -> list[Led]:
-        """All pairings, each behind a wide one that contains it."""
+    def led(self) -> list[LedPairing]:
+        """All pairings, each behind a wide one that contains it, where there is one."""
         return [each for pairings in self._grids.values() for each in self._led(pairings)]
 
-    def _led(self, pairings: Sequence[Pairing]) -> list[Led]:
-        found: list[Led] = []
+    def _led(self, pairings: Sequence[Pairing]) -> list[LedPairing]:
+        found: list[LedPairing] = []
         for pairing in pairings:
             for wider in found[:_LOOKED_AT]:
                 shifts = self._shifts(pairing, wider.pairing)
@@ -100,7 +100,7 @@ class Leaders:
                     wider.narrower.append(Narrower(pairing, shifts))
                     break
             else:
-                found.append(Led(pairing, []))
+                found.append(LedPairing(pairing, []))
         return found
 
     def _shifts(self, narrow: Pairing, wide: Pairing) -> tuple[int, ...] | None:
@@ -115,7 +115,7 @@ class Leaders:
 
 
 def shifts(narrow: Sequence[Extent], wide: Sequence[Extent]) -> tuple[int, ...] | None:
-    """By how many positions windows are ahead of wider ones that end where they do; None where those do not."""
+    """By how many positions windows are ahead of wider ones with the same ends; None where the ends differ."""
     found: list[int] = []
     for one, other in zip(narrow, wide, strict=True):
         shift = (other.size - one.size) / one.step
@@ -145,16 +145,16 @@ def _has_settled(side: JoinWindow, other: JoinWindow, judge: WindowSelection, sh
 
 @dataclass(frozen=True, slots=True)
 class CompiledJoins:
-    """The joins of a branch for items of some looks, one for each side."""
+    """The joins of a branch, compiled for the looks of its sides."""
 
     sides: tuple[CompiledFor, ...]
-    """What all of them take and read."""
+    """The compiled `for`s that all of them share."""
     joins: Mapping[str, CompiledJoin]
-    """By the key of the query, for those that are made for columns."""
+    """By key of the query, for those that compile."""
 
     @staticmethod
     def of(askers: Sequence[Asker], streams: Sequence[InputStream], looks: Sequence[Look]) -> CompiledJoins | None:
-        """Compile what can be; None where that is nothing."""
+        """Compile the queries that can be; None where none can."""
         roots = [each.root.name.local for each in streams]
         times = [each.source.time for each in streams]
         found: dict[str, CompiledJoin] = {}
@@ -187,10 +187,15 @@ class InWindow:
 
 
 class PairingAnswers:
-    """Answers the tuples of a pairing, for its queries and those of narrower ones."""
+    """Answers the tuples of a pairing, for its queries and those of narrower pairings."""
 
     def __init__(
-        self, led: Led, joins: CompiledJoins, columns: TupleColumns, items: Sequence[Items], lanes: Sequence[InWindow]
+        self,
+        led: LedPairing,
+        joins: CompiledJoins,
+        columns: TupleColumns,
+        items: Sequence[Items],
+        lanes: Sequence[InWindow],
     ) -> None:
         self._items = items
         self._lanes = lanes
@@ -207,11 +212,11 @@ class PairingAnswers:
         self._weakest = columns.judge(self._wanted) if is_worth_it else None
 
     def guards(self, lanes: Sequence[Indices]) -> Guards:
-        """What tuples must not fail; `lanes` are the items of each by their numbers on the side."""
+        """Conditions that hold for all tuples that may be answered; `lanes` are the items of each side by number."""
         return self._columns.guards(self._wanted, lanes)
 
     def answer(self, picks: Picks, places: NDArray[np.int64]) -> None:
-        """Answer some tuples, in order; the positions of all windows are needed where there are narrower ones."""
+        """Answer some tuples, in order; `places` are the positions of all windows, for narrower pairings."""
         if self._weakest is not None:
             possible = np.flatnonzero(self._weakest.verdicts(picks) != NO)
             picks = picks.take(possible, axis=1)
@@ -224,7 +229,7 @@ class PairingAnswers:
                 each(inside)
 
     def _are_inside(self, picks: Picks, places: NDArray[np.int64], shifts: Sequence[int]) -> Flags:
-        """Which tuples a narrower pairing has: those of which all items stand behind the start of its windows."""
+        """Which tuples belong to a narrower pairing: those whose items all stand behind the start of its windows."""
         found = np.ones(picks.shape[1], np.bool_)
         for items, lane, at, shift in zip(picks, self._lanes, places, shifts, strict=True):
             if shift:

@@ -1,19 +1,19 @@
-"""Step joins in columns: what `step_join.py` does item by item, a few thousand items at a time.
+"""Step joins in columns: the work of `step_join.py`, a few thousand items at a time.
 
-It stands before the operator and works on its state.
-Whenever something was fed, it takes all it can of what may be taken, and leaves the rest to the operator: punctuations,
-items that columns cannot show, everything where no query or its streams are made for it.
-So which way an item takes never shows in an answer, nor who had the state before.
+It stands in front of the operator and works on its state.
+When fed, it takes as many entries as it can, and leaves the rest to the operator: punctuations, items that columns
+cannot represent, and everything where no query or stream compiles.
+So the path that an item takes never shows in an answer.
 
-The entries of each stream are taken apart once for all queries of the operator, for each `for` that reads it; each
-pairing then moves its own windows over them, unless a wider one has all its tuples, and each query makes its own of the
-tuples (`answers.py`).
+The entries of each stream are parsed into columns once for all queries, for each `for` that reads it; each pairing then
+moves its own windows over them, unless a wider one has all its tuples, and each query answers the tuples
+(`answers.py`).
 
-Made for it are joins that `columnar/joins/compiling.py` compiles, of streams of one partition.
+It serves joins that `columnar/joins/compiling.py` compiles, over streams of one partition.
 
-All values, sizes and steps of all time windows are integers of one unit; what is too large for that raises
-OverflowError, and is left to the operator.
-Count windows have the numbers of what was selected for values, and move as far as there are such.
+All values, sizes and steps of time windows are integers of one unit; larger ones raise OverflowError, and are left to
+the operator.
+Count windows have the numbers of selected items for values, and move with them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
 from anabranch.branch.intake.merge import Merge
-from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
+from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, LedPairing, PairingAnswers
 from anabranch.branch.joins.step_join import JoinWindow, StepJoin
 from anabranch.branch.ports import InputStream
 from anabranch.branch.windows.selection import WindowSelection
@@ -42,7 +42,7 @@ from anabranch.columnar.scan.template import is_plain_root
 
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
+    """One side of the joins: its input, its `for`, its windows, and the reader of its entries."""
 
     input: int
     """The number of its input in the merge."""
@@ -55,26 +55,26 @@ class JoinSide:
 
 @dataclass(frozen=True, slots=True)
 class SidePositions:
-    """A side in units: the values of its items, and what those that arrive show of the stream."""
+    """A side in units: the values of its items, and the progress that arriving items show."""
 
     unit: int
     extents: Sequence[tuple[int, int]]
     """The sizes and steps of its windows."""
     values: Indices
     reached: Indices
-    """How far windows may move when each item has arrived."""
+    """By arrival: how far windows may move."""
     status: Bytes
     late: Indices
-    """The numbers of items that are late."""
+    """The numbers of late items."""
     first: Fraction | None = None
     largest: Fraction | None = None
-    """The first and the largest value that arrive."""
+    """The first and the largest arriving value."""
     selected: int = 0
-    """How many are selected, where they are counted."""
+    """The number of selected items, for count windows."""
 
 
 def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
-    """The unit for all values and sizes of time windows."""
+    """The unit of all values and sizes of time windows."""
     exact: list[Fraction] = []
     timed = [(side, batch) for side, batch in zip(sides, batches, strict=True) if side.judge.timed]
     for side, _ in timed:
@@ -82,13 +82,13 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
         exact += [side.judge.scale.slack, side.judge.scale.origin]
         largest = side.judge.progress.largest(0)
         if isinstance(largest, float):
-            raise OverflowError  # infinity: a punctuation said that nothing follows at all
+            raise OverflowError  # infinity: a punctuation has closed everything
         exact += [] if largest is None else [largest]
     return common_unit([batch.values for _, batch in timed], exact)
 
 
-def shown(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int, unit: int) -> SidePositions:
-    """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
+def positions_of(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int, unit: int) -> SidePositions:
+    """The positions of items, and which arriving ones are late (LAWS 3.2)."""
     if not side.judge.timed:
         return _counted(side, batch, held, taken)
     scale = side.judge.scale
@@ -98,7 +98,7 @@ def shown(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: in
     status = batch.status[: len(values)].copy()
     are_times = batch.are_times(scale)[: len(values)] & (status != VOID)
     if (values[are_times] < max(size for size, _ in extents)).any():
-        raise OverflowError  # there are windows of times before the first of numbers
+        raise OverflowError  # windows of times lie before the first window of numbers
     reached = np.full(len(values), NOWHERE)
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
@@ -130,7 +130,7 @@ def _counted(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken:
 
 def _extents(side: JoinSide, unit: int) -> list[tuple[int, int]]:
     for window in side.windows:
-        in_unit(window.extent.start(max(window.next, 0)), unit)  # no position may be too large either
+        in_unit(window.extent.start(max(window.next, 0)), unit)  # positions may overflow, too
     return [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
 
 
@@ -138,7 +138,7 @@ def _extents(side: JoinSide, unit: int) -> list[tuple[int, int]]:
 
 
 class JoinColumns:
-    """The fast way of step joins; changes the merge, the operator and the shelf as they themselves would."""
+    """The column path of step joins; it changes the merge, the operator and the shelf as the operator would."""
 
     def __init__(self, merge: Merge, operator: StepJoin, shelf: Shelf) -> None:
         self._merge = merge
@@ -156,20 +156,20 @@ class JoinColumns:
         ]
         self._able = all(not each.stream.source.more and is_plain_root(each.stream.root) for each in self._inputs)
         self._joins: CompiledJoins | None = None
-        # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
+        # each query has texts of its own for the whole batch; and after a short first batch windows have settled
         self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._inputs]
 
     def take(self) -> bool:
-        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        """Take some of the released entries; False where there are none, or none for columns."""
         return self._able and self._take(ended=False)
 
     def finish(self) -> None:
-        """All inputs have ended, and what they brought was taken: close the windows with items that still wait."""
+        """All inputs have ended, and all entries were taken: close the windows with items that still wait."""
         if self._able:
             self._take(ended=True)
 
     def _take(self, *, ended: bool) -> bool:
-        """Take some of it; False where there is nothing, or nothing for columns."""
+        """Take some released entries; False where there are none, or none for columns."""
         seen = zip(self._inputs, self._sights, strict=True)
         entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
@@ -190,7 +190,7 @@ class JoinColumns:
             unit = unit_of(self._sides, batches)
             taken = [len(each) for each in order.places]
             found = [
-                shown(side, batch, mine, taken[side.input], unit)
+                positions_of(side, batch, mine, taken[side.input], unit)
                 for side, batch, mine in zip(self._sides, batches, held, strict=True)
             ]
         except OverflowError:
@@ -221,7 +221,7 @@ class JoinColumns:
         return True
 
     def _shortest(self, batches: Sequence[EntryBatch]) -> list[EntryBatch]:
-        """By input: the batch of the side that can show the fewest of its entries."""
+        """By input: the batch of the side that covers the fewest entries."""
         sides = list(zip(self._sides, batches, strict=True))
         return [
             min((batch for side, batch in sides if side.input == number), key=lambda each: len(each) - each.before)
@@ -233,14 +233,14 @@ class JoinColumns:
         return order_of(self._merge, self._inputs, moments)
 
     def _may_go_on(self, entries: Sequence[NextEntries]) -> bool:
-        """Whether there is something, and no input that has nothing holds it back."""
+        """Whether there are entries, and no input without entries holds them back."""
         silent = [source for source, given in zip(self._inputs, entries, strict=True) if not given]
         return len(silent) < len(entries) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
     # --- the look of items --------------------------------------------------------------------------------
 
     def _compiled(self, entries: Sequence[NextEntries], held: Sequence[Sequence[HeldNode]]) -> CompiledJoins | None:
-        """The joins for items of the usual look; None where they have none, or no join is made for columns."""
+        """The joins for items of the learned looks; None where there is no look, or no join compiles."""
         if self._joins is not None:
             return self._joins
         for side, mine in zip(self._sides, held, strict=True):
@@ -254,7 +254,7 @@ class JoinColumns:
         return self._joins
 
     def _use(self, looks: Sequence[Look | None]) -> bool:
-        """Compile for the looks of all sides; whether that is made for columns."""
+        """Compile for the looks of all sides; whether a join compiles."""
         known = [each for each in looks if each is not None]
         streams = [side.stream for side in self._sides]
         joins = CompiledJoins.of(self._everyone.askers, streams, known) if len(known) == len(streams) else None
@@ -262,7 +262,7 @@ class JoinColumns:
         return joins is not None
 
     def _are_stale(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> bool:
-        """Whether many entries of a side do not fit, and more was learned of them; or most, and nothing was."""
+        """Whether many entries of a side do not fit and a new look was learned; or most do not, and none was."""
         for side, batch in zip(self._sides, batches, strict=True):
             fits = batch.shredded.fits[batch.before :]
             given = entries[side.input]
@@ -287,7 +287,7 @@ class JoinColumns:
                 if number < len(positions.values):
                     self._everyone.bury(mine.held(number).kept, error)
             late |= {each.kept.number: each.kept for each in mine.all(positions.late.tolist())}
-            for value in (positions.first, positions.largest):  # what all of them show is what these two do
+            for value in (positions.first, positions.largest):  # the progress of all values is that of these two
                 if value is not None:
                     side.judge.progress.is_late(0, value)
             side.judge.count(positions.selected)
@@ -296,12 +296,14 @@ class JoinColumns:
 
 
 def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
-    """What some windows hold or wait for, each item once; those of a single window in its order."""
+    """The items that some windows hold or wait for, each once; those of a single window in its order."""
     return list({each.key: each for window in windows for each in window.all()}.values())
 
 
-def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
-    """Move the windows, answer the tuples, and leave to the operator what its sides then hold."""
+def _pair(
+    leader: LedPairing, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool
+) -> None:
+    """Move the windows, answer the tuples, and write back what each side holds."""
     moving = StepJoinLanes([each.lane for each in lanes])
     guards = answers.guards([each.numbered(np.arange(len(each.lane.values))) for each in lanes])
     for found, places in moving.tuples(arrivals, ended=ended, placed=bool(leader.narrower), guards=guards):
@@ -313,13 +315,13 @@ def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals
 
 
 class _Lane:
-    """One side of one pairing: its window, and the items that it holds or waits for or that arrive, by number."""
+    """One side of one pairing: its window, and its held, waiting and arriving items, by number."""
 
     def __init__(self, window: JoinWindow, lane: Lane, numbers: Indices | None, items: _Items) -> None:
         self.lane = lane
         self._window = window
         self._numbers = numbers
-        """Those of its items among all that the side has; None where it has them all, in their order."""
+        """The numbers of its items on the side; None where it has them all, in order."""
         self._items = items
 
     @staticmethod
@@ -337,12 +339,12 @@ class _Lane:
         return _Lane(window, lane, numbers, items)
 
     def numbered(self, items: Indices) -> Indices:
-        """Items of the lane, by their numbers among all that the side has."""
+        """Items of the lane, by their numbers on the side."""
         return items if self._numbers is None else self._numbers.take(items)
 
     def leave(self, following: int, held: Indices, waiting: Indices) -> None:
-        """Leave to the operator what the window then holds, and what waits for it."""
-        if following > self.lane.next:  # what has not moved may still have windows of times before the first
+        """Write back what the window holds, and what waits for it."""
+        if following > self.lane.next:  # a window that has not moved may still have times before the first
             self._window.next = following
         self._window.held = self._items.all(self.numbered(held).tolist())
         self._window.waiting = {}
@@ -362,17 +364,17 @@ class _Lane:
 
 
 class _ArrivedItems:
-    """The items of an input that arrive, made when they are asked for: the same for all sides that read it."""
+    """The arriving items of an input, created lazily: the same for all sides that read it."""
 
     def __init__(self, shelf: Shelf, entries: NextEntries, numbers: Indices) -> None:
-        """`numbers` are those of the items among all that the branch took."""
+        """`numbers` are their numbers among all items of the branch."""
         self._shelf = shelf
         self._entries = entries
         self._numbers = numbers
         self._made: dict[int, HeldItem] = {}
 
     def all(self, arrivals: Sequence[int]) -> list[HeldItem]:
-        """Those of some entries."""
+        """The items of some entries."""
         new = sorted(arrival for arrival in set(arrivals) if arrival not in self._made)
         for arrival, entry in zip(new, self._entries.some(new), strict=True):
             self._made[arrival] = HeldItem(self._shelf, int(self._numbers[arrival]), entry)
@@ -380,7 +382,7 @@ class _ArrivedItems:
 
 
 class _Items:
-    """The items of a side as the operator has them, made when they are asked for."""
+    """The items of a side as held nodes, created lazily."""
 
     def __init__(
         self, clause: int, unit: int, held: Sequence[HeldNode], arrived: _ArrivedItems, values: Indices
@@ -402,7 +404,7 @@ class _Items:
         return self.all([number])[0]
 
     def all(self, numbers: Sequence[int]) -> list[HeldNode]:
-        """The same for some items."""
+        """The nodes of some items."""
         new = [number for number in numbers if number not in self._held]
         for number, kept in zip(new, self._arrived.all([number - self._before for number in new]), strict=True):
             self._held[number] = HeldNode(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)

@@ -1,18 +1,17 @@
-"""The interval join of streams that have no end: pairs are given as soon as nothing can come that belongs before them.
+"""The interval join of endless streams: pairs are answered as soon as no earlier pair can come.
 
-It takes declared times, compared by the condition (figure 11 of the sharing paper), to know what is yet to come.
+It uses declared times, compared by the condition (figure 11 of the sharing paper), to know what may still come.
 Tuples come in the order of nested loops, so the items of the first `for` wait in their order, each until all other
-streams are beyond its interval; an item of another stream is forgotten when no item of the first can meet it any more.
-Tuples that lie further apart are not looked at: the condition is false for them, whatever else it says.
+streams are beyond its interval; an item of another stream is dropped when no item of the first can meet it any more.
+Tuples that lie further apart are not evaluated: their condition is false.
 
-Items whose time is no number, and those that are late by it, are in no tuple (LAWS 3.2): what they would meet may be
-forgotten already.
+Items whose time is no number, and late items, are in no tuple (LAWS 3.2): their partners may have been dropped.
 
-Several queries over the same sources are one operator: an item is kept once, as long as the query that reaches farthest
-needs it, and each query answers for itself, as early as it would alone.
+Several queries over the same sources are one operator: an item is held once, as long as the query with the widest
+interval needs it, and each query answers for itself, as early as it would alone.
 
-Bounds hold in true numbers, and conditions compute in doubles, so an interval is taken a little wider: by far more than
-all its roundings together, which the size of the numbers limits.
+Bounds hold in exact numbers, and conditions compute in doubles, so an interval is widened by far more than the sum of
+its roundings, which the size of the numbers limits.
 """
 
 from __future__ import annotations
@@ -45,27 +44,27 @@ _ROUNDING = Fraction(1, 1 << 40)  # a double is exact to one part in 2**53
 
 
 def bounds_of(standing: Standing, times: Mapping[str, Path | None], *, endless: bool) -> tuple[Bound, ...]:
-    """The bounds that let a join be answered before its streams end; nothing where it has to wait.
+    """The bounds that let a join be answered before its streams end; none where it has to wait.
 
-    `times` are the paths to the times of its streams' items; streams that have an end are waited for.
+    `times` are the time paths of its streams; for finite streams it waits.
     """
     return declared_bounds(standing, times) if endless else ()
 
 
 def streams_of(standing: Standing) -> list[str]:
-    """The names of the streams of a query's `for`s, one each."""
+    """The streams of a query's `for`s, one each."""
     sources = (base_of(clause.source) for clause in standing.fors)
     return [source.name for source in sources if isinstance(source, ast.Source)]
 
 
 class _Asked:
-    """One query of the join: how far apart its items may lie, and how far it has come."""
+    """One query of the join: its intervals, and its progress."""
 
     def __init__(self, asker: Asker, times: Mapping[str, Path | None]) -> None:
         self.asker = asker
         self.reach = _reach(asker.standing, bounds_of(asker.standing, times, endless=True))
         self.done = 0
-        """How many of the waiting items of the first `for` it is done with."""
+        """The number of waiting items of the first `for` that are answered."""
         literals = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
         self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
 
@@ -79,20 +78,20 @@ class _Asked:
             self.done += 1
 
     def _meet(self, first: HeldNode, others: Sequence[Sequence[HeldNode]]) -> None:
-        """All tuples of one item of the first `for`."""
+        """Answer all tuples of one item of the first `for`."""
         margin = self._margin(first)
         near = [
             [each for each in side if first.value - below - margin <= each.value <= first.value + above + margin]
             for side, (below, above) in zip(others, self.reach, strict=True)
         ]
-        # what is taken from one item stands or falls together
+        # the tuples of one item are answered all or none
         for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
             found = list(unit)
             makes = [partial(self.asker.tuple, each, [held.node for held in each]) for each in found]
             self.asker.answers.give(found[0][-1].kept, [held for each in found for held in each], *makes)
 
     def least(self, outer: Sequence[HeldNode], reached: Reach) -> Reach:
-        """The least value of an item of the first `for` that is still to be answered for."""
+        """The least value of an item of the first `for` that is not yet answered."""
         return min((reached, *(each.value for each in outer[self.done :])))
 
     def needs(self, number: int, held: HeldNode, least: Reach) -> bool:
@@ -114,19 +113,19 @@ class IntervalJoin:
         slacks = (each.source.scale(each.source.time).slack for each in self._streams)
         self._progress = [WindowProgress(*each) for each in zip(self._streams, slacks, strict=True)]
         self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
-        self._crowded = 64  # when to look again for what can be forgotten
+        self._forget_at = 64  # the size at which to look for droppable items
         times = {stream.name: stream.source.time for stream in self._streams}
         self._asked = [_Asked(asker, times) for asker in askers]
 
     def item(self, kept: HeldItem) -> None:
-        """Take the next item: it goes to the first `for` of its stream, then to the next."""
+        """Take the next item: it goes to each `for` over its stream, in order."""
         for number, stream in enumerate(self._streams):
             if stream.name == kept.entry.origin.stream:
                 self._sides[number] += self._judged(number, kept)
         self._advance()
 
     def _judged(self, number: int, kept: HeldItem) -> Iterator[HeldNode]:
-        """What one `for` selects of an item that is in time."""
+        """The nodes that one `for` selects of an item that is not late."""
         found = kept.candidates(number)
         if found.error is not None:
             self._everyone.bury(kept, found.error)
@@ -145,7 +144,7 @@ class IntervalJoin:
             yield from (HeldNode(time, kept, number, index) for index in selected)
 
     def signal(self, signal: StreamSignal) -> None:
-        """Take a punctuation or the end of a partition."""
+        """Apply a punctuation or the end of a partition."""
         for progress, stream in zip(self._progress, self._streams, strict=True):
             if stream.name == signal.stream.name:
                 value: Reach | None = math.inf
@@ -156,10 +155,10 @@ class IntervalJoin:
         self._advance()
 
     def finish(self) -> None:
-        """The inputs have ended, and have said so."""
+        """The inputs have ended, and the signals of their ends were applied."""
 
     def _advance(self) -> None:
-        """Answer what can be answered, and let go of what everyone is done with."""
+        """Answer what can be answered, and drop what all queries are done with."""
         reached = [progress.reached for progress in self._progress]
         for each in self._asked:
             each.advance(self._sides, reached)
@@ -168,12 +167,12 @@ class IntervalJoin:
             self._sides[0] = self._sides[0][done:]
             for each in self._asked:
                 each.done -= done
-        if sum(map(len, self._sides)) > self._crowded:
+        if sum(map(len, self._sides)) > self._forget_at:
             self._forget()
-            self._crowded = 2 * sum(map(len, self._sides)) + 64
+            self._forget_at = 2 * sum(map(len, self._sides)) + 64
 
     def _forget(self) -> None:
-        """Let go of what no item of the first `for` can meet any more, in the join that reaches farthest."""
+        """Drop the items that no item of the first `for` can meet any more, in the widest interval."""
         reached = self._progress[0].reached
         if reached is None:
             return
@@ -186,18 +185,18 @@ class IntervalJoin:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self) -> list[HeldNode]:
-        """All that the branch must be able to show again."""
+        """All nodes that the branch holds."""
         return [each for side in self._sides for each in side]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that."""
+        """The rest of the state."""
         self._forget()
         table = pa.Table.from_pylist([each.row() for each in self.held()], schema=HELD)
         done = {each.asker.key: each.done for each in self._asked}
         return {"sides": [progress.save() for progress in self._progress], "done": done}, {"held": table}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         for progress, saved in zip(self._progress, meta["sides"], strict=True):
             progress.restore(saved)
         for each in self._asked:
@@ -207,13 +206,13 @@ class IntervalJoin:
 
 
 def _reach(standing: Standing, bounds: Sequence[Bound]) -> list[tuple[Fraction, Fraction]]:
-    """For each `for` behind the first, how far below and above an item of the first its items may lie."""
+    """For each `for` after the first: how far below and above an item of the first its items may lie."""
     names = [clause.variable for clause in standing.fors]
     most: dict[tuple[str, str], Fraction] = {}
     for bound in bounds:
         pair = bound.left.variable, bound.right.variable
         most[pair] = min(bound.most, most.get(pair, bound.most))
-    for middle, left, right in product(names, repeat=3):  # bounds add up along the way from one to another
+    for middle, left, right in product(names, repeat=3):  # bounds add up along a path of comparisons
         if (left, middle) in most and (middle, right) in most:
             way = most[left, middle] + most[middle, right]
             most[left, right] = min(way, most.get((left, right), way))

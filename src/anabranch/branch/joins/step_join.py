@@ -1,17 +1,17 @@
-"""The step join: LAWS 3.5 (sharing paper, 5.1.1), as the items come.
+"""The step join: LAWS 3.5 (sharing paper, 5.1.1), item by item.
 
 Every `for` of the join is a *side* with a window of its own.
-Items wait until their window moves to the first position that has them; those that enter by a movement meet what the
+Items wait until their window moves to the first position that has them; items that enter by a movement meet what the
 other windows hold at that moment, and only then are they held themselves.
-A window moves through empty positions too and lets go of what it leaves behind.
-Nothing can be seen of a movement by which nothing enters, so those are made in one go, however many they are.
+A window moves through empty positions too and drops what it leaves behind.
+Movements without entering items have no effect, so they are made in one go, however many they are.
 
 Several queries over the same sources are one operator (sharing paper, 5.3.2).
 Items are judged once, and every window refers to the same ones (SELECTWINDOWS, fused with its join, so that overlaps
 are not delivered twice).
-Queries whose windows are all equal are one *pairing*: what enters and what it meets is found once, and each query
-makes its own of it (full join result sharing).
-Windows that differ move on their own, which costs little beside the items they share.
+Queries whose windows are all equal are one *pairing*: entering items and their partners are found once, and each query
+answers them (full join result sharing).
+Windows that differ move on their own, which costs little beside the shared items.
 """
 
 from __future__ import annotations
@@ -34,50 +34,50 @@ from anabranch.law.rounds.windows import Reach, extent_of
 
 
 class JoinWindow:
-    """One window of the join. `next` is the position it has yet to move to."""
+    """One window of the join. `next` is the position that it moves to next."""
 
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
         self.next = EARLIEST
         self.waiting: dict[int, list[HeldNode]] = {}
-        """What waits, by the position at which it will enter."""
+        """The waiting items, by the position at which they enter."""
         self.held: list[HeldNode] = []
 
     def wait(self, item: HeldNode) -> None:
-        """Let an item wait for its window; one that stands between two windows is in none."""
+        """Add a waiting item; one that stands between two windows is in none."""
         position = max(self.next, self.extent.first(item.value))
         if self.extent.start(position) <= item.value:
             self.waiting.setdefault(position, []).append(item)
 
     def movements_to(self, reached: Reach) -> Iterator[list[HeldNode]]:
-        """What enters by each of the movements that `reached` brings about."""
+        """The items that enter by each of the movements up to `reached`."""
         while self.waiting and self.extent.end(position := min(self.waiting)) <= reached:
             entering = self.waiting.pop(position)
             self._let_go(position)
             self.held += entering
             self.next = position + 1
             yield entering
-        if isinstance(reached, float):  # infinity: there is no position left that could hold anything
+        if isinstance(reached, float):  # infinity: no later position can hold anything
             self.held = []
         elif self.extent.end(self.next) <= reached:
             self.next = self.extent.behind(reached)
             self._let_go(self.next - 1)
 
     def closing(self) -> Fraction | None:
-        """The end of the first window that holds an item still waiting."""
+        """The end of the first window with a waiting item."""
         return self.extent.end(min(self.waiting)) if self.waiting else None
 
     def all(self) -> list[HeldNode]:
         return [*self.held, *(each for items in self.waiting.values() for each in items)]
 
     def placed(self) -> Iterator[tuple[HeldNode, int | None]]:
-        """What the state keeps, in order: items, each with the position where it waits to enter, if it does."""
+        """The items for the state, in order, each with the position where it waits to enter, if it does."""
         yield from ((each, None) for each in self.held)
         for position, items in self.waiting.items():
             yield from ((each, position) for each in items)
 
     def restore(self, item: HeldNode, position: int | None) -> None:
-        """Take in the next that `placed` gave."""
+        """Restore the next item from `placed`."""
         if position is None:
             self.held.append(item)
         else:
@@ -89,16 +89,16 @@ class JoinWindow:
 
 
 class Pairing:
-    """The windows of a join, and the queries that have exactly these."""
+    """The windows of a join, and the queries with exactly these windows."""
 
     def __init__(self, extents: Sequence[Extent], askers: Sequence[Asker]) -> None:
         self.sides = [JoinWindow(extent) for extent in extents]
         self.askers = askers
         self.name = " ".join(f"{extent.size}:{extent.step}" for extent in extents)
-        """Tells its windows from others."""
+        """Identifies its windows."""
 
     def move(self, number: int, reached: Reach) -> None:
-        """Move a window as far as it may; what enters meets what the others hold."""
+        """Move a window as far as it may; entering items meet what the others hold."""
         for entering in self.sides[number].movements_to(reached):
             contents = [entering if each == number else side.held for each, side in enumerate(self.sides)]
             for found in product(*contents):
@@ -127,13 +127,13 @@ class StepJoin:
         self.pairings = [Pairing(extents, those) for extents, those in found.items()]
 
     def _extents(self, asker: Asker) -> Iterator[Extent]:
-        """How large the windows of a query are."""
+        """The windows of a query."""
         for clause, judge in zip(asker.standing.fors, self.judges, strict=True):
             assert isinstance(clause.window, ast.CountWindow | ast.TimeWindow), "sessions are refused in joins"
             yield extent_of(clause.window, judge.scale)
 
     def item(self, kept: HeldItem) -> None:
-        """Take the next item: it goes to the first `for` of its stream, then to the next."""
+        """Take the next item: it goes to each `for` over its stream, in order."""
         for number, judge in enumerate(self.judges):
             if judge.stream == kept.stream.name:
                 for held in judge.item(kept):
@@ -145,7 +145,7 @@ class StepJoin:
                     self._move(number, judge.reached)
 
     def signal(self, signal: StreamSignal) -> None:
-        """Take a punctuation; that a partition ends moves nothing, for the others may go on."""
+        """Apply a punctuation; the end of a partition moves nothing, for the others may go on."""
         for number, judge in enumerate(self.judges):
             if judge.stream == signal.stream.name and signal.punctuation is not None:
                 judge.signal(signal)
@@ -153,7 +153,7 @@ class StepJoin:
 
     def finish(self) -> None:
         """The inputs have ended."""
-        timed = [number for number, judge in enumerate(self.judges) if judge.timed]  # others are not full
+        timed = [number for number, judge in enumerate(self.judges) if judge.timed]  # partial count windows never close
         for pairing in self.pairings:
             pairing.finish(timed)
 
@@ -165,11 +165,11 @@ class StepJoin:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self) -> list[HeldNode]:
-        """All that the branch must be able to show again."""
+        """All nodes that the branch holds."""
         return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that."""
+        """The rest of the state."""
         meta = {
             "judges": [judge.save() for judge in self.judges],
             "next": {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings},
@@ -178,7 +178,7 @@ class StepJoin:
         return meta, placed_tables((name, *each) for name, side in sides for each in side.placed())
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        """Restore from `save`; items that only removed queries held are dropped."""
         for judge, saved in zip(self.judges, meta["judges"], strict=True):
             judge.restore(saved)
         pairings = {pairing.name: pairing for pairing in self.pairings}

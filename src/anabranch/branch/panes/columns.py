@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import Column
 from anabranch.aggregates.partial import Partial, Ranked
+from anabranch.branch.panes.bounds import BoundTexts
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
+    BoundText,
     CountedGroups,
     GroupClause,
     Inserted,
@@ -75,6 +77,10 @@ class ListedWindows:
 
     def __len__(self) -> int:
         return len(self._windows)
+
+    def counts(self, path: int) -> Indices:
+        """How many values of a path each window has."""
+        return np.array([each[path].count for each in self._windows], np.int64)
 
     def column(self, aggregate: AggregateValue) -> Column:
         """One aggregate, in its unit."""
@@ -276,7 +282,7 @@ def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices
     match operand:
         case KeyText(part):
             return keys.ranks(part)
-        case NumberLiteral():
+        case NumberLiteral() | BoundText():  # the same for all groups of a window
             return np.zeros(len(windows), np.int64)
         case AggregateValue():
             column = windows.column(operand)
@@ -285,18 +291,31 @@ def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices
             return ranks if column.present is None else np.where(column.present, ranks, 0)
 
 
-def texts(result: WindowResult, windows: ClosedWindows) -> TextColumn:
+def texts(result: WindowResult, windows: ClosedWindows, bounds: BoundTexts) -> TextColumn:
     """The texts of all windows that add one, in order, one behind the other."""
-    return written(result, windows, np.flatnonzero(held(result.test, windows)))
+    return written(result, windows, np.flatnonzero(held(result.test, windows)), bounds)
 
 
-def written(result: WindowResult, windows: ClosedWindows, chosen: Indices, keys: GroupKeys | None = None) -> TextColumn:
+_Value: TypeAlias = AggregateValue | KeyText | BoundText
+"""What is written that depends on the window or group."""
+
+
+def written(
+    result: WindowResult,
+    windows: ClosedWindows,
+    chosen: Indices,
+    bounds: BoundTexts,
+    keys: GroupKeys | None = None,
+) -> TextColumn:
     """The texts of some windows or groups, for all of which the test holds, one behind the other."""
     if not len(chosen):
         return TextColumn.room(0, 0)
-    columns: dict[AggregateValue | KeyText, Column | TextColumn] = {}
-    gaps: list[tuple[AggregateValue | KeyText, str | None, Flags]] = []
+    columns: dict[_Value, Column | TextColumn] = {}
+    gaps: list[tuple[_Value, str | None, Flags]] = []
     for each in dict.fromkeys(each for each in _fragments(result.element) if not isinstance(each, str)):
+        if isinstance(each, BoundText):
+            columns[each] = bounds.texts(each.variable)
+            continue
         if isinstance(each, AggregateValue):
             column = columns[each] = windows.column(each)
             if column.present is not None:
@@ -323,12 +342,12 @@ def written(result: WindowResult, windows: ClosedWindows, chosen: Indices, keys:
     return _one_behind_the_other(whole)
 
 
-def written_sizes(result: WindowResult, keys: GroupKeys, count: int) -> Indices:
+def written_sizes(result: WindowResult, keys: GroupKeys, bounds: BoundTexts, count: int) -> Indices:
     """How many bytes are written for each of so many groups, at most."""
     fixed, found = 0, np.zeros(count, np.int64)
     for each in _fragments(result.element):
-        if isinstance(each, KeyText):
-            texts = keys.texts(each)
+        if isinstance(each, KeyText | BoundText):
+            texts = keys.texts(each) if isinstance(each, KeyText) else bounds.texts(each.variable)
             found = found + (texts.ends - texts.starts)
         else:
             fixed += len(each.encode()) if isinstance(each, str) else _LONGEST_NUMBER
@@ -343,8 +362,8 @@ def _one_behind_the_other(column: TextColumn) -> TextColumn:
 
 
 def _laid(
-    fragments: Sequence[str | AggregateValue | KeyText],
-    columns: Mapping[AggregateValue | KeyText, Column | TextColumn],
+    fragments: Sequence[str | _Value],
+    columns: Mapping[_Value, Column | TextColumn],
     chosen: Indices,
 ) -> TextColumn:
     """The texts of some windows, all of which have what is written of them."""
@@ -367,9 +386,7 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> TextColumn:
     return spelled_doubles(values.astype(np.float64))
 
 
-def _fragments(
-    part: Part, instead: Mapping[AggregateValue | KeyText, str | None] = MappingProxyType({})
-) -> list[str | AggregateValue | KeyText]:
+def _fragments(part: Part, instead: Mapping[_Value, str | None] = MappingProxyType({})) -> list[str | _Value]:
     """What a part is written as; some of its values are other texts, or not there at all."""
     match part:
         case str():
@@ -380,20 +397,20 @@ def _fragments(
             there = [each for each in given if each is not None]
             return [each for number, one in enumerate(there) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
-            start: list[str | AggregateValue | KeyText] = [f"<{name}"]
+            start: list[str | _Value] = [f"<{name}"]
             for each, value in attributes:
                 start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece, instead)), '"']
             inside = [inner for piece in content for inner in _fragments(piece, instead)]
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 
-def _operand(operand: Written) -> str | AggregateValue | KeyText:
+def _operand(operand: Written) -> str | _Value:
     return " ".join(map(spell, atomize(operand.value))) if isinstance(operand, NumberLiteral) else operand
 
 
-def _joined(fragments: Sequence[str | AggregateValue | KeyText]) -> list[str | AggregateValue | KeyText]:
+def _joined(fragments: Sequence[str | _Value]) -> list[str | _Value]:
     """With neighbours that are fixed made one."""
-    found: list[str | AggregateValue | KeyText] = []
+    found: list[str | _Value] = []
     for each in fragments:
         if isinstance(each, str) and found and isinstance(found[-1], str):
             found[-1] += each

@@ -22,6 +22,7 @@ import numpy as np
 
 from anabranch.aggregates.function import Column
 from anabranch.algebra.sliding import Sliding
+from anabranch.branch.panes.bounds import ClosedBounds
 from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, arranged, written, written_sizes
 from anabranch.branch.panes.keys import KeyBook, NumberedKeys
 from anabranch.branch.panes.panes import PaneState, PaneWindows
@@ -35,6 +36,7 @@ from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Pane, Rows, tog
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
+from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import KnownGroup, Units
 
@@ -48,7 +50,7 @@ MOST_BYTES = 1 << 26
 class _WindowGroups:
     """Groups of windows that are complete, and of which none has failed."""
 
-    windows: ClosedWindows
+    windows: PaneColumns | ListedWindows
     """Their aggregates."""
     places: Indices
     """Which of the windows each is of."""
@@ -86,7 +88,7 @@ class _GroupRows:
             yield _WindowGroup(place, int(self.keys[group]), reduce(Pane.merge, whole.read()))
 
 
-class _Together:
+class JoinedGroups:
     """The aggregates of groups one behind the other, in columns and put together one by one."""
 
     def __init__(self, parts: Sequence[ClosedWindows]) -> None:
@@ -142,7 +144,7 @@ class GroupedWindows(PaneWindows):
         behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         for begins, ends, numbers in self._complete(panes, self._ended):
             sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
-            for first, last in _bounded(sizes, GROUPS_AT_ONCE):
+            for first, last in bounded(sizes, GROUPS_AT_ONCE):
                 self._answer_windows(rows, others, numbers[first:last].tolist(), int(sizes[first:last].sum()))
         step = self._panes_of.step
         left = ManyPanes.of(
@@ -197,9 +199,14 @@ class GroupedWindows(PaneWindows):
         """Answer some windows, given by their numbers, most of them in columns; they have so many groups at most."""
         plain, in_rows = self._in_columns(rows, numbers, room)
         left_out, spoiling = self._book.marks
+        query = self._plan.query
+        are_times = np.full(len(numbers), query.scale.is_time)
+        if query.counts_times:
+            are_times[plain.places[plain.windows.counts(len(query.paths)) > 0]] = True
         single: dict[int, list[_WindowGroup]] = {}
         letters: dict[int, list[tuple[int, int]]] = {}
         for each in self._one_by_one(others, numbers):
+            are_times[each.place] |= query.counts_times and each.pane.partials[-1].count > 0
             if left_out[each.key]:
                 letters.setdefault(each.place, []).append((each.pane.order, each.key))
             else:
@@ -208,17 +215,18 @@ class GroupedWindows(PaneWindows):
         evaluated = {place for place, those in single.items() if any(map(_has_failed, those))}
         evaluated |= set(range(len(numbers))) if result is None else set()
         listed = self._listed([each for place, those in single.items() if place not in evaluated for each in those])
-        groups = _Together([plain.windows, listed.windows])
+        groups = JoinedGroups([plain.windows, listed.windows])
         places, orders, keys = (
             np.concatenate([getattr(each, name) for each in (plain, listed)]) for name in ("places", "orders", "keys")
         )
         out, named = left_out[keys], NumberedKeys(self._book, keys)
+        bounds = ClosedBounds(self._plan.extent, query.scale, numbers, are_times, places)
         for place, order, key in zip(*(each[out].tolist() for each in (places, orders, keys)), strict=True):
             letters.setdefault(place, []).append((order, key))
         turn, sizes = np.lexsort((orders, places)), np.zeros(len(keys), np.int64)
         turn = turn[~out[turn]]
         if result is not None:
-            sizes = written_sizes(result, named, len(keys))
+            sizes = written_sizes(result, named, bounds, len(keys))
             evaluated |= set(places[turn[sizes[turn] > MOST_BYTES]].tolist())
             turn = arranged(result.behind, turn, places, groups, named)
         marks = {*evaluated, *letters}
@@ -229,12 +237,12 @@ class GroupedWindows(PaneWindows):
                 told = spoilt[:1]  # what comes first is told, and nothing else
             elif first in evaluated:
                 those = [*single.get(first, ()), *(each for each in in_rows.of(first) if not left_out[each.key])]
-                told = told if self._evaluate(those) else []
+                told = told if self._evaluate(those, bounds.known(first)) else []
             elif result is not None:
                 mine = turn[slice(*np.searchsorted(places[turn], (first, last)))]
-                for begin, end in _bounded(sizes[mine], MOST_BYTES):
+                for begin, end in bounded(sizes[mine], MOST_BYTES):
                     part = mine[begin:end]
-                    self._give(written(result, groups, part, named), places[part])
+                    self._give(written(result, groups, part, bounds, named), places[part])
             for key in told:
                 self._bury(*error_of(self._book.of(key)))
 
@@ -292,12 +300,12 @@ class GroupedWindows(PaneWindows):
             windows = 1 + int(np.count_nonzero(places[1:] != places[:-1]))
             self._answers.extend(found.data[: found.ends[-1]].tobytes(), windows, int(found.ends[last - 1]))
 
-    def _evaluate(self, groups: Sequence[_WindowGroup]) -> bool:
-        """Let the evaluator answer a window; whether it could."""
+    def _evaluate(self, groups: Sequence[_WindowGroup], bounds: Known) -> bool:
+        """Let the evaluator answer a window with these bounds; whether it could."""
         there = sorted(groups, key=lambda each: each.pane.order)
         names, book = self._plan.keys, self._book
         given = [
-            KnownGroup(dict(zip(names, book.values(each.key), strict=True)), self._aggregates(each.pane))
+            KnownGroup(dict(zip(names, book.values(each.key), strict=True)), {**self._aggregates(each.pane), **bounds})
             for each in there
         ]
         units, outlet = Units(self._plan.standing, *self._known), self._outlet
@@ -321,11 +329,6 @@ class GroupedWindows(PaneWindows):
         return PaneState(found.meta, found.rows, found.odd, self._book.keys)
 
 
-def windows_of(plan: PanePlan) -> type[PaneWindows]:
-    """What keeps the windows of a plan that are answered here."""
-    return GroupedWindows if plan.keys else PaneWindows
-
-
 def _has_failed(group: _WindowGroup) -> bool:
     return any(known.failure for known in group.pane.partials)
 
@@ -335,7 +338,7 @@ def _between(panes: Indices, first: int, last: int) -> Flags:
     return found
 
 
-def _bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
+def bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
     """Runs of something whose sizes together are bounded, or that are a single one."""
     first, total = 0, 0
     for at, size in enumerate(sizes.tolist() if sizes.sum() > most else ()):

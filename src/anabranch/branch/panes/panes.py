@@ -39,6 +39,7 @@ from anabranch.aggregates.partial import Failure, ItemAt
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import EARLIEST, Panes
 from anabranch.branch.members import AnswerWriter
+from anabranch.branch.panes.bounds import ClosedBounds
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_units
@@ -53,6 +54,7 @@ from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numb
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
+from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
@@ -171,8 +173,8 @@ class PaneWindows:
 
     @property
     def paths(self) -> int:
-        """How many paths are aggregated."""
-        return len(self._plan.query.paths)
+        """How many paths are aggregated, that of times among them."""
+        return len(self._plan.query.asked)
 
     @property
     def width(self) -> Fraction | None:
@@ -328,29 +330,42 @@ class PaneWindows:
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
         result = self._result
-        return None if result is None else lambda columns, _: self._extend(texts(result, columns))
+        if result is None:
+            return None
+        return lambda columns, numbers: self._extend(texts(result, columns, self._bounds(columns, numbers.tolist())))
+
+    def _bounds(self, windows: PaneColumns | ListedWindows, numbers: Sequence[int]) -> ClosedBounds:
+        """The bounds of windows with these numbers."""
+        query = self._plan.query
+        are_times = np.full(len(numbers), query.scale.is_time)
+        if query.counts_times:
+            are_times |= windows.counts(len(query.paths)) > 0
+        return ClosedBounds(self._plan.extent, query.scale, numbers, are_times)
 
     def _extend(self, found: TextColumn) -> None:
         """Give texts, one for each window that adds something."""
         if len(found.ends):
             self._answers.extend(found.data[: found.ends[-1]].tobytes(), len(found.ends), int(found.ends[0]))
 
-    def _write_listed(self, windows: Sequence[Pane], _: Sequence[int]) -> None:
+    def _write_listed(self, windows: Sequence[Pane], numbers: Sequence[int]) -> None:
         """Answer windows that were put together one by one, given with their numbers."""
         units, result = Units(self._plan.standing, *self._known), self._result
-        for has_failed, run in groupby(windows, lambda each: any(known.failure for known in each.partials)):
+        given = zip(windows, numbers, strict=True)
+        for has_failed, run in groupby(given, lambda each: any(known.failure for known in each[0].partials)):
+            some, named = zip(*run, strict=True)
+            listed = ListedWindows([each.partials for each in some], self._plan.seen.calls)
+            bounds = self._bounds(listed, named)
             if result is None or has_failed:
-                for window in run:
-                    self._answer(window, units)
+                for place, window in enumerate(some):
+                    self._answer(window, units, bounds.known(place))
             else:
-                listed = ListedWindows([each.partials for each in run], self._plan.seen.calls)
-                self._extend(texts(result, listed))
+                self._extend(texts(result, listed, bounds))
 
-    def _answer(self, window: Pane, units: Units) -> None:
+    def _answer(self, window: Pane, units: Units, bounds: Known) -> None:
         """Let the evaluator answer a window."""
         try:
-            outlet = self._outlet
-            self._answers.write(units.window((), self._aggregates(window), outlet.forward if outlet else None))
+            outlet, known = self._outlet, {**self._aggregates(window), **bounds}
+            self._answers.write(units.window((), known, outlet.forward if outlet else None))
         except DynamicError as error:
             self._bury(error, window.first)
 

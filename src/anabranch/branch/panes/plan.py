@@ -8,37 +8,40 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
+from anabranch.algebra.accents.evolution import MOST_DIVIDED, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import WindowResult, group_result, window_result
+from anabranch.branch.panes.results import KeyText, WindowResult, Written, can_fail, group_result, window_result
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.keys import Key, KeyPart
 from anabranch.columnar.panes.query import PaneQuery
+from anabranch.columnar.panes.sessions import EARLY, PLACED
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
 from anabranch.language.grouping import KeyKind, groups_of
 from anabranch.language.rewrite import parts
+from anabranch.language.sessions import KEY, with_key
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.rounds import without_predicates
-from anabranch.law.rounds.windows import Reach, extent_of
+from anabranch.law.rounds.windows import Reach, SessionKey, amount_on, extent_of
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Namespaces, Spelling
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing
-from anabranch.runtime.units import Units
+from anabranch.runtime.units import Candidate, Units
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
+from anabranch.values.placing import Moment
 from anabranch.values.sequences import Value, at_most_one, atomize
 
 
@@ -54,7 +57,7 @@ class PanePlan:
     extent: Extent
     query: PaneQuery
     result: WindowResult | None
-    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+    """What it makes of its windows, where that is plain to see."""
     names: Spelling
     """How the items of its stream write its names."""
     sending: Sending | None = None
@@ -66,7 +69,7 @@ class PanePlan:
     @property
     def tells_firsts(self) -> bool:
         """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
-        return self.result is None and self.sending is None
+        return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -100,10 +103,12 @@ def pane_plan(
         return None
     (clause,) = standing.fors
     window = clause.window
-    if window is None or isinstance(window, ast.SessionWindow):
+    if window is None:
         return None
-    grouping = groups_of(standing.flwor, clause)
+    is_session = isinstance(window, ast.SessionWindow)
+    grouping = None if is_session else groups_of(standing.flwor, clause)
     flwor, clause = (standing.flwor, clause) if grouping is None else (grouping.flwor, grouping.clause)
+    flwor = with_key(flwor, clause) if is_session else flwor
     seen = aggregated(flwor, clause, functions or ())
     if seen is None:
         return None
@@ -112,31 +117,56 @@ def pane_plan(
     )
     names = Spelling(standing.env.namespaces, root or {})
     scale = TimeScale.of(_reference(clause.source, window, names), time, slack, origin)
-    extent = extent_of(window, scale)
+    if isinstance(window, ast.SessionWindow):
+        gap = amount_on(window.gap, scale)
+        extent = Extent(gap, gap)
+    else:
+        extent = extent_of(window, scale)
     is_plain = standing.plain_hole is not None
     axis = _axis(clause.source, window) if is_plain else None
-    early = extent.size - extent.step
+    if is_session or (seen.asks_bounds and not scale.is_time):
+        asked = (*asked, frozenset())  # it depends on its items whether a window has times
+    if is_session:
+        asked = (*asked, PLACED)
+    early = EARLY if is_session else extent.size - extent.step
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), scale, early, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
+    if isinstance(window, ast.SessionWindow):
+        return _session_plan(PanePlan(standing, rest, seen, extent, query, None, names), window)
     if grouping is None:
         return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
     result = group_result(rest, grouping.names)
-    if result is None:  # what fails without any item at fault names the items of its group
+    if result is None or can_fail(result, seen.calls):  # without any item at fault, all those of a group are named
         return None
     if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+        return None
+    if grouping.where is not None and query.counts_times:  # items that it does not take may be times
         return None
     query = replace(query, keys=grouping.keys, where=grouping.where)
     return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
 
 
-def _reference(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow, names: Spelling) -> Path | None:
+def _session_plan(plan: PanePlan, window: ast.SessionWindow) -> PanePlan | None:
+    """How to count sessions, where more than aggregates is asked of them only for what is plain to see.
+
+    The law would name the items of a session that fails because of its key.
+    """
+    names: Mapping[str, Written] = {} if window.by is None else {KEY: KeyText(0)}
+    result = window_result(plan.standing, names)
+    if result is None and any(part == ast.Variable(KEY) for part in parts(plan.seen.flwor)):
+        return None
+    query = replace(plan.query, keys=() if window.by is None else (window.by,))
+    return replace(plan, query=query, result=result, keys=(KEY,), kinds=("untyped",))
+
+
+def _reference(source: ast.Expression, window: ast.Window, names: Spelling) -> Path | None:
     """The path from an item to the reference of a window that has one."""
-    return path_in_item(source, window.reference, names) if isinstance(window, ast.TimeWindow) else None
+    return None if isinstance(window, ast.CountWindow) else path_in_item(source, window.reference, names)
 
 
-def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
+def _axis(source: ast.Expression, window: ast.Window) -> Hashable:
     """What decides the reference values of a window's items, where that is no more than two paths."""
-    if not isinstance(window, ast.TimeWindow):
+    if isinstance(window, ast.CountWindow):
         return None
     axis = without_predicates(source), window.reference
     return None if any(isinstance(each, ast.Call | ast.Variable) for each in parts(axis)) else axis
@@ -163,7 +193,7 @@ class PaneLaw:
         """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
         query = self._plan.query
         window = query.clause.window
-        assert isinstance(window, ast.TimeWindow), "only these have an axis"
+        assert isinstance(window, ast.TimeWindow | ast.SessionWindow), "only these have an axis"
         path = _reference(query.clause.source, window, self._plan.names)
         value = passed(punctuation, path, self._time)
         if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
@@ -178,17 +208,19 @@ class PaneLaw:
         """What the window's path leads to in an item."""
         found = self._units.candidates(0, self._root, item, self._plan.query.scale)
         nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node), *self._key(each.node))
+            Seen(each.selected, each.value, each.error, self._texts(each.node, each.value), *self._key(each))
             if each.selected
             else Seen(each.selected, each.value, each.error, ())
             for each in found.nodes
         )
         return Looked(tuple(nodes), found.error)
 
-    def _key(self, node: Value) -> tuple[Key | DynamicError | None, DynamicError | None]:
+    def _key(self, node: Candidate) -> tuple[Key | DynamicError | None, DynamicError | None]:
         """The key of a node's group, where windows are grouped (LAWS 3.8), and why windows fail that hold it."""
         query = self._plan.query
-        env = self._plan.standing.env.bind(query.clause.variable, [node])
+        if query.is_session:
+            return _session_key(node.key) if query.keys else (), None
+        env = self._plan.standing.env.bind(query.clause.variable, [node.node])
         try:
             if query.where is not None and not self._evaluator.truth(query.where, env):
                 return None, None
@@ -200,15 +232,25 @@ class PaneLaw:
             return error, None
         return tuple(map(_key_part, found)), None
 
-    def _texts(self, node: Value) -> tuple[Texts, ...]:
-        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
-        return tuple(self._along(path, env) for path in self._plan.query.paths)
+    def _texts(self, node: Value, value: Fraction | None) -> tuple[Texts, ...]:
+        query = self._plan.query
+        env = self._plan.standing.env.bind(query.clause.variable, [node])
+        found = tuple(self._along(path, env) for path in query.paths)
+        if query.counts_times:
+            found = (*found, ("",) if isinstance(value, Moment) else ())
+        if query.is_session:
+            found = (*found, () if value is None else (value % query.panes.width,))
+        return found
 
     def _along(self, path: ast.Expression, env: Env) -> Texts:
         try:
             return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
         except DynamicError as error:
             return error
+
+
+def _session_key(key: SessionKey | DynamicError) -> Key | DynamicError:
+    return key if isinstance(key, DynamicError) else (None if key is None else key.encode(),)
 
 
 def _key_part(value: Atomic | None) -> KeyPart:
@@ -248,6 +290,6 @@ def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | N
         return value
     states = [row.state for row in evolution.schema() if row.path == path]
     units = [each.unit for each in states if each.carried is not False]
-    if len(states) > MOST_SHOWN or not units or None in units:
+    if len(states) > MOST_DIVIDED or not units or None in units:
         return None
     return min(unit.inverse()(value) for unit in units if unit is not None)

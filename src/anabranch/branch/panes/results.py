@@ -3,7 +3,8 @@
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
-constructors with them in braces; where windows are grouped, also with the parts of a group's key.
+constructors with them in braces, and with the bounds of the window; where windows are grouped, also with the parts of
+a group's key.
 Such a result is written out for many windows at once (`columns.py`); where units have changed,
 an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.logic import EVERYTHING, And, Or, Tree
+from anabranch.language.aggregates import BOUND_VARIABLES, AggregateCall
+from anabranch.logic import EVERYTHING, And, Or, Tree, leaves
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
@@ -50,9 +53,16 @@ class KeyText:
     """Whether it is written in an attribute, where more signs are escaped."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoundText:
+    """A bound of the window, by the variable that stands for it."""
+
+    variable: str
+
+
 Operand: TypeAlias = AggregateValue | NumberLiteral
 """What is compared."""
-Written: TypeAlias = AggregateValue | NumberLiteral | KeyText
+Written: TypeAlias = AggregateValue | NumberLiteral | KeyText | BoundText
 """What is written into the answer."""
 
 
@@ -119,11 +129,14 @@ class WindowResult:
     """What is done with all groups of a window before that, one after the other."""
 
 
-def window_result(standing: Standing) -> WindowResult | None:
-    """What a query makes of its windows; None for one that is not made for this."""
+def window_result(standing: Standing, known: Mapping[str, Written] = MappingProxyType({})) -> WindowResult | None:
+    """What a query makes of its windows; None for one that is not made for this.
+
+    `known` is what variables stand for that are bound nowhere.
+    """
     if standing.plain_hole is None or standing.before:
         return None
-    names: dict[str, Written] = {}
+    names = dict(known)
     try:
         for clause in standing.others:
             if isinstance(clause, ast.For):
@@ -162,6 +175,14 @@ def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None
         return None
 
 
+def can_fail(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
+    """Whether a test may raise though no aggregate has failed: the `min` and `max` of dateTimes are no numbers."""
+    extremes = {each.variable for each in calls if each.function in ("min", "max")}
+    tests = (result.test, *(each.test for each in result.behind if isinstance(each, KeptGroups)))
+    compared = (operand for test in tests for each in leaves(test) for operand in (each.left, each.right))
+    return any(isinstance(each, AggregateValue) and each.variable in extremes for each in compared)
+
+
 def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:
     if not isinstance(expression, ast.ElementConstructor):
         raise _Other
@@ -174,7 +195,7 @@ class _Other(Exception):
 
 def _operand(expression: ast.Expression, names: Mapping[str, Written]) -> Operand:
     found = _written(expression, names)
-    if isinstance(found, KeyText):
+    if isinstance(found, KeyText | BoundText):
         raise _Other
     return found
 
@@ -183,6 +204,8 @@ def _written(expression: ast.Expression, names: Mapping[str, Written]) -> Writte
     match expression:
         case ast.Variable(name) if name in names:
             return names[name]
+        case ast.Variable(name) if name in BOUND_VARIABLES:
+            return BoundText(name)
         case ast.Variable(name) if "#" in name:
             return AggregateValue(name)
         case ast.Number(text):

@@ -1,1 +1,1 @@
-"""Queries about the past of streams of items, answered as they come (LAWS 5.5)."""
+"""Queries about the past of streams of items, answered incrementally (LAWS 5.5)."""

@@ -1,16 +1,15 @@
-"""Queries about the past that read streams of items and of updates together, as branches (LAWS 5.5).
+"""Queries about the past that read items and updates together, as branches (LAWS 5.5).
 
 As with items alone (`recalling.py`), there are two kinds.
-Where one `for` runs over a stream of items, its rounds look at the documents as they are when the item arrives, and
-their results stand.
-Where items are read by asking for their past only, all is evaluated at the latest element, and corrected.
+Where one `for` runs over a stream of items, each round reads the documents of the moment when its item arrives, and its
+results stand.
+Where items are read only by qualifiers, the query is evaluated at the latest element, and its answer corrected.
 
-What must be remembered is a `MixedMemory`: of streams of items what the query can still ask for
-(`runtime/past/recollection.py`), of streams of updates the documents as far as the query sees them
-(`branch/document/projection.py`).
-Expressions are evaluated by the law itself (`law/arrivals/mixed.py`) over just that: nothing that was forgotten could
-be chosen, so the values are the same.
-An evaluation looks at all that is remembered, so it costs as much as the documents are large.
+The state is a `MixedMemory`: of streams of items what the query can still ask for (`runtime/past/recollection.py`), of
+streams of updates the documents as far as the query sees them (`branch/document/projection.py`).
+Expressions are evaluated by the law (`law/arrivals/mixed.py`) over just that: nothing that was dropped could be chosen,
+so the values are the same.
+An evaluation reads the whole memory, so its cost grows with the documents.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
 NOWHERE = Place("", "", 0)
-"""Where a branch stands that begins late."""
+"""The place of a branch that begins late."""
 
 
 class MixedMemory:
@@ -71,7 +70,7 @@ class MixedMemory:
             name: EditedDocument(root, limits) for name, root in roots.items() if name not in self.edited
         }
         self._contents: dict[Arrival, Content] = {}
-        """Items as their documents hold them."""
+        """Items as documents hold them."""
         self._dead: dict[DeadLetter, None] = {}
 
     @property
@@ -82,30 +81,30 @@ class MixedMemory:
     # --- what comes in ------------------------------------------------------------------------------------
 
     def edit(self, stream: str, element: StreamElement, at: Fraction, partition: int) -> Iterator[None]:
-        """Take an element of a stream of updates; after each yield all is as of a moment."""
+        """Apply an element of a stream of updates; each yield is a moment."""
         for moment in self.edited[stream].take(element, at, partition):
             self.move(stream, element, moment)
             yield
 
     def move(self, stream: str, element: StreamElement, at: Fraction) -> None:
-        """Time moves with an element that is no item."""
+        """Advance the time by an element that is no item."""
         self._items.take(stream, Signal(Punctuation(None, element.place), at, 0))
         self._moved()
 
     def arrive(self, arrival: Arrival) -> None:
-        """Take an item."""
+        """Add an item."""
         self._items.take(arrival.place.stream, arrival)
         self.put(arrival)
         self._moved()
 
     def put(self, arrival: Arrival) -> None:
-        """Have an item that is remembered in its document."""
+        """Add a remembered item to its document."""
         document = self._documents[arrival.place.stream]
         for _ in document.take(Item(arrival.item, arrival.place), arrival.time, arrival.partition):
             self._contents[arrival] = document.entries.pop()
 
     def begin(self, documents: Mapping[str, LateStart]) -> None:
-        """Begin late, with the documents of streams of updates as they stand (LAWS 3.6)."""
+        """Begin late, with the present documents of streams of updates (LAWS 3.6)."""
         for name, document in documents.items():
             self.edited[name].begin(document)
             self._items.take(name, Signal(Punctuation(None, NOWHERE), document.now, 0))
@@ -118,7 +117,7 @@ class MixedMemory:
     # --- what is asked ------------------------------------------------------------------------------------
 
     def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
-        """The value of an expression now; where it loops over items, its one round is that of `item`."""
+        """The value of an expression now; a loop over items has the single round of `item`."""
         arrivals = self._items.arrivals
         self._contents = {each: self._contents[each] for each in arrivals}
         for name, document in self._documents.items():
@@ -139,7 +138,7 @@ class MixedMemory:
                 document.entries = []
 
     def drained(self) -> list[DeadLetter]:
-        """What was set aside since this was last asked, each thing once."""
+        """The dead letters since the last call, each once."""
         found = list(self._dead)
         self._dead.clear()
         return found
@@ -147,17 +146,17 @@ class MixedMemory:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def encode(self) -> dict[str, Data]:
-        """The documents of the streams of updates as plain data."""
+        """The documents of the streams of updates, as plain data."""
         return {name: encode(each) for name, each in self.edited.items()}
 
     def decode(self, data: Mapping[str, Data]) -> None:
-        """Go on from what `encode` gave, where nothing was taken yet."""
+        """Restore from `encode`, before any element."""
         for name, each in data.items():
             decode(self.edited[name], name, each)
 
 
 class MixedPastBranch(PastBranch):
-    """A branch that remembers items, and keeps documents."""
+    """A branch with items of the past and with documents."""
 
     def __init__(
         self,
@@ -194,12 +193,12 @@ class MixedPastBranch(PastBranch):
     # --- what comes in ------------------------------------------------------------------------------------
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
-        """The time of an element that is to be taken next; None for a bad one."""
+        """The time of the next element; None for a bad one."""
         name, partition = key
         if name in self._mixture.edited:
             return good_time(self._mixture.edited[name].admission, self._inputs[name], partition, element, arrived)
         assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
-        now = self._merge.sources[key].now  # time does not run back with items that come out of order
+        now = self._merge.sources[key].now  # items out of order do not turn time back
         return max(now, element_time(element, self._inputs[name].source.time, now if arrived is None else arrived))
 
     def reached(self, key: Key) -> Fraction:
@@ -225,7 +224,7 @@ class MixedPastBranch(PastBranch):
                 case _:
                     pass
         for kept in self._mixture.edited.values():
-            kept.admission.dead.clear()  # they are told by whoever keeps the document
+            kept.admission.dead.clear()  # the keeper of the document reports them
 
     def _come(self, came: Came) -> None:
         place = came.element.place

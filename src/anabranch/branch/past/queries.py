@@ -1,7 +1,6 @@
-"""Which queries about the past of items can be answered as they come, and what each needs.
+"""Which queries about the past of items can be answered incrementally, and what each needs.
 
-Some of them read streams of updates as well, which are documents: a round looks at them as they are when its item
-arrives.
+Some of them also read streams of updates, which are documents: a round reads them as of the arrival of its item.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from anabranch.runtime.standing import Standing, standing
 
 @dataclass(frozen=True, slots=True)
 class RecalledQuery:
-    """A checked query about the past of items that can be answered as they come."""
+    """A checked query about the past of items that can be answered incrementally."""
 
     query: ast.Query
     text: str
     streams: tuple[str, ...]
     asked: tuple[PastPath, ...]
     standing: Standing | None
-    """How its results stand, one round after the other; None where it is on display."""
+    """The frame of results that stand, round by round; None where the answer is a display."""
     edited: tuple[str, ...] = ()
-    """The streams of updates among those that it reads."""
+    """The streams of updates that it reads."""
 
 
 def recalled_query(
@@ -41,9 +40,9 @@ def recalled_query(
     text: str | None = None,
     edited: Collection[str] = (),
 ) -> RecalledQuery | None:
-    """A query about the past, where it is known beforehand how much of it is needed; None for any other.
+    """A query about the past, where its need of the past is bounded; None for any other.
 
-    One that reads streams of updates, which are given by name, is one only where results stand or arrivals count.
+    A query over the streams of updates `edited` is one only where results stand or arrivals count.
     """
     streams = named(query)
     beside = tuple(each for each in streams if each in edited)
@@ -61,9 +60,9 @@ def recalled_query(
 
 
 def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:
-    """Refuse a query over streams of items and of updates of which it is not known how much of the items it needs.
+    """Refuse a query over items and updates whose need of items is not known.
 
-    Of others that is known, and `past` tells it.
+    `past` is the query where that need is known.
     """
     items = [each for each in named(query) if each not in edited]
     if past is None and len(items) < len(named(query)) and mixes(query, items):
@@ -98,7 +97,7 @@ def _mixed(
 
 
 def _turned(node: Any, kind: str, other: str, names: Collection[str]) -> Any:
-    """A part of a query with some of its inputs taken for what they are not: a document is there as a whole."""
+    """A part of a query with the kind of some inputs replaced: a document is there as a whole."""
 
     def visit(part: Any) -> Any:
         if isinstance(part, ast.Source) and part.kind == kind and part.name in names:

@@ -1,15 +1,15 @@
 """Queries about the past of streams of items as branches: versions are arrivals (LAWS 5.5).
 
 There are two kinds.
-Where one `for` runs over a stream without qualifier, each of its rounds is run when its item arrives, and its results
-stand: the answer only grows, a piece at a time (query 3 of the history paper).
-Where streams are read by asking for their past only, the query is evaluated at the latest element, and what it gives is
-on display, to be corrected by the next (queries 4 and 5).
+Where one `for` runs over a stream without qualifier, each round runs when its item arrives, and its results stand: the
+answer only grows, piece by piece (query 3 of the history paper).
+Where streams are read only by qualifiers, the query is evaluated at the latest element, and its answer is a display,
+corrected by the next element (queries 4 and 5).
 
 Where a stream evolves, items are read in the units of the query's start, and the answer stays in them (LAWS 4.7).
 
-Both look back over no more than what rounds to come can ask for (`runtime/past/recollection.py`): that is the
-state, as raw entries, which are read again.
+Both remember no more than later rounds can ask for (`runtime/past/recollection.py`): that is the state, as raw entries,
+which are parsed again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
-from anabranch.language.outputs import gives_json
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
@@ -56,7 +56,7 @@ _REGION = "all"
 
 
 class Memory(Protocol):
-    """What is remembered of streams, and a way to evaluate over it."""
+    """The remembered past of streams, over which expressions are evaluated."""
 
     @property
     def now(self) -> Fraction: ...
@@ -80,7 +80,7 @@ class StandingAnswer:
         self._answers = AnswerWriter(member.name, member.out)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
-        """Something has come, from a place: an item, or what only moves time or edits a document."""
+        """Process an element at a place: an item, or an element that only advances time or edits a document."""
         if item is None or item.place.stream != self._stream:
             return
         self._answers.write(standing_piece(memory.value(self._hole, self._standing.env, item), self._standing))
@@ -103,10 +103,10 @@ class DisplayAnswer:
         self._display.region(_REGION)
         self._text: str | None = None
         self._failing: dict[DeadLetter, None] = {}
-        """What was set aside at the latest moment; it is told once, and again when it has been away."""
+        """The dead letters of the latest moment; each is reported once, and again after it was absent."""
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
-        """Something has come, from a place."""
+        """Process an element at a place."""
         letters: list[DeadLetter] = []
         text = ""
         try:
@@ -152,7 +152,7 @@ _ROWS = pa.schema(
 
 
 class PastBranch(Merged):
-    """A branch that remembers what a query may ask of the past."""
+    """A branch with the past that a query may ask for."""
 
     def __init__(
         self,
@@ -172,9 +172,9 @@ class PastBranch(Merged):
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
         self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
-        """Of what is remembered, the raw entry, its number among all items, and the maps into the start's units."""
+        """Each remembered item: raw entry, number among all items, and maps into the units of query start."""
         self.taken = 0
-        """How many items came."""
+        """The number of items so far."""
         self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
@@ -184,7 +184,7 @@ class PastBranch(Merged):
             self._following.begin()
 
     def _remembering(self, given: BranchContext) -> None:
-        """Have a memory."""
+        """Create the memory."""
         streams = self._inputs.items()
         empty = {name: Input(_document(self._roots[name]), time=stream.source.time) for name, stream in streams}
         asked, name = self._member.query, self._member.name
@@ -211,7 +211,7 @@ class PastBranch(Merged):
                     pass
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
-        """Something came that is no item: time moves, and an accent may have ended the query."""
+        """Process an element that is no item: it advances the time, and an accent may end the query."""
         reason = self._following.aborted.get(self._member.key)
         if reason is not None:
             self._abort(reason)
@@ -222,7 +222,7 @@ class PastBranch(Merged):
     def _arrival(
         self, entry: RawEntry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
     ) -> Arrival:
-        """An item that arrives, or one that arrived earlier, with its number among all items."""
+        """An item that arrives, or an earlier one with its number among all items."""
         stream, number = entry.origin.stream, self.taken if known is None else known
         self.taken += known is None
         item.tree.parent = self._roots[stream]
@@ -243,7 +243,7 @@ class PastBranch(Merged):
 
     @property
     def _memory(self) -> Memory:
-        """What the answer is found in."""
+        """The memory in which the answer is evaluated."""
         return self._recollection
 
     def _abort(self, reason: str) -> None:
@@ -253,7 +253,7 @@ class PastBranch(Merged):
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         rows = []
         for arrival, paths in self._recollection.remembered():
@@ -266,7 +266,7 @@ class PastBranch(Merged):
         return BranchState(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
 
     def _put_away(self) -> dict[str, Any]:
-        """The small things that must be remembered."""
+        """The JSON part of the state."""
         said = self._following.save()
         return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": said}
 
@@ -293,7 +293,7 @@ class PastBranch(Merged):
 
     @property
     def held(self) -> int:
-        """How many items it remembers."""
+        """The number of items in its state."""
         return self._recollection.held
 
 

@@ -1,10 +1,10 @@
-"""The pace of a plan's windows: how far streams have come by the paths that windows are over (LAWS 3.2, 3.6).
+"""The progress of a plan's windows along the paths of their streams (LAWS 3.2, 3.6).
 
-A window of a plan looks at a path of what comes to it; where that leads back to a path of a stream, the stream's own
-items tell how far it is, selected or not, as they do for the windows of query text.
-What was reached is told to the plan as if the stream had said so by a punctuation, at the ends of windows and not
-between them; an item that is late by such a path is left out, since its windows may be gone.
-Through a join that is of no use by itself: a pair comes from both inputs, and both have to have come so far.
+A window of a plan is over a path of its input; where that derives from a path of a stream, the stream's own items show
+the progress, selected or not, as for the windows of query text.
+The plan learns it as if by a punctuation of the stream, at the ends of windows and not between them; an item that is
+late by such a path is left out, since its windows may be closed.
+Through a join, the progress of one input is not enough: a pair needs both inputs.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from anabranch.stream.elements import Punctuation
 from anabranch.stream.path import Path
 
 Way = tuple[int, ...]
-"""Leads to an operator, by the inputs to take from the root down."""
+"""The way to an operator: the inputs to take from the root down."""
 
 
 @dataclass(slots=True)
 class _Watch:
-    """A path of a stream, with the windows that go by it."""
+    """A path of a stream, with the windows over it."""
 
     stream: InputStream
     path: Path
     origin: Fraction
     progress: WindowProgress
     windows: list[tuple[Way, Extent]] = field(default_factory=list)
-    told: Fraction = Fraction(0)
-    """What the plan was told last."""
+    reported: Fraction = Fraction(0)
+    """The last value that the plan was told."""
 
 
 class Pace:
-    """How far the streams of a plan are; items and signals have to be shown to it in their order."""
+    """The progress of a plan's streams; it must see items and signals in their order."""
 
     def __init__(self, plan: Plan, inputs: Mapping[str, InputStream]) -> None:
         self._watches: dict[tuple[str, Path], _Watch] = {}
@@ -63,7 +63,7 @@ class Pace:
                 watch.windows.append((way, window.extent))
 
     def is_late(self, stream: str, partition: int, item: Reading) -> bool:
-        """Judge an item, given in the units of query start."""
+        """Whether an item is late, given in the units of query start."""
         late = False
         for watch in self._of(stream):
             values = (each for each in item.numbers(watch.path) if isinstance(each, Fraction))
@@ -72,7 +72,7 @@ class Pace:
         return late
 
     def signal(self, stream: str, partition: int, punctuation: Punctuation | None) -> None:
-        """A punctuation in the units of query start, or the end of a partition."""
+        """Apply a punctuation in the units of query start, or the end of a partition."""
         for watch in self._of(stream):
             value: Reach | None = math.inf
             if punctuation is not None:
@@ -81,17 +81,17 @@ class Pace:
                 watch.progress.passed(partition, value - watch.origin)
 
     def reached(self, stream: str) -> Iterator[WindowsReached]:
-        """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
+        """The new progress that the plan must learn; it need not learn the end of a stream."""
         for watch in self._of(stream):
             reached = watch.progress.reached
             if isinstance(reached, Fraction):
                 last = max(_end(extent, reached) for _, extent in watch.windows)
-                if last > watch.told:
-                    watch.told = last
+                if last > watch.reported:
+                    watch.reported = last
                     yield WindowsReached(stream, watch.path, last + watch.origin)
 
     def first_windows(self) -> dict[Way, int]:
-        """The first window of each operator that the subscription sees whole, where it is not the first of all."""
+        """The first complete window of each operator for the subscription, where it is not the first of all."""
         found: dict[Way, int] = {}
         for watch in self._watches.values():
             for way, extent in watch.windows:
@@ -103,17 +103,17 @@ class Pace:
         return (watch for (name, _), watch in self._watches.items() if name == stream)
 
     def save(self) -> list[Any]:
-        return [[watch.progress.save(), str(watch.told)] for watch in self._watches.values()]
+        return [[watch.progress.save(), str(watch.reported)] for watch in self._watches.values()]
 
     def restore(self, saved: list[Any]) -> None:
-        """Take in what `save` gave."""
-        for watch, (progress, told) in zip(self._watches.values(), saved, strict=True):
+        """Restore from `save`."""
+        for watch, (progress, reported) in zip(self._watches.values(), saved, strict=True):
             watch.progress.restore(progress)
-            watch.told = Fraction(told)
+            watch.reported = Fraction(reported)
 
 
 def _end(extent: Extent, reached: Fraction) -> Fraction:
-    """The end of the last window that has ended; 0 where none has."""
+    """The end of the last closed window; 0 where there is none."""
     many = Panes.of(extent).ended(reached)
     return extent.end(many - 1) if many else Fraction(0)
 
@@ -122,7 +122,7 @@ def _end(extent: Extent, reached: Fraction) -> Fraction:
 
 
 def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
-    """The plan with windows that begin where their streams say; of several streams the first."""
+    """The plan with windows at the origins of their streams; of several streams, the first's."""
     if isinstance(plan, StreamSource):
         return plan
     operator, below = plan.operator, tuple(with_origins(each, inputs) for each in plan.inputs)
@@ -134,7 +134,7 @@ def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
 
 
 def plan_at(plan: Plan, way: Way) -> Plan:
-    """What stands at the end of a way."""
+    """The operator at the end of a way."""
     for input in way:
         assert isinstance(plan, Apply)
         plan = plan.inputs[input]
@@ -150,7 +150,7 @@ def _windows(plan: Plan, way: Way) -> Iterator[tuple[Way, Window]]:
 
 
 def _leads(plan: Plan, path: Path) -> Iterator[tuple[str, Path]]:
-    """The paths of streams that a path of a plan's output may come from."""
+    """The paths of streams from which a path of a plan's output may derive."""
     match plan:
         case StreamSource(name):
             yield name, path

@@ -1,20 +1,20 @@
-"""Plans of the algebra as branches: what the builder makes, standing on a trunk.
+"""Plans of the algebra as branches: a plan of the builder as a subscription.
 
-The elements of all streams come in the order of LAWS 1.2 (`branch/intake/merge.py`) and go one after another through
-the operators, by the law itself (`algebra/plans/interpret.py`): there is no second way to the same answer.
+The elements of all streams come in the order of LAWS 1.2 (`branch/intake/merge.py`) and pass the operators one by one,
+by the law itself (`algebra/plans/interpret.py`): there is no second implementation.
 A stream of several partitions is the Union of its partitions (LAWS 1.4).
-Items leave as XML and accents as they stand in all answers; of punctuations an answer tells nothing.
+Items leave as XML and accents as in all answers; an answer has no punctuations.
 
-Elements were judged by the trunk, so here nothing is bad; an accent that was set aside leaves paths in doubt, and a
-plan that meets such a path is over (LAWS 4.5).
-What operators remember is written down as plain values, what they know of evolution as the events that were told
+Elements were judged by the trunk, so none is bad here; an accent that was set aside leaves paths in doubt, and a plan
+that needs such a path ends (LAWS 4.5).
+The states of operators are plain values, and their knowledge of evolution is the events of the changelog
 (`branch/evolution/changelog.py`).
 
-The plan begins anew from a changelog at the very moment that it is thinned, so what it knows follows from the elements
-alone, and not from when its state was saved.
+The plan restarts from a changelog when that is compacted, so its knowledge follows from the elements alone, and not
+from when its state was saved.
 
-Cost: an event is told to a plan once, and once more when the branch is opened by a process that did not have it last;
-that one has kept what it left (`branch/cache.py`), without the items, which are in the state.
+Cost: a plan gets an event once, and once more when the branch is opened in another process than last time; the same
+process has cached the plan (`branch/cache.py`), without the items, which are in the state.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from anabranch.stream.tree import Element, copy
 _ROWS = pa.schema([("operator", pa.string()), ("row", pa.string())])
 
 
-class Planned(Merged):
-    """A branch that has a plan."""
+class PlanBranch(Merged):
+    """A branch that runs a plan."""
 
     def __init__(
         self, member: BranchMember[Plan], inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
@@ -65,19 +65,19 @@ class Planned(Merged):
         self._pace = Pace(member.query, inputs)
         self._log = Changelog()
         self._mistrusted: dict[Key, dict[Path, str]] = {key: {} for key in self._merge.sources}
-        """By input, the paths that have been unknown for some items, with the last reason."""
+        """By input: the paths that were unknown for some items, with the last reason."""
         self._place = Place(next(iter(inputs)), "", 0)
-        """Where the latest element stood."""
+        """The place of the latest element."""
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         self.held = 0
-        """How many items and groups it remembers, once it is saved."""
+        """The number of items and groups in its state, once it is saved."""
         self._starts = starts_of(inputs.values())
-        """Where late streams are seen from (LAWS 3.6)."""
+        """The starts of late streams (LAWS 3.6)."""
         for key, start in self._starts.items():
             self._merge.sources[key].vantage = Vantage(start.evolution.copy())
         self._promises = {source_of(*key): each.vantage.evolution.domains for key, each in self._merge.sources.items()}
-        """What was promised of the items of each partition when the plan began."""
+        """By partition: the accents declared for its items when the plan began."""
         self._query = self._fresh()
         if state is not None:
             self._restore(state)
@@ -86,7 +86,7 @@ class Planned(Merged):
             self._give(self._consequences(each))
 
     def _fresh(self) -> RunningPlan:
-        """The plan at its very beginning, over the partitions of its streams."""
+        """The plan at its beginning, over the partitions of its streams."""
         partitions = {name: len(each.source.partitions) for name, each in self._inputs.items()}
         plan = partitioned(with_origins(self._member.query, self._inputs), partitions)
         return RunningPlan(plan, policy=self._member.policy, promises=self._promises)
@@ -102,12 +102,12 @@ class Planned(Merged):
                     self._item(each)
                 case Changed(stream, partition, change):
                     self._place = change.place
-                    self._hear(Announced(stream.name, partition, change))
+                    self._apply(Announced(stream.name, partition, change))
                 case StreamSignal():
                     self._signal(each)
 
     def _finish(self) -> None:
-        """What was kept to the end comes out."""
+        """Emit what was kept to the end."""
         self._give(self._query.end())
 
     def _item(self, released: Released) -> None:
@@ -132,29 +132,29 @@ class Planned(Merged):
         if given is not None:
             self._place = given.place
             if given.where is not None:
-                self._hear(Announced(stream, signal.partition, given))
+                self._apply(Announced(stream, signal.partition, given))
             elif given.at is not None:
                 self._give(self._query.take(source_of(stream, signal.partition), Heartbeat(given.at)), given)
         self._pace.signal(stream, signal.partition, signal.punctuation)
         self._reach(stream)
 
     def _reach(self, stream: str) -> None:
-        """Tell the plan how far a stream is, if its windows have to know."""
+        """Pass the progress of a stream to the plan, if its windows need it."""
         for each in self._pace.reached(stream):
-            self._hear(each)
+            self._apply(each)
 
-    def _hear(self, told: Entry) -> None:
-        """Let an event have its consequences, and remember it."""
+    def _apply(self, told: Entry) -> None:
+        """Apply an event, and log it."""
         before = self._query.changes
         self._give(self._consequences(told), told.event if isinstance(told, Announced) else None)
-        if self._ended is None and self._log.add(told, came=self._query.changes > before):
+        if self._ended is None and self._log.add(told, let_out=self._query.changes > before):
             self._log.thin()
             remembered = self._query.save()
-            self._retell()
+            self._replay()
             self._query.restore(remembered)
 
-    def _retell(self) -> None:
-        """Begin anew behind all events, as if no item had come."""
+    def _replay(self) -> None:
+        """Restart behind all events, as if no item had come."""
         self._query = self._fresh()
         for each in (*shown_at(self._starts), *self._log.entries):
             for _ in self._consequences(each):
@@ -175,7 +175,7 @@ class Planned(Merged):
     # --- what goes out ----------------------------------------------------------------------------------------
 
     def _give(self, flowing: Iterable[Flowing], cause: Element | Event | None = None) -> None:
-        """Give what comes out because of an element, if there is one."""
+        """Write the output of the plan, caused by an element or by the end."""
         if self._ended is not None:
             return
         out = self._member.out
@@ -194,7 +194,7 @@ class Planned(Merged):
     # --- between epochs -----------------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         meta = {
             "operator": "plan",
@@ -208,7 +208,7 @@ class Planned(Merged):
         self.held = sum(len(rows) - 1 for rows in saved.values())
         kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
         columns = [[way for way, _ in kept], [row for _, row in kept]]
-        self._leave(meta)
+        self._put_cached(meta)
         return BranchState(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
 
     def _restore(self, state: BranchState) -> None:
@@ -218,25 +218,25 @@ class Planned(Merged):
         self._pace.restore(state.meta["pace"])
         self._ended, self._place = state.meta["ended"], Place(*state.meta["place"])
         self._log = Changelog.from_json(state.meta["log"])
-        if not self._pick_up(state.meta):
+        if not self._take_cached(state.meta):
             for each in self._log.entries:
                 if isinstance(each, Announced):
                     self._merge.sources[each.stream, each.partition].vantage.take(each.event)
-            self._retell()
+            self._replay()
         rows: dict[str, list[Any]] = {}
         for row in state.tables["kept"].to_pylist():
             rows.setdefault(row["operator"], []).append(json.loads(row["row"]))
         self._query.restore(rows)
 
-    def _leave(self, meta: dict[str, Any]) -> None:
-        """Leave what follows from the events to whoever opens the branch in this process next."""
+    def _put_cached(self, meta: dict[str, Any]) -> None:
+        """Cache the evolution of the plan for the next epoch in this process."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        cache.here.put(self._ground(meta), (self._query, self._mistrusted, vantages))
+        cache.here.put(self._cache_key(meta), (self._query, self._mistrusted, vantages))
 
-    def _pick_up(self, meta: dict[str, Any]) -> bool:
-        """Go on with what was left here behind just these events, if it was."""
-        found = cache.here.take(self._ground(meta))
+    def _take_cached(self, meta: dict[str, Any]) -> bool:
+        """Take the cached plan of exactly these events, if there is one."""
+        found = cache.here.take(self._cache_key(meta))
         if found is None:
             return False
         self._query, self._mistrusted, vantages = found
@@ -244,18 +244,18 @@ class Planned(Merged):
             self._merge.sources[key].vantage = vantage
         return True
 
-    def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
+    def _cache_key(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that the operators' knowledge of evolution follows from."""
         return self._member.query, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
 
 
 def source_of(stream: str, partition: int) -> str:
-    """What a partition is called in a plan."""
+    """The name of a partition in a plan."""
     return f"{stream}/{partition}"
 
 
 def partitioned(plan: Plan, partitions: Mapping[str, int]) -> Plan:
-    """The plan over the partitions of its streams, so many of each; a stream is the Union of them (LAWS 1.4)."""
+    """The plan over the partitions of its streams, by their numbers; a stream is the Union of them (LAWS 1.4)."""
     match plan:
         case StreamSource(name):
             found = tuple(StreamSource(source_of(name, number)) for number in range(partitions[name]))

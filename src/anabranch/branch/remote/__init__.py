@@ -1,1 +1,1 @@
-"""Windows and tuples that travel between trunks: who makes them, who makes others of them, and who reads them."""
+"""Windows and tuples that are sent between trunks: made, combined and read."""

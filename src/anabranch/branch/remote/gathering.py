@@ -1,13 +1,13 @@
-"""The branch that reads windows which have been made elsewhere: they are the panes of its own.
+"""The branch that reads windows of another trunk: they are the panes of its own windows.
 
-Windows come by rising numbers, each when it is complete, and marks tell how far they have come where none does
+Windows come by ascending numbers, each when it is complete, and marks report the progress where none comes
 (`lines.py`); so a window of windows is complete when the last of its parts has come, or would have.
-FromMark there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
-their values in the place of its aggregates.
-A stream of windows has one partition, so nothing has to wait for its turn.
+From there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
+their values in place of its aggregates.
+A stream of windows has one partition, so nothing has to be merged.
 
-A window that fails is set aside as one that was made here is, with the same reason and code; where its first item
-stood is not sent, so the dead letter shows a line in its place: that of its first part, or of the first that failed.
+A window that fails is set aside like one that was made here, with the same reason and code; the place of its first item
+is not sent, so the dead letter shows the line of its first part, or of the first part that failed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.branch.panes.panes import unpack as unpack_states
 from anabranch.branch.ports import InputStream
 from anabranch.branch.remote.lines import (
     DOUBT,
-    UNTOLD,
+    UNKNOWN_ORDER,
     EndedMark,
     FromMark,
     LineReader,
@@ -47,7 +47,7 @@ from anabranch.law.inputs import Input
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
 
 
-class Gathered:
+class SentWindowBranch:
     """A branch over windows, for one epoch."""
 
     def __init__(
@@ -66,21 +66,21 @@ class Gathered:
         self._begun: bool = state is not None and state.meta["begun"]
         """Whether the first window is known."""
         self._doubt: str | None = None
-        """Why it ends behind what came before."""
+        """Why it ends after the windows so far."""
         self.aborted: dict[str, str] = {}
         plan = member.query.plan
         made = PaneWindows if plan.sending is None else SentWindows
-        # the numbers of windows are what is reached here, and the first of them is told
+        # windows are reached by their numbers, and `from` tells the first
         counted = replace(stream, source=replace(stream.source, slack=Fraction(0), origin=Fraction(0)), late=True)
         before = None if state is None else unpack_states(state, member.name)[0]
         if before is not None:
-            before.rows.orders[before.rows.firsts < 0] = UNTOLD
+            before.rows.orders[before.rows.firsts < 0] = UNKNOWN_ORDER
         self._windows = made(plan, member.name, counted, before, member.out, functions, documents)
 
     # --- what comes in ------------------------------------------------------------------------------------
 
     def feed(self, *feeds: bytes) -> None:
-        """Take in packed feeds; they come in stream order."""
+        """Add packed feeds, in stream order."""
         for each in feeds:
             if not self.aborted:
                 self._feed(each)
@@ -104,7 +104,7 @@ class Gathered:
         self._windows.gather(replace(rows.at(places), panes=panes), odd, len(raws))
 
     def _other(self, order: int, entry: RawEntry) -> list[tuple[int, Pane]]:
-        """Take in what is no window with plain numbers; gives the panes that it is."""
+        """Apply an entry that is no window with plain numbers; gives its panes."""
         raw = _shown(entry.cut.raw)
         match self._reader.read(entry):
             case Item(tree, place):
@@ -118,7 +118,7 @@ class Gathered:
                 what = f"stream '{self._stream.name}' carries an accent ({place})"
                 self._doubt = self._doubt or f"{what}, and windows that travel have none"
             case _:
-                pass  # punctuations tell nothing that the marks do not, and what is in doubt is told by lines
+                pass  # the marks say what punctuations do, and lines carry doubts
         return []
 
     def _line(self, line: SentWindow | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:
@@ -147,7 +147,7 @@ class Gathered:
         return []
 
     def _may_begin(self, place: str) -> bool:
-        """Whether the first window is known; a subscription that missed the mark of it began too late, and ends."""
+        """Whether the first window is known; a subscription that missed its mark began too late, and ends."""
         if not self._begun:
             reason = f"the windows of stream '{self._stream.name}' had begun before ({place})"
             self.aborted[self._member.key] = reason
@@ -157,16 +157,16 @@ class Gathered:
         self._windows.reach(0, Fraction(self._query.tiling.reached(number)))
 
     def passed(self, time: Fraction) -> None:
-        """Windows have no times."""
+        """Ignore the time: windows have none."""
 
     def end(self, stream: str, partition: int) -> None:
-        """The stream has ended, and with it all windows are complete."""
+        """End the stream: all windows are complete."""
         self._windows.end_of(partition)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """Answer what is complete; gives what to remember after the epoch."""
+        """Answer complete windows; gives the state after the epoch."""
         if self.aborted:
             return None
         self._windows.close()
@@ -180,7 +180,7 @@ class Gathered:
 
     @property
     def held(self) -> int:
-        """How many panes it remembers."""
+        """The number of panes in its state."""
         return self._windows.held
 
     @property
@@ -194,5 +194,5 @@ class Gathered:
 
 
 def _shown(raw: bytes) -> str:
-    """A line as a dead letter shows it."""
+    """A line as shown in a dead letter."""
     return raw.decode(errors="replace")[:LONGEST_RAW]

@@ -1,23 +1,22 @@
-"""How windows travel: as items of a stream, one for each window, and marks between them.
+"""The lines of sent windows: items of a stream, one for each window, and marks between them.
 
     <from n="3"/> <w n="7"><v c="3" s="4.5"/><v l="-0.0 12" g="2.5"/></w> <reached n="9"/> <reached/> <ended>...</ended>
 
-A window has its number, by which it is known everywhere, and for each path of the *layout* an element with what is told
-of it, by letters (`aggregates/written.py`).
-`e` says why there is no value (LAWS 2.4), or with the code `doubt` why nobody knows any more what the path means
-(LAWS 4.5).
+A window has its number, which is the same everywhere, and for each path of the *layout* an element with its aggregates,
+by letters (`aggregates/written.py`).
+`e` says why there is no value (LAWS 2.4), or with the code `doubt` why the meaning of the path is unknown (LAWS 4.5).
 
-Windows come by rising numbers, when they are complete, and only such that hold an item and are asked for.
+Windows come by ascending numbers, when they are complete, and only those with an item that are asked for.
 So `reached` says that all windows before a number have come, and without a number that all have.
-`ended` says that no window comes any more, and why: what they are made by is in doubt.
-`from` comes once, before all windows, and says which is the first that is whole (LAWS 3.6).
-Whoever reads windows has begun together with who makes them: the items of an open window are one sum already, and one
-who comes later has seen only some of them.
+`ended` says that no window comes any more, and why: its reference path is in doubt.
+`from` comes once, before all windows, and gives the first complete one (LAWS 3.6).
+Readers and makers of windows begin together: an open window is one partial sum already, and a later reader would miss
+its first items.
 
-A window is sent whole or not at all.
-Which are sent is asked of their values as the evaluator would give them, as far as that is plain to see; where it is
-not, or where a value has failed, the window is sent: whoever reads it asks again, and a window too many changes
-nothing, where one that is missing would.
+A window is sent completely or not at all.
+Its values decide whether it is sent, as the evaluator would compute them, where that is simple; where it is not, or
+where a value has failed, the window is sent: the reader tests it again, and a superfluous window changes nothing, while
+a missing one would.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ DOUBT = "doubt"
 """The code of a value whose path is in doubt."""
 _EXTREME = r"((?:-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?(?: [0-9]{1,17})?)?)"
 _PLAIN = {"c": "([0-9]{1,10})", "s": r'((?=[^"]{0,18}")(?:-?[0-9]+(?:\.[0-9]+)?)?)', "l": _EXTREME, "g": _EXTREME}
-"""What rows of columns can hold."""
+"""The values that rows of columns can hold, by letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentWindow:
-    """A window that is complete."""
+    """A complete window."""
 
     number: int
     partials: tuple[Partial, ...]
@@ -65,21 +64,21 @@ class SentWindow:
 
 @dataclass(frozen=True, slots=True)
 class FromMark:
-    """The first window that is whole."""
+    """The first complete window."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReachedMark:
-    """All windows before a number are complete; without one, all."""
+    """All windows before a number are complete; without a number, all are."""
 
     number: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class EndedMark:
-    """No window is made any more, for a reason."""
+    """No more windows come, for a reason."""
 
     reason: str
 
@@ -88,14 +87,14 @@ Mark: TypeAlias = FromMark | ReachedMark | EndedMark
 
 
 class NoLine(ValueError):
-    """An item that is none of these."""
+    """An item that is no line."""
 
 
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
 def mark_text(mark: Mark) -> str:
-    """A mark as it travels."""
+    """The line of a mark."""
     match mark:
         case FromMark(number):
             return f'<from n="{number}"/>'
@@ -108,7 +107,7 @@ def mark_text(mark: Mark) -> str:
 
 
 def window_text(number: int, partials: Sequence[Partial], layout: Layout) -> str:
-    """A window as it travels; what is known of it is by path of the layout."""
+    """The line of a window; its partials are by path of the layout."""
     told = "".join(map(_told_text, partials, layout.fields))
     return f'<w n="{number}">{told}</w>'
 
@@ -129,14 +128,14 @@ def _told_text(known: Partial, fields: str) -> str:
 
 
 def plain_line(layout: Layout) -> re.Pattern[bytes]:
-    """How windows look that hold plain numbers only; all fields are groups, behind the window's number."""
+    """The pattern of windows with plain numbers only; all fields are groups, after the window's number."""
     told = ("".join(f' {field}="{_PLAIN[field]}"' for field in fields) for fields in layout.fields)
     inside = "".join(f"<v{each}/>" for each in told)
     return re.compile(f'<w n="([0-9]{{1,17}})">{inside}</w>'.encode())
 
 
 def read_line(item: Element, layout: Layout) -> SentWindow | Mark:
-    """What an item says; NoLine for any other item."""
+    """The window or mark of an item; NoLine for any other item."""
     number = item.get("n")
     match item.name.local:
         case "w":
@@ -173,7 +172,7 @@ def _partial(element: Element, fields: str) -> Partial:
     failures = [_failure(each) for each in element.children if isinstance(each, Element)]
     if not failures:
         return known
-    # where their number is not told, it is that of the times, or there is at least the value that failed
+    # without a count, it is that of the times, or at least the one value that failed
     count = known.count if "c" in texts else max(known.count, moments.values if moments else failures[0].stage)
     return replace(known, count=count, failure=failures[0], moments=moments)
 
@@ -185,7 +184,7 @@ def _failure(element: Element) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The paths of which windows tell, with the conditions on them, and what of each."""
+    """The aggregated paths of sent windows, with their conditions, and the fields of each."""
 
     places: tuple[str, ...]
     fields: tuple[str, ...]
@@ -199,7 +198,7 @@ class Layout:
         return Layout(tuple(found), tuple(found.values()))
 
     def at(self, aggregate: AggregateAnnotation) -> int | None:
-        """Which of the paths is that of an aggregate; None where not enough of it is told."""
+        """The index of an aggregate's path; None where its fields are not sufficient."""
         place = _place(aggregate)
         if place not in self.places:
             return None
@@ -208,23 +207,23 @@ class Layout:
 
 
 def _place(aggregate: AggregateAnnotation) -> str:
-    """What tells the values of an aggregate from those of others, whatever is asked of them."""
+    """Identifies the values of an aggregate, whatever function is applied to them."""
     return replace(aggregate, function="count").term.input
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What is sent of the windows of a query that is counted."""
+    """What is sent of the counted windows of a query."""
 
     layout: Layout
     paths: tuple[int, ...]
-    """By place in the layout, the number of the aggregated path."""
+    """By place in the layout: the number of the aggregated path."""
     test: Test
-    """Which windows are sent."""
+    """The test of windows that are sent."""
 
     @staticmethod
     def of(tree: PropertyTree, calls: Sequence[AggregateCall], named: Mapping[str, AggregateAnnotation]) -> Sending:
-        """`named` are the tree's aggregates by the variables of the calls."""
+        """Derive it; `named` are the tree's aggregates by the variables of the calls."""
         layout = Layout.of(tree)
         paths = {layout.at(named[each.variable]): each.path for each in calls}
         names = {each.term: variable for variable, each in named.items()}
@@ -233,7 +232,7 @@ class Sending:
 
 
 def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
-    """What holds wherever a condition on values does; more where that is not plain to see."""
+    """A test that holds wherever a condition on values does; weaker where that is not simple."""
     match condition:
         case And(parts):
             return And(tuple(_test(each, names) for each in parts))
@@ -246,7 +245,7 @@ def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
 
 
 def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> Test:
-    """The comparison of a value, exactly and as one of doubles: which of them the query means is not known any more."""
+    """The comparison of a value, exactly and in doubles: which of them the query means is not known here."""
     text = number_text(constant)
     if not text.removeprefix("-").replace(".", "").isdigit():
         return EVERYTHING  # no query writes it as a number
@@ -259,57 +258,57 @@ def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> 
     )
 
 
-UNTOLD = 1 << 62
-"""The place in the stream of a window whose first item is not asked for: behind all others."""
+UNKNOWN_ORDER = 1 << 62
+"""The stream position of a window whose first item is unknown: behind all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainLines:
-    """Windows that hold plain numbers."""
+    """Windows with plain numbers."""
 
     at: list[int]
-    """Which of the lines they are."""
+    """Their indices among the lines."""
     numbers: Indices
     rows: Rows
-    """One for each, by aggregated path of the query; none is placed yet."""
+    """One for each, by aggregated path of the query; without places yet."""
 
     def __len__(self) -> int:
         return len(self.at)
 
     def told(self, firsts: Sequence[ItemAt], orders: Sequence[int]) -> Rows:
-        """The rows with where the lines stood."""
+        """The rows with the places of their lines."""
         rows = replace(self.rows, told=tuple(firsts))
         rows.firsts[:], rows.orders[:] = np.arange(len(firsts)), orders
         return rows
 
 
 class LineReader:
-    """Reads the windows that a query is sent."""
+    """Parses the windows of a query."""
 
     def __init__(self, layout: Layout, places: Sequence[int]) -> None:
-        """`places` are those of the layout that are asked for."""
+        """`places` are the indices in the layout that the query reads."""
         self._places = places
         self._plain = plain_line(layout)
         groups = [(place, field) for place, fields in enumerate(layout.fields) for field in fields]
-        self._groups = dict(enumerate(groups, 1))  # by the group of the pattern; the first is the number
+        self._groups = dict(enumerate(groups, 1))  # by group of the pattern; group 0 is the number
         self._width = len(groups) + 1
 
     def plain(self, raws: Sequence[bytes]) -> PlainLines:
-        """Those of some lines that are windows with plain numbers."""
+        """The lines that are windows with plain numbers."""
         found = [(at, match.groups()) for at, raw in enumerate(raws) if (match := self._plain.fullmatch(raw))]
         columns = list(zip(*(groups for _, groups in found), strict=True)) if found else [()] * self._width
         rows = Rows.empty(len(self._places), len(found))
-        rows.orders[:] = UNTOLD
+        rows.orders[:] = UNKNOWN_ORDER
         for path, place in enumerate(self._places):
             _fill(rows.known, path, {field: columns[at] for at, (each, field) in self._groups.items() if each == place})
         return PlainLines([at for at, _ in found], np.array(list(map(int, columns[0])), np.int64), rows)
 
 
 def _fill(known: Statistics, path: int, texts: Mapping[str, Sequence[bytes]]) -> None:
-    """Fill in one path by what is told of it, each by line."""
+    """Fill in one path from its fields, each by line."""
     if "c" in texts:
         known.counts[path] = list(map(int, texts["c"]))
-    else:  # that there are some is all that is asked
+    else:  # only their existence matters
         known.counts[path] = [any(each) for each in zip(*texts.values(), strict=True)]
     if "s" in texts:
         split = [each.partition(b".") for each in texts["s"]]

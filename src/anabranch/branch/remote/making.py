@@ -1,8 +1,8 @@
-"""Windows that are sent: counted by panes as those of any query are, and written down when they close.
+"""Windows that are sent: counted by panes like those of any query, and written when they close.
 
-It is told first which window is the first (`from`), and at the end of each epoch how far the windows have come
-(`reached`), where none that is sent says so.
-So what is sent depends on the epochs, but nothing that is made of it does.
+The first line gives the first complete window (`from`), and at the end of each epoch a mark gives the progress
+(`reached`), where no sent window does.
+So the lines depend on the epochs, but no result made of them does.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from anabranch.stream.path import Path
 def sent_plan(
     tree: PropertyTree, slack: Fraction = Fraction(0), origin: Fraction = Fraction(0), time: Path | None = None
 ) -> PanePlan:
-    """How the windows of a tree are counted and sent; UsageError where they cannot be."""
+    """The pane plan for sending the windows of a tree; UsageError where they cannot be sent."""
     text = render(tree)
     plan = pane_plan(standing(check(parse(text), text).query), slack, origin, time=time)
     named = (
         None
-        if plan is None or plan.keys
+        if plan is None or plan.keys or plan.seen.asks_bounds
         else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
     )
     if plan is None or named is None:
@@ -55,7 +55,7 @@ def sent_plan(
 
 
 class SentWindows(PaneWindows):
-    """The windows of one subscription that are sent, for one epoch."""
+    """The sent windows of one subscription, for one epoch."""
 
     def __init__(
         self,
@@ -71,19 +71,19 @@ class SentWindows(PaneWindows):
         assert plan.sending is not None
         self._sending: Sending = plan.sending
         self._begun: bool = state is not None and state.meta["begun"]
-        """Whether it was told which window is the first."""
+        """Whether the `from` mark was written."""
         self._told: int | None = 0 if state is None else state.meta["told"]
-        """The windows before this number are known to have come; None for all."""
+        """The windows before this number are known as sent; None for all."""
         self._doubted: dict[str, str] = {} if state is None else state.meta["doubted"]
-        """By number of an aggregated path that is in doubt: why."""
+        """By number of an aggregated path: why it is in doubt."""
 
     def follow(self, outlet: Outlet) -> None:
-        """Values that are sent have the units of the stream's beginning, which was promised to have no accents."""
+        """Sent values are in the units of the stream's beginning, which was declared to have no accents."""
 
     def doubt(self, path: Path, reason: str) -> bool:
-        """Nobody knows any more what a path means (LAWS 4.5); whether windows can be made all the same.
+        """The meaning of a path is unknown from here on (LAWS 4.5); whether windows can still be made.
 
-        What is told of it from here on ends those who ask for it, where they are answered; others go on.
+        Readers that need the path end; others go on.
         """
         if not self._plan.lineage.reads(0, path):
             return True
@@ -94,20 +94,20 @@ class SentWindows(PaneWindows):
         return bool(numbers) and self._plan.lineage.need(0, path) is None
 
     def end(self, reason: str) -> None:
-        """No window is made any more."""
+        """Make no more windows."""
         self._mark(EndedMark(reason))
 
     # --- marks --------------------------------------------------------------------------------------------
 
     def begin(self, first: int) -> None:
-        """The first window that is whole."""
+        """Set the first complete window."""
         super().begin(first)
         if not self._begun:
             self._mark(FromMark(first))
             self._begun = True
 
     def close(self) -> None:
-        """Send the windows whose ends the stream has reached, in their order, and the marks of the epoch."""
+        """Send the windows whose ends the stream has reached, in order, and the marks of the epoch."""
         if not self._stream.late or self._progress.first is not None:
             self.begin(max(0, self._progress.first_window(self._plan.extent)))
         super().close()
@@ -121,7 +121,7 @@ class SentWindows(PaneWindows):
             self._told = self._next
 
     def _close_early(self) -> None:
-        """Windows are sent by numbers from 0 on; who reads them ends where there are others, by name."""
+        """Sent windows are numbered from 0 on; a reader ends by name where there are earlier ones."""
         if not self._early or self._reached is None:
             return
         self._early.clear()
@@ -165,14 +165,14 @@ class SentWindows(PaneWindows):
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> PaneState:
-        """What to remember after the epoch."""
+        """The state after the epoch."""
         found = super().save()
         meta = {"begun": self._begun, "told": self._told, "doubted": self._doubted}
         return replace(found, meta={**found.meta, **meta})
 
 
 def _texts(columns: PaneColumns, path: int, field: str) -> list[str]:
-    """What is told of a path by window, in one field."""
+    """By window: one field of a path."""
     match field:
         case "c":
             return list(map(str, columns.counts(path).tolist()))

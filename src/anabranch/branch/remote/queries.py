@@ -1,19 +1,19 @@
-"""What subscriptions make of windows and tuples that were made elsewhere, and which queries can be answered so.
+"""Queries over windows and tuples that another trunk made, and which queries can be answered so.
 
-A subscription makes larger windows of windows, or the answer of a query.
+A subscription combines windows to larger ones, or answers a query.
 
-By SELECTWINDOWS, window `k` has as its parts the windows `k * step + i * every` for `i < count`, those that there are.
-Where these lie one behind the other, or all windows take from the same of them, they are panes, and each is counted
-once however many windows hold it; else each window has panes of its own.
+By SELECTWINDOWS, the parts of window `k` are the existing windows `k * step + i * every` for `i < count`.
+Where these are consecutive, or all windows draw on the same ones, they are panes, and each is counted once however many
+windows hold it; else each window has panes of its own.
 
-A tuple is one element (figure 15 of the sharing paper): in it one for each of its items, with all that anybody behind
-needs of it.
+A tuple is one element (figure 15 of the sharing paper): in it one element for each of its items, with all that later
+readers need of it.
 It is made by the abstract query of the join, a join like any other, and read by the subscriber's own query, whose loops
-run over the items inside; so the order of LAWS 1.2, windows, what is late, and who begins late are the business of the
-peer that makes the tuples, and `where` and `return` that of the one that answers.
-Tuples have no times and tell no progress, so their reader needs no state.
-That is exact where the query answers tuple by tuple, and so does what is left of it over tuples; and where the abstract
-query joins as early: one that compares times is not to wait for the end of its streams.
+run over the items inside; so the peer that makes the tuples is responsible for the order of LAWS 1.2, windows, late
+items and late subscriptions, and the peer that answers for `where` and `return`.
+Tuples have no times and no progress, so their reader needs no state.
+That is exact where the query, and its restructuring query over tuples, answer tuple by tuple; and where the abstract
+query joins as early: a join on times must not wait for the end of its streams.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from anabranch.stream.path import Path
 
 @dataclass(frozen=True)
 class SentQuery:
-    """A window query over windows: these are its panes, and their values are given."""
+    """A window query over sent windows: these are its panes, with given values."""
 
     stream: str
     layout: Layout
-    """What is told of the windows that are read."""
+    """The layout of the windows that are read."""
     tiling: WindowTiling
     plan: PanePlan
-    """What is made of them."""
+    """The plan of the windows that are made of them."""
     places: tuple[int, ...]
-    """By aggregated path of the plan, the path of the layout that it is."""
+    """By aggregated path of the plan: its index in the layout."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -63,14 +63,14 @@ class SentQuery:
 
 @lru_cache(maxsize=1 << 10)
 def sent_query(operator: PutTogether | ReadWindows) -> SentQuery:
-    """What a subscription makes of the windows that it reads, found once per process; UsageError where it cannot."""
+    """The query of an operator over windows, compiled once per process; UsageError where it cannot be."""
     if isinstance(operator, ReadWindows):
         return _over(operator.windows.source, _reading_plan(operator.text))
     return _over(operator.source, sent_plan(operator.tree))
 
 
 def can_travel(text: str, tree: PropertyTree) -> bool:
-    """Whether the windows of a query's tree can be made on the way, and its answer be read out of them."""
+    """Whether the windows of a query's tree can be sent, and its answer computed from them."""
     try:
         sent_plan(tree)
         sent_query(ReadWindows(PutTogether(tree, tree), text))
@@ -81,7 +81,7 @@ def can_travel(text: str, tree: PropertyTree) -> bool:
 
 def _reading_plan(text: str) -> PanePlan:
     plan = pane_plan(standing(check(parse(text), text).query, None, text), Fraction(0), Fraction(0))
-    if plan is None or plan.keys:
+    if plan is None or plan.keys or plan.seen.asks_bounds:
         raise UsageError("this query needs the items of its windows", hint="send the items")
     return plan
 
@@ -107,23 +107,23 @@ _ONE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class WindowTiling:
-    """How windows are put together from others."""
+    """How windows are combined from others."""
 
     selection: SelectWindows
 
     @property
     def _apart(self) -> bool:
-        """Whether windows take from different ones, so that they have panes of their own."""
+        """Whether windows have different parts, so that each has panes of its own."""
         return self.selection.step % self.selection.every != 0
 
     @property
     def panes(self) -> Panes:
-        """What windows are made of."""
+        """The panes that windows are made of."""
         count, every, step = self.selection.count, self.selection.every, self.selection.step
         return Panes(_ONE, count, count if self._apart else step // every)
 
     def placed(self, numbers: Indices) -> tuple[Indices, Indices]:
-        """Of some windows those that are panes, by their places, and the panes that they are."""
+        """The places of those windows that are panes, and their panes."""
         count, every, step = self.selection.count, self.selection.every, self.selection.step
         if not self._apart:
             places = np.flatnonzero(numbers % every == 0)
@@ -138,16 +138,16 @@ class WindowTiling:
         return places, panes
 
     def reached(self, number: int) -> int:
-        """How many panes are there where all windows before a number have come."""
+        """The number of panes that are complete when all windows before a number have come."""
         return self.complete(number) * self.selection.count if self._apart else -(-number // self.selection.every)
 
     def complete(self, number: int) -> int:
-        """How many windows are complete where all parts before a number have come."""
+        """The number of windows that are complete when all parts before a number have come."""
         count, every, step = self.selection.count, self.selection.every, self.selection.step
         return max(0, (number - 1 - (count - 1) * every) // step + 1)
 
     def first(self, number: int) -> int:
-        """The first window that has no part before a number."""
+        """The first window without a part before a number."""
         return -(-number // self.selection.step)
 
 
@@ -171,7 +171,7 @@ def why_not_sent(query: ast.Query, forest: PropertyForest) -> str | None:
 
 
 def waits(query: ast.Query, forest: PropertyForest, times: Mapping[str, Path | None]) -> bool:
-    """Whether a join has to wait for the end of streams whose items have these times."""
+    """Whether a join has to wait for the end of streams with these time paths."""
     joins = (standing(query), _abstract(forest))
     return any(each.kind == "interval join" and not bounds_of(each, times, endless=True) for each in joins)
 

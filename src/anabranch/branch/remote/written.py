@@ -1,11 +1,11 @@
-"""Operators over windows and tuples in writing: as one line of JSON, which a trunk takes as a subscription's text.
+"""Operators over windows and tuples as text: one line of JSON, which a trunk accepts as a subscription's text.
 
     {"windows":"make","query":"<photons>{ for $w in stream(\\"photons\\")/photons/photon |...| ... }</photons>"}
     {"tuples":"send","query":"<r_r>{ for $p1 in stream(\\"s\\")/r/i |...| ... return <i_i>...</i_i> }</r_r>"}
 
-A property tree is written as its abstract query, of which the same tree is derived again (`sharing/render.py`), so
-reading goes through the parser and the checks that all queries go through, and nothing is run.
-The text is canonical, and no query begins as it does.
+A property tree is written as its abstract query, from which the same tree is derived again (`sharing/render.py`); so
+reading uses the parser and checks of all queries, and nothing is executed.
+The text is canonical, and no query begins like it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def stream_of(operator: OverWindows) -> str:
 
 
 def write_tuples(query: str) -> str:
-    """The text of who sends the tuples of a query."""
+    """The text of a subscription that sends the tuples of a query."""
     return _json({"tuples": "send", "query": query})
 
 
@@ -73,7 +73,7 @@ def _tree_text(tree: PropertyTree, stream: str) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def read_sent(text: str) -> SentOperator:
-    """The operator of a text, read once per process; StateError where it is damaged."""
+    """The operator of a text, parsed once per process; StateError where it is damaged."""
     try:
         return _read(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError, AnabranchError) as error:

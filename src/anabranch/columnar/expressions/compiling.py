@@ -148,7 +148,7 @@ class LookScope(ValueScope):
                 tests.append(_column_test(operator, spot.text, right))
                 continue
             frame, text = self.frame_of(spot), PartText(spot.text, spot.side)
-            if isinstance(right, ast.String) or operator in ("=", "!="):
+            if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
             else:

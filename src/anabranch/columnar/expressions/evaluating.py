@@ -62,6 +62,7 @@ from anabranch.columnar.expressions.values import (
     exact_numbers,
     is_exact,
     only_unclear,
+    order_beside_numbers,
     simple,
     spans_of_owners,
     spelled,
@@ -302,6 +303,8 @@ class FrameEvaluation:
             if is_exact(left, right):
                 doubtful = (a == b) & ~(simple(left, one) & simple(right, other))
                 state = worst(state, state_of(doubtful, UNCLEAR, state))
+            if kinds == {Kind.UNTYPED} and state is not None:
+                holds, state = order_beside_numbers(operator, one, other, holds, state)
         verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
         if state is not None:
             state = np.broadcast_to(state, self.count)

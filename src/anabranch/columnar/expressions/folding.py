@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (
@@ -33,6 +32,8 @@ from anabranch.columnar.expressions.values import (
     UNCLEAR,
     ColumnValue,
     States,
+    are_no_numbers,
+    may_be_moments,
     spelled,
     state_of,
     worst,
@@ -424,7 +425,6 @@ FOLDS: Mapping[str, ColumnFold] = {
 
 
 _NOTHING, _NAN, _NUMBER, _TEXT = range(4)
-_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 
 
 def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[Indices, Flags]:
@@ -458,23 +458,9 @@ def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
         texts = value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows))
         kinds[rows], places[rows] = _TEXT, _text_places(texts)
         if value.kind is Kind.UNTYPED:
-            unclear[rows[~_are_no_numbers(texts) | _may_be_moments(texts)]] = True
+            unclear[rows[~are_no_numbers(texts) | may_be_moments(texts)]] = True
     kinds[state == ABSENT], places[state == ABSENT] = _NOTHING, 0
     return [kinds, places], unclear
-
-
-def _are_no_numbers(texts: TextColumn) -> Flags:
-    numbers, kinds = np.empty(len(texts.starts)), np.empty(len(texts.starts), np.uint8)
-    read_doubles(texts, numbers, kinds)
-    found: Flags = kinds == NO_NUMBER
-    return found
-
-
-def _may_be_moments(texts: TextColumn) -> Flags:
-    """Which texts may be dateTimes, whose order is none of text: those long enough, with a digit or blank in front."""
-    found: Flags = texts.ends - texts.starts >= _SHORTEST_MOMENT
-    found[found] = texts.data[texts.starts[found]] <= ord("9")
-    return found
 
 
 def _text_places(texts: TextColumn) -> list[int]:

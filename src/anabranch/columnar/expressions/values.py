@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
+from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles, spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Choice, ConstantValue, Expression, FunctionCall, Kind, Taken
 from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
-from anabranch.columnar.moments import DATE_TIME, read_moments
+from anabranch.columnar.moments import read_ticks
 from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
 from anabranch.values.atomic import spell, to_double
 from anabranch.values.operators import ComparisonOperator
@@ -200,8 +200,7 @@ def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
 
 # --- comparisons ------------------------------------------------------------------------------------------
 
-_PLACES = 9
-_MOST = (1 << 63) - 1
+_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 
 
 def is_exact(left: Expression, right: Expression) -> bool:
@@ -252,12 +251,48 @@ def ticks_of(value: ColumnValue) -> tuple[Indices, States | None]:
     if value.ticks is not None:
         return value.ticks, value.state
     assert value.texts is not None
-    data, starts, ends = value.texts.data, value.texts.starts, value.texts.ends
-    mantissas, places = np.zeros(len(starts), np.int64), np.full(len(starts), -1)
-    read_moments(data, starts, ends, mantissas, places)
-    powers = 10 ** np.maximum(_PLACES - places, 0)
-    wrong = (places < 0) | (ends - starts < DATE_TIME) | (np.abs(mantissas) > _MOST // powers)
-    return np.where(wrong, 0, mantissas) * powers, worst(value.state, state_of(wrong, UNCLEAR, value.state))
+    ticks, known = read_ticks(value.texts.data, value.texts.starts, value.texts.ends)
+    return ticks, worst(value.state, state_of(~known, UNCLEAR, value.state))
+
+
+def are_no_numbers(column: TextColumn) -> Flags:
+    """Which texts are no numbers, for certain."""
+    numbers, kinds = np.empty(len(column.starts)), np.empty(len(column.starts), np.uint8)
+    read_doubles(column, numbers, kinds)
+    found: Flags = kinds == NO_NUMBER
+    return found
+
+
+def may_be_moments(column: TextColumn) -> Flags:
+    """Which texts may be dateTimes, whose order is none of text: those long enough, with a digit or blank in front."""
+    found: Flags = column.ends - column.starts >= _SHORTEST_MOMENT
+    found[found] = column.data[column.starts[found]] <= ord("9")
+    return found
+
+
+def order_beside_numbers(
+    operator: ComparisonOperator, left: ColumnValue, right: ColumnValue, holds: Flags, state: States
+) -> tuple[Flags, States]:
+    """What holds for untyped values, once it was found for numbers: times, and other texts, are settled (LAWS 2.3)."""
+    holds, state = (each.copy() for each in np.broadcast_arrays(holds, state))
+    rows = np.flatnonzero(state == UNCLEAR)
+    for value in (left, right):
+        if value.state is not None:
+            rows = rows[np.broadcast_to(value.state, len(state))[rows] == CLEAR]
+    sides: list[TextColumn] = []
+    for value in (left, right):
+        assert value.texts is not None
+        sides.append(value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows)))
+    (times, known), (others, also) = (read_ticks(each.data, each.starts, each.ends) for each in sides)
+    are_times = known & also
+    holds[rows[are_times]] = OPERATORS[operator](times, others)[are_times]
+    are_texts = ~(may_be_moments(sides[0]) & may_be_moments(sides[1])) & (
+        are_no_numbers(sides[0]) | are_no_numbers(sides[1])
+    )
+    texts_hold = OPERATORS[operator](texts.order_of(*sides), 0)
+    holds[rows[are_texts]] = texts_hold[are_texts]
+    state[rows[are_times | are_texts]] = CLEAR
+    return holds, state
 
 
 def texts_compared(operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:

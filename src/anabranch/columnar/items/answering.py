@@ -1,5 +1,6 @@
 """The subscriptions of one stream, answered a few thousand items at a time.
 
+The way of a range is `bytes -> batches -> stretches -> matches -> answers`, a loop in `spark/epoch/passage.py`.
 Queries that are made for columns are judged together (`columnar/match/index.py`), and their answers laid out, without
 a step of Python for any single item or query.
 *Takers* see the same items in the same pass: they gather what windows and joins go on with.
@@ -11,8 +12,7 @@ So which way an item takes never shows in an answer.
 Answers are handed out all in one buffer, those to each query together, with rows that say whose is what: what columns
 answer and the pieces that the law gave stand between each other in the order of the items.
 
-Queries that differ in constants only are compiled together, and a query is answered once, however many asked it: it is
-in the buffer once, with a row for each of them.
+Queries that differ in constants only are compiled together, and answers to equal queries are in the buffer once.
 The look of items is learned from the stream, and grows where items do not fit it (`growing_look.py`).
 """
 
@@ -47,16 +47,7 @@ from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.errors import DynamicError
-from anabranch.stream.elements import (
-    LONGEST_RAW,
-    Accent,
-    DeadLetter,
-    Item,
-    Punctuation,
-    Region,
-    StreamElement,
-    Update,
-)
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.reader import Format
@@ -93,15 +84,15 @@ class Stretch:
         """The same, with entries that are not known after all."""
         return replace(self, shredded=self.shredded.unfit(doubtful), known=self.known & ~doubtful)
 
-    def between_accents(self, course: PartitionCourse | None) -> Iterator[Stretch]:
+    def between_accents(self, course: PartitionCourse | None = None) -> Iterator[Stretch]:
         """The stretches between which the state of paths changes; an accent, also a bad one, is one of its own.
 
-        Each is taken in by the course before the next is asked for.
+        The elements of each must be read before the next is asked for.
         """
         begin = 0
         passed: dict[int, StreamElement | DeadLetter] = {}
         for entry, each in self.controls.items():
-            if isinstance(each, Punctuation) and not (course and course.parted):
+            if isinstance(each, Punctuation) and not (course and course.splits_at_punctuations):
                 passed[entry] = each
                 continue
             if begin < entry:
@@ -250,10 +241,18 @@ class SingleItemAnswers:
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
-
 Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
 """What takers see; of dead letters those that leave paths in doubt (LAWS 4.5), regions and updates where there are."""
-Read: TypeAlias = Callable[[Cut], Shown | None]
+
+
+class ReadEntry(NamedTuple):
+    """An entry that was parsed and judged."""
+
+    entry: int
+    element: Shown | None
+    """None for a bad element that leaves nothing in doubt."""
+    added: Sequence[tuple[int, str]] = ()
+    """By query: what the entry adds to its answer though it is no item, as an accent does."""
 
 
 class Taker(Protocol):
@@ -271,6 +270,65 @@ class Taker(Protocol):
 
     def take(self) -> None:
         """End the batch."""
+
+
+class Batch(NamedTuple):
+    """A few thousand entries in columns, and how they were read."""
+
+    entries: Stretch
+    counts: ReadCounts
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedStretch:
+    """A stretch with what columns answer to it, and the entries that are still to be parsed."""
+
+    stretch: Stretch
+    answers: AnswerBatch
+    members: Sequence[ItemQuery]
+    open_entries: Indices
+    """The good entries that the law must answer."""
+    asked: Callable[[int], Sequence[int]]
+    """The queries that it must answer for an entry."""
+    takers: Sequence[Taker]
+    shown: Sequence[Flags]
+    """By taker: the entries that it must be shown."""
+    unclear: int
+    course: PartitionCourse | None
+
+    def unread(self) -> Iterator[tuple[int, Cut]]:
+        """The entries to be parsed, in order."""
+        unread = ~self.stretch.known
+        unread[self.open_entries] = True
+        for flags in self.shown:
+            unread |= flags
+        return ((entry, self.stretch.shredded.cut(entry)) for entry in map(int, np.flatnonzero(unread)))
+
+    def answer(self, elements: Iterable[ReadEntry], out: Answers) -> ReadCounts:
+        """Hand out the answers to all entries, given those of `unread` as elements; how many items there were."""
+        known = self.stretch.known
+        items = int(np.count_nonzero(known))
+        slow = SingleItemAnswers(self.members, out, self.course)
+        begin = 0
+        for entry, element, added in elements:
+            for number, text in added:
+                slow.add(number, entry, text)
+            if element is None:
+                continue
+            for taker, flags in zip(self.takers, self.shown, strict=True):
+                if flags[entry]:
+                    taker.show(entry, element)
+            if not isinstance(element, Item):
+                continue
+            items += not known[entry]
+            slow.answer(entry, element, self.asked(entry))
+            if slow.held > _HELD:
+                self.answers.deliver(range(begin, entry + 1), slow.take(), out)
+                begin = entry + 1
+        self.answers.deliver(range(begin, len(known)), slow.take(), out)
+        for taker in self.takers:
+            taker.take()
+        return ReadCounts(items, unclear=self.unclear)
 
 
 class StreamAnswers:
@@ -301,33 +359,26 @@ class StreamAnswers:
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
 
-    def answer(
-        self,
-        shredder: Shredder,
-        piece: bytes | None,
-        read: Read,
-        out: Answers,
-        takers: Sequence[Taker] = (),
-        course: PartitionCourse | None = None,
-    ) -> ReadCounts:
-        """Answer what ends in the next piece, None for the end of input; how many items there were, and how read.
+    def batches(
+        self, shredder: Shredder, piece: bytes | None, course: PartitionCourse | None = None
+    ) -> Iterator[Batch]:
+        """What ends in the next piece of a range, None for the end of input, in columns.
 
-        `read` gives an element as a tree, or None where it has seen to a bad one itself; it takes accents and
-        punctuations into the `course`, which is None where a stream has none.
+        Each batch must be answered before the next is asked for; `course` is None where a stream has no accents.
         """
         if piece is None:
-            last = (self._answer(each, read, out, takers, course) for each in shredder.finish())
-            return sum(last, ReadCounts())
+            for shredded in shredder.finish():
+                yield Batch(self._entries(shredded, course), ReadCounts())
+            return
         self._learned.begin(shredder, piece)
         wanted = self._program.wanted if self._program else None
-        counts, sample = ReadCounts(), PieceSample()
+        sample = PieceSample()
         for shredded in shredder.feed(piece, wanted):
-            counts += self._answer(shredded, read, out, takers, course)
+            entries = self._entries(shredded, course)
             fitting = int(np.count_nonzero(shredded.fits))
-            counts += ReadCounts(by_template=shredded.templated, by_scanner=fitting - shredded.templated)
+            yield Batch(entries, ReadCounts(by_template=shredded.templated, by_scanner=fitting - shredded.templated))
             sample.take(shredded)
         self._learned.grow(sample)
-        return counts
 
     @property
     def coverage(self) -> Coverage:
@@ -338,20 +389,15 @@ class StreamAnswers:
     def _program(self) -> Program | None:
         return self._learned.program
 
-    def _answer(
-        self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
-    ) -> ReadCounts:
-        known = shredded.fits
-        if self._schema is None:
-            known = known | untemplated.fill(shredded, self._limits)
+    def _entries(self, shredded: Shredded, course: PartitionCourse | None) -> Stretch:
+        known = shredded.fits if self._schema else shredded.fits | untemplated.fill(shredded, self._limits)
         shredded = with_computed(shredded)
-        stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
-        found = (self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
-        return sum(found, ReadCounts())
+        return Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
 
-    def _answer_stretch(
-        self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
-    ) -> ReadCounts:
+    def matched(
+        self, stretch: Stretch, takers: Sequence[Taker] = (), course: PartitionCourse | None = None
+    ) -> Iterator[MatchedStretch]:
+        """A stretch with its matches, in parts where these are too many; each part must be answered before the next."""
         doubtful = suspects(course, stretch.shredded, stretch.known, stretch.controls) if course else None
         if doubtful is not None:
             stretch = stretch.without(doubtful)
@@ -362,41 +408,17 @@ class StreamAnswers:
         found = self._matches(program, shredded, follows, units)
         if found is None:
             middle = len(known) // 2
-            halves = stretch.part(0, middle), stretch.part(middle, len(known))
-            return sum((self._answer_stretch(each, read, out, takers, course) for each in halves), ReadCounts())
+            for half in (stretch.part(0, middle), stretch.part(middle, len(known))):
+                yield from self.matched(half, takers, course)
+            return
         matches, taken = found
         matches, made = self._computed(program, shredded, _without_marked(program, shredded, matches))
         open_entries, asked = self._asked(program, matches, known, follows, units)
-        unread = ~known
-        unread[open_entries] = True
         shown = self._judged(program, shredded, known, taken, takers)
-        for flags in shown:
-            unread |= flags
-        items = int(np.count_nonzero(known))
-        batch = self._delivery.of(shredded, program, matches, made)
-        slow = SingleItemAnswers(self._members, out, course)
-        begin = 0
-        for entry in map(int, np.flatnonzero(unread)):
-            element = read(shredded.cut(entry))
-            for number, text in course.added() if course else ():
-                slow.add(number, entry, text)
-            if element is None:
-                continue
-            for taker, flags in zip(takers, shown, strict=True):
-                if flags[entry]:
-                    taker.show(entry, element)
-            if not isinstance(element, Item):
-                continue
-            items += not known[entry]
-            slow.answer(entry, element, asked(entry))
-            if slow.held > _HELD:
-                batch.deliver(range(begin, entry + 1), slow.take(), out)
-                begin = entry + 1
-        batch.deliver(range(begin, len(known)), slow.take(), out)
-        for taker in takers:
-            taker.take()
+        answers = self._delivery.of(shredded, program, matches, made)
         mine = matches.open_entries[matches.open_conditions < len(self._members)]
-        return ReadCounts(items, unclear=int(np.count_nonzero(shredded.fits[mine])))
+        unclear = int(np.count_nonzero(shredded.fits[mine]))
+        yield MatchedStretch(stretch, answers, self._members, open_entries, asked, takers, shown, unclear, course)
 
     def _units(self, program: Program | None, follows: Follows | None) -> StretchUnits:
         """How queries are answered in a stretch; it is the same as long as nothing changes."""

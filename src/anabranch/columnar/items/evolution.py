@@ -21,7 +21,7 @@ queries that know different units of one path all but those that agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -40,7 +40,7 @@ from anabranch.columnar.items.programs import Program
 from anabranch.columnar.items.query import CompiledQuery, made_in
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of, covers
 from anabranch.columnar.match.condition import columns_as_written
-from anabranch.columnar.scan.kernels import UNCLEAR, Flags, Numbers
+from anabranch.columnar.scan.kernels import SIMPLE, UNCLEAR, Flags, Numbers
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import StreamError
@@ -185,7 +185,8 @@ def brought_back(
 def mapped(values: Numbers, by: Affine, constants: Numbers) -> Numbers:
     """Numbers under a map, each on the same side of every constant as the exact result; NaN stays NaN.
 
-    Numbers and constants have few enough digits that a double stands for exactly one of them.
+    Numbers have few enough digits that a double stands for exactly one of them; near a constant that has more, it is
+    not known on which side of it a number is.
     """
     a, b = float(by.a), float(by.b)
     with np.errstate(over="ignore"):
@@ -207,8 +208,10 @@ def mapped(values: Numbers, by: Affine, constants: Numbers) -> Numbers:
 
 
 def _settled(about: float, exact: Fraction, constants: Sequence[float]) -> float:
-    """A double near a number that stands as the number does to the constants next to it."""
+    """A double near a number that stands as the number does to the constants next to it; NaN where that is unclear."""
     for constant in constants:
+        if abs(constant) >= SIMPLE:
+            return float(np.nan)
         known = _decimal(float(constant))
         if exact == known:
             return float(constant)
@@ -253,12 +256,9 @@ class PartitionCourse(Protocol):
     def follows(self) -> Follows | None:
         """The queries; None where nothing was said yet."""
 
-    def added(self) -> Iterable[tuple[int, str]]:
-        """What the element that was read last adds to whose answer, though it is no item."""
-
     @property
-    def parted(self) -> bool:
-        """Whether a punctuation, too, parts the items before it from those behind it."""
+    def splits_at_punctuations(self) -> bool:
+        """Whether a punctuation, too, ends a stretch."""
 
     @property
     def evolution(self) -> Evolution:

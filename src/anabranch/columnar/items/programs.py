@@ -17,9 +17,8 @@ from anabranch.columnar.expressions.tree import Column, Constant, Made, fragment
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
 from anabranch.columnar.items.query import CompiledQuery, compile_query, copied_by, made_in
-from anabranch.columnar.match.arranging import Alike, gathered
 from anabranch.columnar.match.condition import ALWAYS, Condition, columns_of, numbers_of
-from anabranch.columnar.match.forms import AFTER, FormConstant, formed, substituted
+from anabranch.columnar.match.forms import AFTER, Alike, FormConstant, formed, gathered, has_ranks, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.match.indexable import asked_by_result, indexable
 from anabranch.columnar.scan.decoded import COPIES_NOTHING
@@ -257,8 +256,12 @@ class _AlikeQueries:
         form, constants = found
         places = {mark: number for number, mark in enumerate(self.marks)}
         columns = [_column(constant, places, self.constants) for constant in constants]
-        numbers = range(first, first + len(self.constants))
-        groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
+        rows = list(zip(*columns, strict=True)) if columns else [()] * len(self.constants)
+        ranked = [number for number, each in enumerate(rows) if has_ranks(form, each)]
+        groups.append(Alike(form, [first + number for number in ranked], [rows[number] for number in ranked]))
+        for number in sorted({*range(len(rows))}.difference(ranked)):
+            values = dict(zip(self.marks, self.constants[number], strict=True))
+            single.append((first + number, substituted(self.condition, values)))
 
 
 def _column(

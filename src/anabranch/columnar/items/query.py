@@ -35,7 +35,7 @@ from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAK
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
-from anabranch.language.outputs import may_give_items
+from anabranch.language.checks.outputs import may_give_items
 from anabranch.logic import Tree
 from anabranch.stream.path import Path
 from anabranch.stream.serialize import Scope
@@ -247,12 +247,16 @@ def time_column(path: Path | None, look: Look) -> PartColumn | None:
     return only(spots).text if spots else None
 
 
-def reference_column(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
-    """The column at a window's reference; a path from the root begins with the steps that lead to the element."""
-    path = window.reference
-    if isinstance(path.start, ast.Root):
-        above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]
-        if [step.test for step in path.steps[: len(above)]] != above:
-            raise NotColumnar("a reference outside of items")
-        path = ast.Path(None, path.steps[len(above) :])
-    return only(LookScope({None: spot}).spots(path)).text
+def reference_column(window: ast.TimeWindow | ast.SessionWindow, root: str, spot: Spot) -> PartColumn:
+    """The column at a window's reference."""
+    return only(LookScope({None: spot}).spots(below_spot(window.reference, root, spot))).text
+
+
+def below_spot(path: ast.Path, root: str, spot: Spot) -> ast.Path:
+    """A path of a window from an element down; one from the root begins with the steps that lead to the element."""
+    if not isinstance(path.start, ast.Root):
+        return path
+    above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]
+    if [step.test for step in path.steps[: len(above)]] != above:
+        raise NotColumnar("a reference outside of items")
+    return ast.Path(None, path.steps[len(above) :])

@@ -19,7 +19,7 @@ A clause that asks for a *key* (`keys.py`) is listed under it instead, unless a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from typing import Any
@@ -28,16 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.forms import (
+    Alike,
     Fixed,
-    Form,
     FormConstant,
     Missing,
     Ranking,
     Test,
     TestAxis,
-    formed,
     ranking_of,
 )
 from anabranch.columnar.match.kernels import Bits, Cells, KeyLists, fill_cells
@@ -220,31 +218,6 @@ def _packed(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 _EDGE = np.iinfo(np.int32).max
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Conditions of one form: their numbers, and for each its constants."""
-
-    form: Form
-    numbers: Sequence[int]
-    constants: Sequence[tuple[FormConstant, ...]]
-
-
-def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], list[tuple[int, Condition]]]:
-    """Conditions with their numbers, those of one form together; and those without a form."""
-    alike: dict[Form, tuple[list[int], list[tuple[FormConstant, ...]]]] = {}
-    others: list[tuple[int, Condition]] = []
-    for number, condition in conditions:
-        found = formed(condition)
-        if found is None:
-            others.append((number, condition))
-            continue
-        form, constants = found
-        numbers, rows = alike.setdefault(form, ([], []))
-        numbers.append(number)
-        rows.append(constants)
-    return [Alike(form, *each) for form, each in alike.items()], others
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,15 @@ class TextTest:
 
 
 @dataclass(frozen=True, slots=True)
+class MomentTest:
+    """The dateTime in a column against the one that a text is; where the text is none, it is unclear for all items."""
+
+    column: Column
+    operator: Operator
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class PresenceTest:
     """Whether an item has anything in a column."""
 
@@ -82,7 +91,7 @@ class RowTest:
     """Its columns are those of the rows; what stands around them is computed for each row."""
 
 
-ColumnTest: TypeAlias = NumberTest | TextTest | PresenceTest | PatternTest | SumTest | RowTest
+ColumnTest: TypeAlias = NumberTest | TextTest | MomentTest | PresenceTest | PatternTest | SumTest | RowTest
 ItemTest: TypeAlias = Settled | ColumnTest
 Condition: TypeAlias = tuple[Tree[ItemTest], ...]
 """Trees that must all hold, one after the other: none is looked at where one before it is unclear, whose error its own

@@ -15,6 +15,8 @@ A comparison with nothing is false (LAWS 2.3), so its negation is the opposite c
 Numbers are found by the cell they lie in: the span of the constants is cut into a few more cells than there are
 constants, and what a cell is given by, (value - least) * scale, never falls while values rise, however it is rounded.
 Texts are found by their first eight bytes as one number, and by the rest where these are equal.
+Moments are found by their nanoseconds; a constant that is none of them has no rank, and its condition is judged by
+itself, too.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -33,6 +35,7 @@ from anabranch.columnar.match.condition import (
     YES,
     Condition,
     ItemTest,
+    MomentTest,
     NumberTest,
     PatternTest,
     PresenceTest,
@@ -42,7 +45,15 @@ from anabranch.columnar.match.condition import (
     TextTest,
 )
 from anabranch.columnar.match.judging import long_numbers
-from anabranch.columnar.match.ranks import rank_numbers, rank_presence, rank_sums, rank_texts, text_keys
+from anabranch.columnar.match.ranks import (
+    rank_numbers,
+    rank_presence,
+    rank_sums,
+    rank_texts,
+    rank_ticks,
+    text_keys,
+)
+from anabranch.columnar.moments import read_ticks, ticks_in
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -56,6 +67,8 @@ class AxisKind(Enum):
 
     NUMBER = "number"
     TEXT = "text"
+    MOMENT = "moment"
+    """Its dateTime."""
     PRESENCE = "presence"
     """Whether there is anything."""
     PATTERN = "pattern"
@@ -130,7 +143,10 @@ class Form:
 
 
 def formed(condition: Condition) -> tuple[Form, tuple[FormConstant, ...]] | None:
-    """The form of a condition and its constants; None where it must be judged by itself."""
+    """The form of a condition and its constants; None where it must be judged by itself.
+
+    Whether the constants have ranks is another question (`has_ranks`).
+    """
     constants: list[FormConstant] = []
     try:
         stages = tuple(_clauses(each, constants) for each in condition)
@@ -142,6 +158,18 @@ def formed(condition: Condition) -> tuple[Form, tuple[FormConstant, ...]] | None
         large *= len(stage)
     hasty = any(isinstance(test, Fixed) for stage in stages[:-1] for clause in stage for test in clause)
     return None if hasty or large > MOST_CLAUSES else (form, tuple(constants))
+
+
+def has_ranks(form: Form, constants: Sequence[FormConstant]) -> bool:
+    """Whether all constants of a condition of some form have ranks: a text that is to be a moment may be none."""
+    for test in chain.from_iterable(chain.from_iterable(form.stages)):
+        if isinstance(test, Test):
+            constant = constants[test.constant]
+            if isinstance(constant, tuple) and test.axis.rows and not has_ranks(test.axis.rows, constant):
+                return False
+            if test.axis.kind is AxisKind.MOMENT and isinstance(constant, bytes) and ticks_in(constant) is None:
+                return False
+    return True
 
 
 def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Condition:
@@ -156,6 +184,8 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
                 return SumTest(columns[0], operator, columns[1], _number_with(constant, values))
             case TextTest(column, operator, constant):
                 return TextTest(_column_with(column, values), operator, _text_with(constant, values))
+            case MomentTest(column, operator, constant):
+                return MomentTest(_column_with(column, values), operator, _text_with(constant, values))
             case PatternTest(column, constant):
                 return PatternTest(_column_with(column, values), _text_with(constant, values))
             case RowTest(frame, inside):
@@ -189,6 +219,9 @@ AFTER = b"\xff"
 """Behind a text: greater than whatever begins with it, since no byte of a text is 255."""
 
 
+_AXES = {NumberTest: AxisKind.NUMBER, TextTest: AxisKind.TEXT, MomentTest: AxisKind.MOMENT}
+
+
 class _TooLarge(Exception):
     pass
 
@@ -200,9 +233,13 @@ def _clauses(tree: Tree[ItemTest], constants: list[FormConstant], *, negated: bo
             if verdict == UNCLEAR:
                 raise _TooLarge
             return ((Fixed((verdict == YES) != negated),),)
-        case NumberTest(column, operator, constant) | TextTest(column, operator, constant):
+        case (
+            NumberTest(column, operator, constant)
+            | TextTest(column, operator, constant)
+            | MomentTest(column, operator, constant)
+        ):
             constants.append(constant)
-            axis = TestAxis(column, AxisKind.TEXT if isinstance(tree, TextTest) else AxisKind.NUMBER)
+            axis = TestAxis(column, _AXES[type(tree)])
             if not negated:
                 return ((Test(axis, operator, len(constants) - 1),),)
             return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
@@ -252,6 +289,31 @@ def _all(stages: Sequence[Stage]) -> Stage:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Conditions of one form: their numbers, and for each its constants."""
+
+    form: Form
+    numbers: Sequence[int]
+    constants: Sequence[tuple[FormConstant, ...]]
+
+
+def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], list[tuple[int, Condition]]]:
+    """Conditions with their numbers, those of one form together; and those without a form."""
+    alike: dict[Form, tuple[list[int], list[tuple[FormConstant, ...]]]] = {}
+    others: list[tuple[int, Condition]] = []
+    for number, condition in conditions:
+        found = formed(condition)
+        if found is None or not has_ranks(*found):
+            others.append((number, condition))
+            continue
+        form, constants = found
+        numbers, rows = alike.setdefault(form, ([], []))
+        numbers.append(number)
+        rows.append(constants)
+    return [Alike(form, *each) for form, each in alike.items()], others
+
+
 # --- ranks -----------------------------------------------------------------------------------------------------
 
 
@@ -283,6 +345,8 @@ def ranking_of(axis: TestAxis, wanted: WantedColumns, constants: Iterable[FormCo
             return TextRanking(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
         case AxisKind.NUMBER:
             return NumberRanking(row, _numbers_in(constants))
+        case AxisKind.MOMENT:
+            return _Moments(row, [each for each in constants if isinstance(each, bytes)])
         case AxisKind.PRESENCE:
             return _Presence(row)
         case _:
@@ -333,6 +397,26 @@ class NumberRanking:
             places = np.searchsorted(self.constants, doubles)
             known = ~np.isnan(doubles) & (self.constants[np.minimum(places, len(self.constants) - 1)] != doubles)
             ranks[entries[known]] = 2 * places[known]
+
+
+class _Moments:
+    """The moments that the column in a row is compared with, as they are written."""
+
+    def __init__(self, row: int, constants: Iterable[bytes]) -> None:
+        self._row = row
+        self._ticks = {each: ticks_in(each) for each in constants}
+        self._constants = np.unique(np.array([each for each in self._ticks.values() if each is not None], np.int64))
+        self.size = 2 * len(self._constants) + 2
+
+    def places(self, given: Sequence[FormConstant]) -> Places:
+        ticks = [self._ticks[each] for each in given if isinstance(each, bytes)]
+        return np.searchsorted(self._constants, np.array(ticks, np.int64)).astype(np.int32)
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        starts = shredded.starts[self._row]
+        ends = np.where(starts < 0, np.int32(0), shredded.ends[self._row])
+        ticks, known = read_ticks(shredded.data, np.maximum(starts, 0), ends)
+        rank_ticks(ticks, known, starts, self.size - 1, self._constants, ranks)
 
 
 class _Sums:

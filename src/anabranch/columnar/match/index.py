@@ -29,9 +29,9 @@ import numpy as np
 
 from anabranch.columnar.expressions.rows import frame_rows
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.arranging import Alike, Arranged, axes_of
+from anabranch.columnar.match.arranging import Arranged, axes_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, tests
-from anabranch.columnar.match.forms import AxisKind, FormConstant, NumberRanking, TestAxis
+from anabranch.columnar.match.forms import Alike, AxisKind, FormConstant, NumberRanking, TestAxis
 from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
 from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys

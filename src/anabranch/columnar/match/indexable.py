@@ -6,6 +6,7 @@ columns. Some of them say the same as a test of columns without the constant:
 
     contains(text, K)                    whether a text contains a pattern
     a >= b + K, and the like             a number against the sum of another and a constant
+    text >= xs:dateTime(K)               a moment against another
     some $v in v satisfies condition     whether a row of a repeated part fulfils the condition
 
 What a query gives may ask something, too: a loop whose `where` holds for no row gives nothing.
@@ -41,6 +42,7 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.match.condition import (
     Condition,
     ItemTest,
+    MomentTest,
     NumberTest,
     PatternTest,
     PresenceTest,
@@ -107,6 +109,10 @@ class _Conversion:
                 return None if inside is None else Not(inside)
             case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
                 return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
+            case ColumnComparison(operator, left, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _)):
+                return self._moment(operator, left, text)
+            case ColumnComparison(operator, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _), right):
+                return self._moment(MIRRORED[operator], right, text)
             case ColumnComparison(operator, left, ConstantValue() as literal):
                 return self._compared(operator, left, literal)
             case ColumnComparison(operator, ConstantValue() as literal, right):
@@ -162,6 +168,15 @@ class _Conversion:
             case _:
                 is_known = False
         return NumberTest(column, operator, constant) if is_known else None
+
+    def _moment(self, operator: Operator, left: Expression, text: str) -> MomentTest | None:
+        """A dateTime, or a text that is to be one, against another."""
+        match left:
+            case FunctionCall("xs:dateTime", (inside,), _):
+                left = inside
+        if isinstance(left, ConstantValue) or has_constant(left, self.marks):
+            return None
+        return MomentTest(left if self.frame < 0 else self._column(left), operator, text.encode())
 
     def _sum(self, operator: Operator, left: Expression, right: Expression) -> SumTest | None:
         """A number against a sum in doubles, of which one side is a literal."""

@@ -22,6 +22,7 @@ from anabranch.columnar.match.condition import (
     YES,
     Condition,
     ItemTest,
+    MomentTest,
     NumberTest,
     PatternTest,
     PresenceTest,
@@ -32,6 +33,7 @@ from anabranch.columnar.match.condition import (
     Verdicts,
     columns_of,
 )
+from anabranch.columnar.moments import read_ticks, ticks_in
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
@@ -62,6 +64,8 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
                 starts = shredded.starts[row]
                 kernels.compare(shredded.data, starts, shredded.ends[row], other, order)
                 return _verdicts(operator, order, 0, starts < 0, starts)
+            case MomentTest():
+                return _moment_verdicts(leaf, shredded)
             case PresenceTest(column):
                 starts = shredded.starts[shredded.row(column)]
                 there = (starts >= 0) | (starts == kernels.NOT_A_NUMBER)
@@ -108,7 +112,7 @@ def opposite(verdicts: Verdicts) -> Verdicts:
 
 def _verdicts(
     operator: Operator,
-    left: NDArray[np.float64] | NDArray[np.int8],
+    left: NDArray[np.float64] | NDArray[np.int8] | Indices,
     right: float,
     unknown: NDArray[np.bool_],
     starts: NDArray[np.int32],
@@ -126,6 +130,15 @@ def _pattern_verdicts(test: PatternTest, shredded: Shredded) -> Verdicts:
     found: Verdicts = texts.contains(there, TextColumn.of(test.text)).view(np.uint8) * np.uint8(YES)
     found[starts == kernels.UNCLEAR] = UNCLEAR
     return found
+
+
+def _moment_verdicts(test: MomentTest, shredded: Shredded) -> Verdicts:
+    row, moment = shredded.row(test.column), ticks_in(test.text)
+    if moment is None:
+        return np.full(len(shredded.fits), UNCLEAR, np.uint8)
+    starts = shredded.starts[row]
+    ticks, known = read_ticks(shredded.data, np.maximum(starts, 0), np.where(starts < 0, 0, shredded.ends[row]))
+    return _verdicts(test.operator, ticks, moment, ~known, starts)
 
 
 def _sum_verdicts(test: SumTest, shredded: Shredded) -> Verdicts:

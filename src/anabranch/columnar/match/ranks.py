@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.kernels import ABSENT, NOT_A_NUMBER, Bytes, Indices, Numbers, Places, compiled
+from anabranch.columnar.scan.kernels import ABSENT, NOT_A_NUMBER, Bytes, Flags, Indices, Numbers, Places, compiled
 
 UNKNOWN = -1
 """The rank of a value that is not known."""
@@ -52,6 +52,23 @@ def rank_numbers(
             else:
                 high = middle
         ranks[entry] = 2 * low + (1 if low < len(constants) and constants[low] == value else 0)
+
+
+@compiled
+def rank_ticks(ticks: Indices, known: Flags, starts: Places, missing: int, constants: Indices, ranks: Places) -> None:
+    """The ranks of moments, `missing` where there is none."""
+    for entry in range(len(ticks)):
+        if not known[entry]:
+            ranks[entry] = missing if starts[entry] == ABSENT else UNKNOWN
+            continue
+        low, high = 0, len(constants)
+        while low < high:
+            middle = (low + high) >> 1
+            if constants[middle] < ticks[entry]:
+                low = middle + 1
+            else:
+                high = middle
+        ranks[entry] = 2 * low + (1 if low < len(constants) and constants[low] == ticks[entry] else 0)
 
 
 @compiled

@@ -51,6 +51,8 @@ class AxisBatch:
     places: int = 0
     most: int = 0
     """No value is larger, nor smaller than minus this."""
+    are_times: Flags | None = None
+    """Which of the values are times; None for none."""
 
 
 class ReferenceAxis:
@@ -92,9 +94,10 @@ class ReferenceAxis:
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
         ticks -= int(origin)
-        if self._scale.is_time or are_times.any():
+        if are_times.any():
             exact &= ~are_times | (ticks >= math.ceil(self._early * 10**places))
-        return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)))
+        times = are_times if are_times.any() else None
+        return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)), times)
 
     def take(
         self, batch: AxisBatch, shredded: Shredded, shown: Mapping[int, tuple[Item, Sequence[Seen]] | Punctuation]
@@ -199,6 +202,8 @@ def _references(sight: Sight, column: PartColumn, least: int, scale: TimeScale) 
     ticks, exact = text_ticks(mantissas, given, places)
     others, known = exact_ticks(shredded.values[row], places)
     known &= ~shredded.fits
+    if not scale.is_time:
+        are_times &= ~known
     return np.where(known, others, ticks), exact | known, places, are_times
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +29,7 @@ from anabranch.columnar.panes.doubles import add_doubles, binary_ticks, in_reach
 from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks
 from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery, is_computed
 from anabranch.columnar.panes.rows import MOST_PANES
+from anabranch.columnar.panes.sessions import offsets
 from anabranch.columnar.panes.units import Sight, sight_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
@@ -177,6 +179,12 @@ class BatchJudge:
                 laid, doubt = columns.path(path, sight)
                 paths[-1].append(laid)
                 unclear = _either(unclear, doubt)
+            if query.counts_times:
+                paths[-1].append(columns.times_on(batch.axes[self._axis_of[member]]))
+            if query.is_session:
+                laid, doubt = columns.offsets_on(batch.axes[self._axis_of[member]], query)
+                paths[-1].append(laid)
+                unclear = _either(unclear, doubt)
             if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
                 unclear = np.ones(len(batch.shredded.fits), np.bool_)
             if unclear is not None:
@@ -253,7 +261,8 @@ class Columns:
         self._known: set[tuple[int, Column]] = set()
         self._sights: dict[int, Sight] = {}
         """Those that were asked for; columns are known by the numbers of these objects."""
-        self._leaves: dict[tuple[int, _Summed, int], _Leaf] = {}
+        self._leaves: dict[tuple[int, _Summed | tuple[int, Fraction], int], _Leaf] = {}
+        """By what is seen, what is summed and its decimal places; the places in panes by axis and width."""
         self._times: list[Indices] = []
         """How many values there are, by row and entry."""
         self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
@@ -261,6 +270,8 @@ class Columns:
         self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
         """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
         self._evaluations: dict[int, FrameEvaluation] = {}
+        self._on_axes: dict[int, int] = {}
+        """By the identity of an axis: the row that says where it has times."""
 
     @property
     def times(self) -> Indices:
@@ -374,6 +385,27 @@ class Columns:
             self._taken[key] = len(self._times), doubt
             self._times.append(times)
         return _Leaf(len(self._leaves), sums, high, low, least, greatest, _some(unclear))
+
+    def times_on(self, axis: AxisBatch) -> AggregatedPath:
+        """The path whose values are those of an axis that are times."""
+        if axis.are_times is None:
+            return AggregatedPath()
+        if id(axis) not in self._on_axes:
+            self._on_axes[id(axis)] = len(self._times)
+            self._times.append(axis.are_times.astype(np.int64))
+        return AggregatedPath((AggregatedPlace(self._on_axes[id(axis)], -1),))
+
+    def offsets_on(self, axis: AxisBatch, query: PaneQuery) -> tuple[AggregatedPath, Flags | None]:
+        """The path whose values are the places of items in panes, and where they are unclear; None for nowhere."""
+        key = -1, (id(axis), query.panes.width), 0
+        if key not in self._leaves:
+            found = None if axis.ticks is None else offsets(axis.ticks, axis.places, axis.most, query.panes.width)
+            values = np.full(len(axis.unclear), np.nan) if found is None else found
+            nothing, sums = np.broadcast_to(0.0, len(values)), np.zeros(len(values), np.int64)
+            unclear = np.ones(len(values), np.bool_) if found is None else None
+            self._leaves[key] = _Leaf(len(self._leaves), sums, nothing, nothing, values, values, unclear)
+        leaf = self._leaves[key]
+        return AggregatedPath((AggregatedPlace(-1, leaf.row),)), leaf.unclear
 
     def key(self, key: Expression | None, sight: Sight) -> tuple[KeyTexts, Flags | None]:
         """A part of the keys of entries, and where it is unclear; None for nowhere."""

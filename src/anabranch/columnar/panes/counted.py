@@ -39,7 +39,9 @@ class Seen:
     error: DynamicError | None
     """Why it has none."""
     texts: tuple[Texts, ...]
-    """If it is selected: what each aggregated path leads to, or why it failed."""
+    """If it is selected: what each aggregated path leads to, or why it failed; where times are counted, one for each
+    time behind these.
+    """
     key: Key | DynamicError | None = ()
     """If it is selected, and windows are grouped: the key of its group, why it has none, or None if it is not asked
     for one.

@@ -145,6 +145,7 @@ def place(
     nothing is to be counted.
     `rows` is by hit, -1 for none: an entry is left out (its state is not 0), or no window holds its pane.
     Pane `p` of an axis is where `p <= tick * factor / width < p + 1`; most hits are in the pane of the one before.
+    A step of 0 is that of sessions, which have every pane.
     Without an axis, hits are numbered instead, and each has a row.
     """
     panes, lows, highs, current = np.zeros((4, len(members)), np.int64)
@@ -168,7 +169,7 @@ def place(
             width = widths[condition]
             pane = tick // width
             lows[condition], highs[condition] = pane * width, (pane + 1) * width
-            if pane < 0 or pane % steps[condition] >= sizes[condition]:
+            if steps[condition] > 0 and (pane < 0 or pane % steps[condition] >= sizes[condition]):
                 current[condition] = -1
                 continue
         row_conditions[count], row_panes[count], row_entries[count] = condition, pane, entry
@@ -226,7 +227,7 @@ def place_groups(
                 panes[condition] = tick // width
                 lows[condition], highs[condition] = panes[condition] * width, (panes[condition] + 1) * width
             pane = panes[condition]
-            if pane < 0 or pane % steps[condition] >= sizes[condition]:
+            if steps[condition] > 0 and (pane < 0 or pane % steps[condition] >= sizes[condition]):
                 continue
         spread = ((key * seed + pane) * seed + condition) * seed
         slot = (spread ^ (spread >> 31)) & mask

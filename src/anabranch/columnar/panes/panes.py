@@ -20,6 +20,7 @@ tells which that is (`Member.told`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -49,6 +50,8 @@ from anabranch.stream.serialize import serialize
 from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
+_SPELLED_ELSE = re.compile(rb"""></|['&\r\n\t]|<[!?]|\s/?>|\s\s|\s=|=\s""")
+"""What an item may hold that is written otherwise when it is written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class PaneCounter:
         self._alike: dict[tuple[int, bool], list[int]] = {}
         """The members by how many paths they aggregate, and whether by group: those are counted together."""
         for number, each in enumerate(members):
-            self._alike.setdefault((len(each.query.paths), bool(each.query.keys)), []).append(number)
+            self._alike.setdefault((len(each.query.asked), bool(each.query.keys)), []).append(number)
         self._keys = {
             number: GroupNumbers(len(each.query.keys)) for number, each in enumerate(members) if each.query.keys
         }
@@ -288,11 +291,11 @@ class PaneCounter:
 
 
 def _raw(shredded: Shredded, entry: int) -> str:
-    """The text of an item that fits, as far as a dead letter shows it."""
-    if shredded.wanted is not None and shredded.wanted.look.is_json:
-        return serialize(shredded.tree(entry))[:LONGEST_RAW]
+    """The text of an item that fits, as far as a dead letter shows it; most stand as they would be written."""
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
+    if (shredded.wanted is not None and shredded.wanted.look.is_json) or _SPELLED_ELSE.search(data):
+        return serialize(shredded.tree(entry))[:LONGEST_RAW]
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
 
 
@@ -329,6 +332,7 @@ def placing(
         ratio = queries[member].ratio(batch.axes[axis].places) if axis >= 0 else (1, 1)
         is_near = max(*ratio, panes.size, panes.step) < _FAR  # nothing of one that is not is taken for certain
         numbers = (*ratio, panes.size, panes.step) if is_near else (1, 1, 1, 1)
+        numbers = (*numbers[:3], 0) if queries[member].is_session else numbers
         rows.append((member if member in members else -1, axis, *numbers))
     whose, axes, *sizes = np.array(rows, np.int64).reshape(-1, 6).T.copy()
     nothing = np.zeros(len(batch.shredded.fits), np.int64)
@@ -427,8 +431,11 @@ class SingleItems:
                 self._set_aside(member, item, node.error)
             elif node.selected and node.value is not None and not late[number]:
                 pane = query.panes.at(node.value)
-                is_early = isinstance(node.value, Moment) and node.value < query.early
-                if is_early or query.panes.is_used(pane):
+                if query.is_session and isinstance(node.key, DynamicError):
+                    self._set_aside(member, item, node.key)
+                    continue
+                is_early = not query.is_session and isinstance(node.value, Moment) and node.value < query.early
+                if is_early or query.is_session or query.panes.is_used(pane):
                     self._add(member, pane, entry, number, item, node, is_early=is_early)
 
     def number(self, member: int, hits: Indices) -> Indices:
@@ -458,15 +465,17 @@ class SingleItems:
         self, member: int, pane: int, entry: int, place_in: int, item: Item, node: Seen, *, is_early: bool = False
     ) -> None:
         order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
-        numeric = self._queries[member].numeric
+        query = self._queries[member]
         at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
         error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
-        if error is not None:  # nothing is known of it but that
-            partials: tuple[Partial, ...] = (Partial(),) * len(numeric)
-            parts = len(self._queries[member].keys)
-            key: Key | None = error_key(error, at, parts, spoils=node.spoils is not None)
+        known = zip(node.texts, query.numeric, strict=True)
+        partials = tuple(_partial(each, order, at, asked) for each, asked in known)
+        if query.is_session:  # of the place in the pane, nobody asks for the sum
+            partials = (*partials[:-1], replace(partials[-1], total=0, places=0, rest=Fraction(0)))
+        if error is not None:  # nothing is known of it but that, and whether it is a time
+            partials = (*[Partial()] * len(query.paths), *partials[len(query.paths) :])
+            key: Key | None = error_key(error, at, len(query.keys), spoils=node.spoils is not None)
         else:
-            partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
             key = None if isinstance(node.key, DynamicError) else node.key
         if key is None:
             return

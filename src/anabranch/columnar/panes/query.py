@@ -41,7 +41,7 @@ from anabranch.columnar.expressions.tree import (
     read_columns,
     read_numbers,
 )
-from anabranch.columnar.items.query import reference_column, single_spot
+from anabranch.columnar.items.query import below_spot, reference_column, single_spot
 from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
@@ -58,7 +58,11 @@ class PaneQuery:
     paths: tuple[ast.Expression, ...]
     """What is aggregated."""
     asked: tuple[frozenset[FunctionName], ...]
-    """By path: the functions that are taken over it."""
+    """By path: the functions that are taken over it.
+
+    Where it is asked which windows hold times (LAWS 3.1), these are counted as the values of one path more are.
+    Sessions count them, and tell behind that the least and the greatest place of their items in a pane (`sessions.py`).
+    """
     panes: Panes
     scale: TimeScale = PLAIN
     """What the reference of a time window counts in."""
@@ -75,7 +79,15 @@ class PaneQuery:
 
     @cached_property
     def is_timed(self) -> bool:
-        return isinstance(self.clause.window, ast.TimeWindow)
+        return isinstance(self.clause.window, ast.TimeWindow | ast.SessionWindow)
+
+    @cached_property
+    def is_session(self) -> bool:
+        return isinstance(self.clause.window, ast.SessionWindow)
+
+    @property
+    def counts_times(self) -> bool:
+        return len(self.asked) > len(self.paths)
 
     @cached_property
     def numeric(self) -> list[bool]:
@@ -200,10 +212,12 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
         if look.own != (spot.part,):
             raise NotColumnar("a window over parts of items")
         window = query.clause.window
-        reference = _reference(window, root, spot) if isinstance(window, ast.TimeWindow) else None
+        reference = None if isinstance(window, ast.CountWindow) else _reference(window, root, spot)
         scope = LookScope({query.clause.variable: spot, None: spot})
-        paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=True))
+        paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=False))
         keys = tuple(_key_part(each, scope) for each in query.keys)
+        if isinstance(window, ast.SessionWindow) and window.by is not None:
+            keys = (_key_part(below_spot(window.by, root, spot), scope),)
         if query.where is not None:
             conditions = [*conditions, scope.condition(query.where)]
         return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths, keys)
@@ -211,8 +225,9 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
         return None
 
 
-def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
+def _reference(window: ast.Window | None, root: str, spot: Spot) -> PartColumn:
     """The column at the window's reference, which must be the only one there."""
+    assert isinstance(window, ast.TimeWindow | ast.SessionWindow), "only these have a reference"
     start = window.reference.start
     if start is not None and not isinstance(start, ast.ContextItem | ast.Root):
         raise NotColumnar("a reference that is no path from an item")
@@ -257,10 +272,13 @@ _Tail: TypeAlias = Sequence[ast.Tail]
 
 
 def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:
-    """What is aggregated at a place; the predicate is put to what was `judged` on the way there."""
-    around = () if judged is None or not judged.is_single else _condition(judged, tail)
+    """What is aggregated at a place; the predicate is put to what was `judged` on the way there.
+
+    It may raise in items that have nothing at the place itself.
+    """
+    around = () if judged is None or not judged.is_single else (*_there(judged), *_condition(judged, tail))
     if spot.is_single:
-        return Given(spot.text if numeric else None, (*_there(spot), *around) or ALWAYS)
+        return Given(spot.text if numeric else None, tuple(dict.fromkeys((*around, *_there(spot)))) or ALWAYS)
     frame = scope.inner_frame(spot)
     value: Expression = PartText(spot.text) if numeric else Presence(spot.presence)
     taken: Expression = Presence(spot.presence)
@@ -396,6 +414,8 @@ def _is_worth_it(queries: Sequence[PaneQuery]) -> bool:
     """Whether relaxed panes are no more than those of all queries apart, and not too many for any of them."""
     widths = [each.panes.width for each in queries]
     common = reduce(_common, widths)
+    if queries[0].is_session:  # what is in one pane is of one session only where panes are as wide as the gap
+        return len(set(widths)) == 1
     return not queries[0].is_timed or (1 / common <= sum(1 / each for each in widths) and max(widths) <= _MOST * common)
 
 
@@ -412,11 +432,11 @@ def relaxed(queries: Sequence[PaneQuery]) -> PaneQuery:
 def _key(query: PaneQuery) -> Hashable:
     """What queries have in common that are counted together; None for one that is counted alone."""
     window = query.clause.window
-    reference = window.reference if isinstance(window, ast.TimeWindow) else None
+    reference = window.reference if isinstance(window, ast.TimeWindow | ast.SessionWindow) else None
     looked_at = (query.clause.source, reference, query.paths, query.keys, query.where)
     if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
         return None
-    return query.clause.variable, *looked_at, query.scale
+    return query.clause.variable, *looked_at, query.scale, query.counts_times, query.is_session
 
 
 def _looks_out(part: object, window: str) -> bool:

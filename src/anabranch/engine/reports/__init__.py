@@ -1,1 +1,1 @@
-"""What an engine tells people: explanations, tables, reactions to accents, warnings."""
+"""Reports for people: explanations, tables, reactions to accents, warnings."""

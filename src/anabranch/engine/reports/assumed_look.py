@@ -1,7 +1,7 @@
-"""The look that items must have for a query to find something: made up of its own paths, where nothing else is known.
+"""The look that a query's own paths suggest, where nothing else is known of the items.
 
-What a loop inside of an item or a quantifier goes over, or `count()` counts, is taken for repeated, all else for what
-an item has once; what no path leads into is taken for a text.
+A path that is looped over inside an item, quantified or counted is assumed to repeat, any other to occur once; an
+element without a path below it is assumed to be text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from anabranch.language.rewrite import rebuild
 from anabranch.stream.tree import Name
 
 _ABOVE = -2
-"""Where a path over the stream begins: above the root, which is -1."""
+"""The level where a path over the stream begins: above the root, which is -1."""
 _Places: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = Mapping[str | None, _Places]
 
 
 def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
-    """The name of a stream's root and the look of its items, as a query takes them to be, whose names are expanded."""
+    """The name of a stream's root and the look of its items, as assumed by a query with expanded names."""
     found = _Assuming(stream)
     found.walk(body, {})
     parents = {part.parent for part in found.parts if not part.name.startswith("@")}
@@ -32,7 +32,7 @@ def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
 
 @dataclass(slots=True)
 class _Assuming:
-    """A look that is being made."""
+    """A look under construction."""
 
     stream: str
     root: str = "root"
@@ -40,7 +40,7 @@ class _Assuming:
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def walk(self, expression: Any, names: _Names) -> _Places:
-        """Take in the paths of an expression, or of anything in a query; gives the parts that it leads to."""
+        """Add the paths of an expression, or of any part of a query; gives the parts that it leads to."""
         match expression:
             case ast.Variable(name):
                 return names.get(name, ())
@@ -95,7 +95,7 @@ class _Assuming:
                 return ()
 
     def _inside(self, node: Any, names: _Names) -> None:
-        """Take in everything in something that leads nowhere itself."""
+        """Add the paths in a part that leads nowhere itself."""
 
         def visit(part: Any) -> Any:
             self.walk(part, names)
@@ -128,7 +128,7 @@ class _Assuming:
         return self.numbers[key]
 
     def _repeat(self, places: _Places) -> None:
-        """Take parts inside of items for repeated."""
+        """Mark parts inside items as repeated."""
         for number in places:
             if number >= 0 and self.parts[number].parent >= 0:
                 self.parts[number] = replace(self.parts[number], repeated=True)

@@ -1,8 +1,8 @@
-"""Whether a query is answered in columns, told before anything runs: for `explain`.
+"""Whether a query will be answered in columns, for `explain`.
 
 Queries are compiled for the look of items, which a run learns from them.
-Here it is taken from the schema of the stream, or from its first items where they are there, or else it is made up of
-the paths that the query names (`assumed_look.py`), and what is told says which.
+Here it is taken from the schema of the stream, or from its first items where there are any, or else from the paths of
+the query (`assumed_look.py`), and the report says which.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
-from anabranch.branch.panes.plan import pane_plan
+from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.items.growing_look import SAMPLE
 from anabranch.columnar.items.query import compile_for, compile_query, reference_column, single_spot
@@ -34,12 +34,12 @@ from anabranch.stream.schema import Part, Schema
 from anabranch.stream.serialize import serialize
 
 _LONGEST = 80
-"""So much of an expression is shown."""
+"""The most characters of an expression that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SupposedLook:
-    """How items are supposed to look, below which root, and why."""
+    """The assumed look of items, their root, and the reason."""
 
     root: str
     look: Look
@@ -48,7 +48,7 @@ class SupposedLook:
 
     @staticmethod
     def declared(schema: Schema) -> SupposedLook | None:
-        """As a schema declares it; None where that has no end, or is too much."""
+        """The look that a schema declares; None where that is recursive, or too large."""
         parts: list[LookPart] = []
 
         def add(part: Part, parent: int, above: frozenset[str]) -> None:
@@ -66,13 +66,13 @@ class SupposedLook:
             found = schema.child(item)
             assert found is not None, "it is declared"
             add(Part(found.name, found.declared, optional=True, repeated=False), -1, frozenset({found.declared}))
-        if len(parts) > MOST_PARTS or any(":" in part.name for part in parts):  # who knows what prefixes mean?
+        if len(parts) > MOST_PARTS or any(":" in part.name for part in parts):  # the meaning of prefixes is unknown
             return None
         return SupposedLook(schema.root, Look(tuple(parts)), "as the schema declares")
 
     @staticmethod
     def sampled(source: Source) -> SupposedLook | None:
-        """As the first items of a stream do; None where there are none, or they have no look."""
+        """The look of the first items of a stream; None where there are none, or they have no common look."""
         try:
             contents = Contents(source, Limits())
             trees = list(islice((each.tree for each in contents if isinstance(each, Item)), SAMPLE))
@@ -89,7 +89,7 @@ class SupposedLook:
 
     @staticmethod
     def of(source: Source | None, schema: Schema | None) -> SupposedLook | None:
-        """What is known of a stream: its first items say more than its schema, which leaves much open."""
+        """The known look of a stream: its first items show more than its schema, which leaves much open."""
         found = SupposedLook.sampled(source) if source is not None else None
         return found or (SupposedLook.declared(schema) if schema is not None else None)
 
@@ -99,7 +99,7 @@ def columns_verdict(
 ) -> ColumnsVerdict | None:
     """Whether a query is answered in columns; None for one that waits for the end of its streams, or fails anyway.
 
-    `text` is what it was parsed from, `known` what is known of its streams.
+    `text` is the source that it was parsed from, `known` the looks of its streams.
     """
     try:
         query = standing(checked, functions, text)
@@ -113,14 +113,17 @@ def columns_verdict(
         return ColumnsVerdict(_DOES[query.kind], None, what)
     looks = {name: known.get(name) or assumed(query, name) for name in query.streams}
     why = " and ".join(dict.fromkeys(each.why for each in looks.values()))
+    panes = pane_plan(query, Fraction(0), Fraction(0), functions)
     does = _DOES[query.kind]
+    if panes is not None:
+        does = f"{'sessions' if panes.query.is_session else 'windows'} are counted by panes"
     match query.kind:
         case "items":
             (only,) = looks.values()
             found = compile_query(hole, only.root, only.look, namespaces=query.scope)
             reason = found if isinstance(found, NotColumnar) else None
         case _:
-            reason = next(_refused(query, looks), None)
+            reason = next(_refused(query, panes, looks), None)
     if reason is None:
         return ColumnsVerdict(does, why)
     return ColumnsVerdict(does, why, reason.construct, *_place(reason.expression, text), reason.hint)
@@ -134,12 +137,11 @@ _DOES = {
 }
 
 
-def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
-    """What is not made for columns in the loops of a query with windows."""
-    plan = pane_plan(query, Fraction(0), Fraction(0))
+def _refused(query: Standing, plan: PanePlan | None, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
+    """The constructs that do not compile in the loops of a query with windows, which may be counted by panes."""
     for clause, name in zip(query.fors, query.streams, strict=False):
-        if isinstance(clause.window, ast.SessionWindow):
-            yield NotColumnar("sessions")
+        if isinstance(clause.window, ast.SessionWindow) and plan is None:
+            yield NotColumnar("sessions that are seen through more than aggregates, their bounds and their key")
             continue
         root, look = looks[name].root, looks[name].look
         reason = NotColumnar("a root with namespaces") if look.scope else _entering(clause, root, look)
@@ -152,11 +154,11 @@ def _refused(query: Standing, looks: Mapping[str, SupposedLook]) -> Iterator[Not
 
 
 def _entering(clause: ast.For, root: str, look: Look) -> NotColumnar | None:
-    """What is not made for columns in the way of items into windows."""
+    """The construct that does not compile in the selection of items for windows."""
     looked_at = clause.source
     try:
         _, spot = single_spot(clause.source, root, look)
-        if spot is not None and isinstance(clause.window, ast.TimeWindow):
+        if spot is not None and isinstance(clause.window, ast.TimeWindow | ast.SessionWindow):
             looked_at = clause.window.reference
             reference_column(clause.window, root, spot)
     except NotColumnar as reason:
@@ -165,13 +167,13 @@ def _entering(clause: ast.For, root: str, look: Look) -> NotColumnar | None:
 
 
 def assumed(query: Standing, stream: str) -> SupposedLook:
-    """As the paths of a query suggest."""
+    """The look that the paths of a query suggest."""
     root, look = assumed_look(with_expanded_names(query.query.body, query.env.namespaces), stream)
     return SupposedLook(root, look, "as the query's paths suggest")
 
 
 def _place(expression: ast.Expression | None, text: str) -> tuple[str | None, int | None, int | None]:
-    """An expression as it was written, with its line and column; as it is printed where its place is not known."""
+    """An expression as written, with its line and column; as printed where its place is not known."""
     if expression is None:
         return None, None, None
     span = expression.span

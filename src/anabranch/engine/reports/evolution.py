@@ -1,6 +1,6 @@
-"""The evolution of a stream for people: its schema at any place, and what has happened to it.
+"""The evolution of a stream for people: its schema at any place, and its accents.
 
-Both are read from the checkpoint, which needs neither Spark nor the run's leave, and hold what is committed.
+Both are read from the checkpoint, without Spark and without the run's lock, and show what is committed.
 Each partition evolves by itself (LAWS 4.5); of several the number is shown.
 """
 
@@ -29,7 +29,7 @@ from anabranch.stream.elements import Accent, Add, Alter, DeadLetter, Drop, Punc
 from anabranch.stream.reading.source import Source, StreamForm
 
 EVERYTHING = "all items"
-"""What stands for the description of all items."""
+"""The text for the description of all items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _cells(row: PathState) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One accent: what changed, where, for which items, what is wrong with it, and what subscriptions did about it."""
+    """One accent: its change, place and items, why it is invalid, and the reactions of subscriptions."""
 
     epoch: int
     partition: int
@@ -84,7 +84,7 @@ class Event:
     refused: str
     """The reason why it is not valid there; empty if it is."""
     reactions: tuple[SubscriptionReaction, ...]
-    """What those of the subscriptions did that it concerns."""
+    """The reactions of the subscriptions that it concerns."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _told(event: Event) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StreamCourse:
-    """A registered stream, and what a checkpoint knows of its evolution; None where nothing has run yet."""
+    """A registered stream, and its evolution in a checkpoint; None where nothing has run yet."""
 
     source: Source
     checkpoint: Checkpoint | None
@@ -131,7 +131,7 @@ class StreamCourse:
 
     @property
     def form(self) -> StreamForm | None:
-        """How the stream is written, as far as that is decided."""
+        """The format of the stream, once it is known."""
         return self._order.form if self._order else None
 
     @cached_property
@@ -151,7 +151,7 @@ class StreamCourse:
         return [] if logged is None or self.checkpoint is None else read_log(self.checkpoint.evolution, logged)
 
     def now(self, partition: int) -> Evolution:
-        """The evolution of a partition as far as it is committed; the caller may change it."""
+        """The committed evolution of a partition; the caller may change it."""
         return self._evolution(partition, self._changes)
 
     def _evolution(self, partition: int, changes: Sequence[LoggedEvent]) -> Evolution:
@@ -164,7 +164,7 @@ class StreamCourse:
     # --- schema -----------------------------------------------------------------------------------------------
 
     def schema(self, at: int | tuple[str, int] | None = None) -> StreamSchema:
-        """Its paths now, behind an epoch, or where an item would stand that begins at a byte of a file."""
+        """Its paths now, behind an epoch, or for an item that begins at a byte of a file."""
         match at:
             case None:
                 return self._schema("now", range(len(self.source.partitions)), self._changes)
@@ -193,7 +193,7 @@ class StreamCourse:
         return StreamSchema(self.source.name, place, tuple(rows))
 
     def _position(self, file: str, offset: int) -> tuple[int, Position]:
-        """A place in a file; of a file that has grown after its end, in the stretch that holds it."""
+        """A place in a file; of a file that has grown after its end, in the stretch that contains it."""
         found = [
             (partition, Position(number, offset))
             for partition in range(len(self.source.partitions))
@@ -207,7 +207,7 @@ class StreamCourse:
     # --- history ----------------------------------------------------------------------------------------------
 
     def history(self) -> History:
-        """All accents that were read."""
+        """All accents so far."""
         evolutions = [self._evolution(number, ()) for number in range(len(self.source.partitions))]
         newest = self.newest
         deeds = reactions(self.checkpoint, self.source.name, newest) if self.checkpoint and newest else {}
@@ -225,7 +225,7 @@ class StreamCourse:
                     unknown = ((f"'{each.path}' is unknown", _items(each.where)) for each in doubts)
                     events += (Event(*place, *each, reason, did) for each in unknown)
                 case Punctuation():
-                    pass  # it says that items end, and changes no path
+                    pass  # a punctuation changes no path
         return History(self.source.name, tuple(events))
 
 

@@ -1,10 +1,10 @@
-"""What an engine's subscriptions have in common, and what its trunk does for them.
+"""What an engine's subscriptions have in common, and the work of its trunk.
 
-Ten thousand subscriptions are counted, and of each stream a few are shown: one of every shape first, so that a picture
-tells more than ten thousand times the same.
-Nothing is derived for the others, so an explanation takes no longer for them than to count.
+Ten thousand subscriptions are counted, and a few of each stream are shown: one of every shape first, so that a picture
+does not show ten thousand times the same.
+Nothing is derived for the others, so they cost no more than counting.
 A plan of the builder shares nothing; it is shown as its operators.
-So does a query about the past; of that is told what it keeps of which regions, or of which items.
+Nor does a query about the past; its lookback at regions or items is shown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.html import explanation_html
@@ -21,12 +21,12 @@ from anabranch.engine.reports.retention import growth_explained, past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.law.calls import PythonFunction
-from anabranch.runtime.shapes import Constant, Shape
+from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.spark.epoch.metrics import SHOWN
+from anabranch.spark.epoch.metrics import MOST_NAMED
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.kinds import KINDS, alone_as
 from anabranch.spark.plan.kinds.display import DisplayKind
@@ -41,7 +41,7 @@ from anabranch.visible import visible_json
 
 @dataclass(frozen=True, slots=True)
 class StreamUse:
-    """How much is asked of a stream: by how many, how many different queries, and of how many shapes they are."""
+    """The use of a stream: its subscriptions, different queries, and their shapes."""
 
     stream: str
     subscriptions: int
@@ -52,7 +52,7 @@ class StreamUse:
 
 @dataclass(frozen=True, slots=True)
 class BranchUse:
-    """A branch at work: what it does, over which streams, for whom; not all members are named."""
+    """A running branch: its kind, streams and members; not all members are named."""
 
     number: int
     kind: str
@@ -64,17 +64,17 @@ class BranchUse:
 
 @dataclass(frozen=True)
 class Explanation:
-    """As text it is what `anabranch explain` prints, in a notebook a picture; before it stands what the trunk does."""
+    """As text it is what `anabranch explain` prints, in a notebook a picture, after the work of the trunk."""
 
     streams: tuple[StreamUse, ...]
     branches: tuple[BranchUse, ...]
     waiting: int
-    """How many subscriptions begin with the next epoch."""
+    """The number of subscriptions that begin with the next epoch."""
     sharing: bool
     queries: tuple[Explained, ...]
-    """Those that are shown."""
+    """The queries that are shown."""
     more: Mapping[str, int] = field(repr=False)
-    """How many subscriptions of each stream are not."""
+    """By stream: the number of subscriptions that are not shown."""
 
     def __str__(self) -> str:
         return "\n".join((*self._summary(), "", *explain_text(self.queries)))
@@ -97,9 +97,9 @@ class Explanation:
         return visible_json(found, 2)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what the trunk does, and the picture."""
+        """The work of the trunk, and the picture, for a notebook."""
         streams = [(each.stream, each.subscriptions, each.queries, each.shapes, each.branches) for each in self.streams]
-        branches = [(each.number, *_words(each), each.queries) for each in self.branches[:SHOWN]]
+        branches = [(each.number, *_words(each), each.queries) for each in self.branches[:MOST_NAMED]]
         return explanation_html(streams, branches, list(self._remarks()), self.svg)
 
     def _summary(self) -> Iterator[str]:
@@ -107,13 +107,13 @@ class Explanation:
             counts = _count(each.subscriptions, "subscription"), _count(each.queries, "different query")
             shapes = _count(each.shapes, "shape")
             yield f'stream "{each.stream}": {counts[0]}, {counts[1]} of {shapes}, {_count(each.branches, "branch")}'
-        for branch in self.branches[:SHOWN]:
+        for branch in self.branches[:MOST_NAMED]:
             kind, members = _words(branch)
             yield f"branch {branch.number}: {kind} for {members}"
         yield from self._remarks()
 
     def _remarks(self) -> Iterator[str]:
-        if (left := len(self.branches) - SHOWN) > 0:
+        if (left := len(self.branches) - MOST_NAMED) > 0:
             yield f"and {_count(left, 'more branch')}"
         if self.waiting:
             yield f"{_count(self.waiting, 'subscription')} not begun yet"
@@ -122,7 +122,7 @@ class Explanation:
 
 
 def _words(branch: BranchUse) -> tuple[str, str]:
-    """What a branch does, and for whom."""
+    """The work of a branch, and its members."""
     left = branch.members - len(branch.names)
     more = f" and {left:,} more" if left else ""
     return f"{branch.kind} of {' and '.join(branch.streams)}", f"{', '.join(branch.names)}{more}"
@@ -138,7 +138,6 @@ def _count(number: int, what: str) -> str:
 # --- counting and choosing ----------------------------------------------------------------------------------
 
 _NAMED = 4
-_Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
 
 
 @dataclass(slots=True)
@@ -148,12 +147,12 @@ class _Members:
     kind: str
     streams: tuple[str, ...]
     names: list[str] = field(default_factory=list)
-    queries: set[_Query | str] = field(default_factory=set)
+    queries: set[Shaped | str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """A query that is answered by itself, and who asked it."""
+    """A query that is answered by itself, and its subscriptions."""
 
     query: QueryKind
     names: list[str]
@@ -162,11 +161,11 @@ class _Alone:
 def explanation(
     sources: Mapping[str, Source], texts: Mapping[str, str], plan: Plan | None, functions: Mapping[str, PythonFunction]
 ) -> Explanation:
-    """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
+    """Explain subscriptions, given by name and printed query; `plan` is that of the newest epoch."""
     known = plan.by_name if plan else {}
     given = QueryContext.of(sources.values(), functions)
     shapes = shapes_of(given.functions)
-    asked: dict[_Query, list[str]] = {}
+    asked: dict[Shaped, list[str]] = {}
     branches: dict[int, _Members] = {}
     alone: dict[str, _Alone] = {}
     waiting = 0
@@ -174,12 +173,11 @@ def explanation(
         registered = known.get(name)
         at_work = registered if registered is not None and registered.text == text else None
         waiting += at_work is None
-        query: _Query | str = text
+        query: Shaped | str = text
         if (found := alone_as(name, text, given)) is not None:
             alone.setdefault(text, _Alone(found, [])).names.append(name)
         else:
-            shaped = shapes.of(text)
-            query = shaped.shape, shaped.constants
+            query = shapes.of(text)
             asked.setdefault(query, []).append(name)
         if at_work is not None and KINDS[at_work.kind].is_branch:
             strands = f" in {at_work.strands} strands" if at_work.strands else ""
@@ -189,12 +187,12 @@ def explanation(
             members.queries.add(query)
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
-    read = {name for query in chosen for name in query[0].standing.streams}
+    read = {name for query in chosen for name in query.shape.standing.streams}
     supposed = {name: SupposedLook.of(source, source.schema) for name, source in sources.items() if name in read}
     looks = {name: look for name, look in supposed.items() if look is not None}
     shown = [_explained(asked[query], texts, schemas, looks, functions) for query in chosen]
-    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:SHOWN]]
-    for each in list(alone.values())[SHOWN:]:
+    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:MOST_NAMED]]
+    for each in list(alone.values())[MOST_NAMED:]:
         more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
     return Explanation(
         tuple(_stream_use(name, asked, alone.values(), branches.values()) for name in sources),
@@ -210,31 +208,31 @@ def explanation(
 
 
 def _stream_use(
-    name: str, asked: Mapping[_Query, Sequence[str]], alone: Iterable[_Alone], branches: Iterable[_Members]
+    name: str, asked: Mapping[Shaped, Sequence[str]], alone: Iterable[_Alone], branches: Iterable[_Members]
 ) -> StreamUse:
-    queries = [query for query in asked if name in query[0].standing.streams]
+    queries = [query for query in asked if name in query.shape.standing.streams]
     made = [each for each in alone if name in each.query.streams]
     return StreamUse(
         name,
         sum(len(asked[query]) for query in queries) + sum(len(each.names) for each in made),
         len(queries) + len(made),
-        len({shape for shape, _ in queries}) + len(made),
+        len({query.shape for query in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
 
 
-def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:
-    """A few queries of each stream, of as many shapes as there are, and how many subscriptions are left."""
+def _chosen(asked: Mapping[Shaped, Sequence[str]]) -> tuple[list[Shaped], dict[str, int]]:
+    """A few queries of each stream, of as many shapes as possible, and the number of other subscriptions."""
     before: Counter[Shape] = Counter()
-    ranks: dict[_Query, int] = {}
+    ranks: dict[Shaped, int] = {}
     for query in asked:
-        ranks[query] = before[query[0]]
-        before[query[0]] += 1
+        ranks[query] = before[query.shape]
+        before[query.shape] += 1
     room = Room()
     more: Counter[str] = Counter()
-    chosen: set[_Query] = set()
+    chosen: set[Shaped] = set()
     for query in sorted(asked, key=lambda each: ranks[each]):
-        streams = query[0].standing.streams
+        streams = query.shape.standing.streams
         if room.take(streams):
             chosen.add(query)
         else:
@@ -243,7 +241,7 @@ def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[s
 
 
 def _explained_alone(alone: _Alone, edited: Collection[str]) -> Explained:
-    """What is answered by itself."""
+    """The explanation of a query that is answered by itself."""
     name, *alike = alone.names
     if isinstance(alone.query, PlanKind):
         operators = "; ".join(line.strip() for line in str(alone.query.operators).splitlines())
@@ -263,7 +261,7 @@ def _explained(
     looks: Mapping[str, SupposedLook],
     functions: Mapping[str, PythonFunction],
 ) -> Explained:
-    """The first of some that ask the same, with the names of the others."""
+    """The explanation of the first of some equal queries, with the names of the others."""
     name, *alike = names
     checked = check(parse(texts[name], name), texts[name], functions=functions, name=name)
     columns = columns_verdict(checked.query, texts[name], looks, functions)

@@ -1,7 +1,7 @@
-"""What notebooks show of an engine, of its subscriptions and of what they share: small tables, without scripts.
+"""Small tables for notebooks, without scripts: an engine, its subscriptions and what they share.
 
-All that a user or a stream wrote is escaped, and what has no look of its own (control characters, changes of the
-writing direction) stands there as a reference, so neither a name nor data can be anything but text.
+All text of users and streams is escaped, and characters without a look of their own (control characters, changes of
+the writing direction) are shown as references, so neither a name nor data can be anything but text.
 Colours are the notebook's, light or dark; only the thin lines between rows have one, half transparent.
 """
 
@@ -13,16 +13,16 @@ from decimal import Decimal
 from html import escape
 
 from anabranch.spark.answers.log import AnswerFrame, AnswerLog
-from anabranch.spark.epoch.metrics import SHOWN, Metrics, StreamNumbers
+from anabranch.spark.epoch.metrics import MOST_NAMED, Metrics, StreamNumbers
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
-_LATEST = 5
-"""How many pieces are shown."""
-_LOOKED_AT = 100
-"""How many epochs are looked through for them."""
+_MOST_PIECES = 5
+"""The most pieces that are shown."""
+_MOST_EPOCHS = 100
+"""The most epochs that are searched for them."""
 _LONGEST = 300
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.35);padding:.2em 1.2em .2em 0;background:none;"
 _CELL = f"{_LINE}text-align:left;vertical-align:top;"
@@ -30,7 +30,7 @@ _NUMBER = f"{_LINE}text-align:right;vertical-align:top;font-variant-numeric:tabu
 
 
 class Tally:
-    """What is committed, in numbers that grow with the epochs; those that retention drops stay counted."""
+    """The numbers of committed answers, which grow with the epochs; dropped epochs stay counted."""
 
     def __init__(self, log: AnswerLog) -> None:
         self._log = log
@@ -39,7 +39,7 @@ class Tally:
         self.items = 0
 
     def now(self) -> Tally:
-        """The same, with the epochs that have come since."""
+        """The same, updated by new epochs."""
         for manifest in self._log.manifests.since(self._next):
             self._next = manifest.epoch + 1
             self.items += manifest.items
@@ -47,7 +47,7 @@ class Tally:
         return self
 
     def of(self, subscription: Registration | None) -> int:
-        """The answers to one subscription, which has none before it began."""
+        """The number of answers to one subscription, 0 before it began."""
         return self._answers[subscription.id] if subscription else 0
 
 
@@ -55,13 +55,13 @@ def latest(log: AnswerLog, subscription: Registration) -> list[str]:
     """The newest pieces of an answer, oldest first."""
     found: list[str] = []
     frame = AnswerFrame.of(subscription)
-    for epoch in reversed(log.manifests.epochs()[-_LOOKED_AT:]):
+    for epoch in reversed(log.manifests.epochs()[-_MOST_EPOCHS:]):
         for chunk in reversed(log.chunks(log.manifests.load(epoch), subscription.id)):
             text = log.text(chunk)
             pieces = lines_in(text) if frame.is_json(text) else [piece.text for piece in take_apart(text)]
             found += reversed(pieces)
-            if len(found) >= _LATEST:
-                return found[:_LATEST][::-1]
+            if len(found) >= _MOST_PIECES:
+                return found[:_MOST_PIECES][::-1]
     return found[::-1]
 
 
@@ -76,7 +76,7 @@ def engine_html(
     parts = [f"<b>Engine</b>, {escape(state)}: {items:,} items in all"]
     places = [(name, ", ".join(map(str, each.partitions)), each.format) for name, each in streams.items()]
     parts.append(_table(("stream", "read from", "format"), places))
-    most = sorted(answers, key=lambda name: -answers[name][1])[:SHOWN]
+    most = sorted(answers, key=lambda name: -answers[name][1])[:MOST_NAMED]
     parts.append(_table(("subscription", "query", "answers"), [(name, *answers[name]) for name in most]))
     if len(answers) > len(most):
         parts.append(f"and {len(answers) - len(most):,} more subscriptions")
@@ -88,7 +88,7 @@ def engine_html(
 
 
 def _columns_table(streams: Mapping[str, StreamNumbers]) -> str:
-    """How much of each stream was read and answered in columns."""
+    """How much of each stream was parsed and answered in columns."""
     names = (
         "stream",
         "items",
@@ -134,7 +134,7 @@ def explanation_html(
     remarks: Iterable[str],
     picture: str,
 ) -> str:
-    """What a trunk does for whom, and the picture of what they share, which is markup already."""
+    """The work of a trunk, and the picture of sharing, which is markup already."""
     parts = [
         _table(("stream", "subscriptions", "different queries", "shapes", "branches"), streams),
         _table(("branch", "does", "for", "different queries"), branches),
@@ -145,7 +145,7 @@ def explanation_html(
 
 
 def display_html(name: str, at: Decimal | None, text: str) -> str:
-    """A display: what it shows, and since when."""
+    """A display: its text, and its time."""
     since = "" if at is None else f", since {at:f}"
     shown = "\n".join(_shown(line, None) for line in text.split("\n"))
     return _framed(
@@ -163,7 +163,7 @@ def _framed(parts: Iterable[str]) -> str:
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
-    """A table; numbers stand to the right, also under their heads."""
+    """A table; numbers are aligned to the right, with their heads."""
     if not rows:
         return ""
     heads = "".join(

@@ -1,13 +1,13 @@
-"""What subscriptions did about the accents of a stream, or would do about another one, for people.
+"""The reactions of subscriptions to the accents of a stream, past or planned, for people.
 
-Nobody writes that down: it follows from a query's lineage and policy, from when it began, and from the events since
-(LAWS 4), so it is found by telling them to fresh followers once more.
-Subscriptions that agree in these have one follower, and thousands have a few.
-A plan of operators is told the events itself; that a path in doubt has ended it shows with an item, and so not here.
-A query over updates follows nothing, and ends where an accent is on a path that it reads (LAWS 4.5).
+Reactions are not logged: they follow from a query's lineage and policy, from its first epoch, and from the events since
+(LAWS 4), so they are computed by replaying these to fresh followers.
+Subscriptions that agree in these share one follower, and thousands have a few.
+A plan of operators gets the events itself; whether a path in doubt has ended it depends on an item, and does not show.
+A query over updates has no follower, and ends at an accent on a path that it reads (LAWS 4.5).
 
-A query over several streams is told their events epoch by epoch, and within an epoch one stream after the other as it
-names them; only which of two accents of one epoch let theirs out together may differ from the run.
+A query over several streams gets their events epoch by epoch, and within an epoch stream by stream in its order; only
+which of two accents of one epoch come out together may differ from the run.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ Deed: TypeAlias = Literal["passes it on", "reckons with it", "ends"]
 DEEDS: tuple[Deed, ...] = ("passes it on", "reckons with it", "ends")
 
 _Place: TypeAlias = tuple[int, Place]
-"""A partition, and where an element stands in it."""
+"""A partition, and the place of an element in it."""
 _Listener: TypeAlias = Callable[[Announced], Deed | None]
-"""What a query does about an event, None if it has nothing to do with it; Aborted where it ends."""
+"""The reaction of a query to an event, None if it does not concern it; Aborted where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionReaction:
-    """What some subscriptions did about an accent."""
+    """The reaction of some subscriptions to an accent."""
 
     deed: Deed
     subscriptions: tuple[str, ...]
@@ -65,19 +65,19 @@ class SubscriptionReaction:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the subscriptions to a stream would do about an accent that comes next."""
+    """The reactions of a stream's subscriptions to an accent that would come next."""
 
     reactions: tuple[SubscriptionReaction, ...]
     reasons: Mapping[str, str]
     """By subscription: why it would end."""
     others: tuple[str, ...]
-    """Those that it does not concern."""
+    """The subscriptions that it does not concern."""
 
 
 def forecast(
     checkpoint: Checkpoint | None, newest: Manifest | None, plan: Plan, announced: Sequence[Announced], stream: str
 ) -> Forecast:
-    """What the subscriptions of a plan would do about accents of a stream that came next, each in another partition."""
+    """The reactions of a plan's subscriptions to further accents of a stream, each in another partition."""
     did: dict[Deed, list[str]] = {}
     reasons: dict[str, str] = {}
     others: list[str] = []
@@ -99,7 +99,7 @@ def forecast(
 def reactions(
     checkpoint: Checkpoint, stream: str, newest: Manifest
 ) -> Mapping[_Place, tuple[SubscriptionReaction, ...]]:
-    """By partition and place of an accent, what the subscriptions of the newest epoch did that it concerns."""
+    """By partition and place of an accent: the reactions of the newest epoch's subscriptions that it concerns."""
     plan = Plans(checkpoint.plans).ran(newest.epoch)
     found: dict[_Place, dict[Deed, list[str]]] = {}
     for group, names in _groups(plan, stream).items():
@@ -119,12 +119,12 @@ def _reactions(did: Mapping[Deed, Sequence[str]]) -> tuple[SubscriptionReaction,
 
 @dataclass(frozen=True)
 class _SubscriberGroup:
-    """Subscriptions to which the same happens."""
+    """Subscriptions with equal reactions."""
 
     asked: Lineage | Operators | Dependence
     policy: Policy
     firsts: tuple[int, ...]
-    """By input: the epoch with which they began, -1 for the beginning of the stream."""
+    """By input: their first epoch, -1 for the beginning of the stream."""
     streams: tuple[KnownStream, ...]
     """By input."""
 
@@ -165,14 +165,14 @@ def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
 
 @lru_cache(maxsize=256)
 def _dependence(text: str, times: tuple[tuple[str, Path | None], ...]) -> Dependence:
-    """What a query over updates depends on; equal queries have one."""
+    """The dependence of a query over updates; cached, for equal queries."""
     return Dependence.of(parse(text), dict(times))
 
 
 def _told(
     checkpoint: Checkpoint | None, logged: Mapping[str, Logged], group: _SubscriberGroup
 ) -> Iterator[tuple[Announced, bool]]:
-    """What a group was told, in order, and whether it was shown to it at its beginning."""
+    """The events of a group, in order, and whether each was shown at its beginning."""
     later: list[tuple[int, Announced]] = []
     for plan, first in dict.fromkeys(zip(group.streams, group.firsts, strict=True)):
         log = logged.get(plan.name)
@@ -180,15 +180,15 @@ def _told(
             continue
         known = known_log(checkpoint.evolution, plan, log)
         view = known.view(first)
-        yield from ((each, True) for each in view.told[: view.shown])
-        since = view.told[view.shown :]
+        yield from ((each, True) for each in view.events[: view.initial])
+        since = view.events[view.initial :]
         later += zip(known.epochs[len(known.epochs) - len(since) :], since, strict=True)
     later.sort(key=lambda each: each[0])
     yield from ((each, False) for _, each in later)
 
 
 def _deed(listener: _Listener, announced: Announced) -> tuple[Deed | None, str]:
-    """What a query does about an event, and why it ends."""
+    """The reaction of a query to an event, and why it ends."""
     try:
         return listener(announced), ""
     except Aborted as error:
@@ -206,7 +206,7 @@ def _listener_of(group: _SubscriberGroup) -> _Listener:
 
 
 def _depending(asked: Dependence) -> _Listener:
-    """A query over updates, which follows nothing."""
+    """A query over updates, which has no follower."""
 
     def listen(announced: Announced) -> Deed | None:
         event = announced.event
@@ -236,7 +236,7 @@ def _following(lineage: Lineage, group: _SubscriberGroup) -> _Listener:
 
 
 def _operating(plan: Operators, group: _SubscriberGroup) -> _Listener:
-    """A plan of operators, which sees no items."""
+    """A plan of operators, without items."""
     partitions = {each.name: len(each.source.partitions) for each in group.streams}
     promises = {
         source_of(each.name, number): Evolution.of(each.source).domains

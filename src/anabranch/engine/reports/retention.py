@@ -1,4 +1,4 @@
-"""What a query about the past has to remember, for people: a line for each path that it looks at (`explain`)."""
+"""The state of a query about the past, for people: a line for each path that it reads (`explain`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anabranch.sharing.looking import needs_of
 def past_explained(
     name: str, query: ast.Query, edited: Collection[str], alike: tuple[str, ...] = ()
 ) -> Explained | None:
-    """A query that reads streams of updates, or asks for the past of items, with what it keeps; None for others."""
+    """A query over streams of updates, or about the past of items, with its state; None for others."""
     if not asks(query) and not any(each in edited for each in named(query)):
         return None
     lines = [*_of_updates(query, edited), *_of_items(query, edited)]
@@ -30,7 +30,7 @@ def past_explained(
 def growth_explained(
     name: str, query: ast.Query, functions: Iterable[tuple[str, PythonFunction]], alike: tuple[str, ...] = ()
 ) -> Explained:
-    """A query over items whose answer is on display, with what it keeps that grows with its streams."""
+    """A query over items whose answer is a display, with its state that grows with its streams."""
     lines = tuple(dict.fromkeys(each.what for each in growth_of(query, dict(functions))))
     said = "on display; it keeps"
     return Explained(name, None, said if lines else f"{said} nothing but its value", alike, lines)

@@ -1,9 +1,9 @@
-"""The newest items of a partition, looked at for the paths that they have.
+"""The paths of the newest items of a partition.
 
-Without a schema nobody has said which paths there are, and an accent on a path that was misspelt is valid.
-So whoever publishes one is warned of a path that no item has had lately: some of the newest data is read for it, newest
-files first, and the warning says how much that was.
-A long file of lines is read from its end, a document from its front, for there its root is.
+Without a schema the paths of items are unknown, and an accent on a misspelt path is valid.
+So the publisher of an accent is warned of a path that no recent item has: some of the newest data is read for it,
+newest files first, and the warning says how much that was.
+A long file of lines is read from its end, a document from its front, because of its root.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class ItemSample:
-    """What was looked at, and the paths that were found there."""
+    """The sampled items and files, and their paths."""
 
     items: int
     files: tuple[str, ...]
@@ -40,9 +40,9 @@ class ItemSample:
 
 
 def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: StreamForm) -> Iterator[str]:
-    """A warning for each path of an accent that no item has had, as far as that can be told.
+    """A warning for each path of an accent that no sampled item has, if that means anything.
 
-    A schema says which paths there are, and what was added by an accent need not have come yet.
+    A schema declares its paths, and a path that an accent has added need not have come yet.
     """
     if course.source.schema is not None:
         return
@@ -59,7 +59,7 @@ def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: Str
 
 
 def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
-    """Look at the newest items of a partition."""
+    """Sample the newest items of a partition."""
     root = parse_root(form.root.encode())
     learner, items, left = Learner(root.name.local), 0, MOST_BYTES
     reader = ElementReader(source.name, form.format, Limits(), root, source.item or "item")
@@ -80,7 +80,7 @@ def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
 
 
 def _newest(file: FilePath, most: int, *, document: bool) -> bytes:
-    """Some bytes of a file: whole lines at its end, or the front of a document or of a packed file."""
+    """Some bytes of a file: whole lines at its end, or the front of a document or of a gzip file."""
     if storage.is_packed(str(file)):
         found = bytearray()
         with file.open("rb") as packed:

@@ -10,13 +10,13 @@ _NAMED = 4
 
 
 def named(names: Sequence[str]) -> str:
-    """The names of some subscriptions, as far as they fit into a table."""
+    """The names of some subscriptions, as many as fit into a table."""
     shown = ", ".join(names[:_NAMED])
     return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
-    """The lines of a table, its columns side by side, some of them to the right; the first row is the head."""
+    """The lines of a table with aligned columns, some of them to the right; the first row is the head."""
     shown = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:

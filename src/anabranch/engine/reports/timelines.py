@@ -1,8 +1,8 @@
-"""What queries show, element by element, over inputs that have an end: `anabranch query --timeline`.
+"""The displays of queries, moment by moment, over finite inputs: `anabranch query --timeline`.
 
-On Spark a display is in the answer log as the update stream that leads to it, and its timeline is read from there;
-of an answer that only grows, each piece is there with its moment (`branch/timeline.py`).
-The reference finds every display from scratch; it also has the timelines of answers that wait for the end of a stream.
+On a trunk a display is logged as the update stream that produces it, and its timeline is replayed from there; the
+pieces of an answer that only grows are logged with their moments (`branch/timeline.py`).
+The reference computes every display from scratch; it also has timelines of answers that wait for the end of a stream.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from anabranch.visible import visible_json
 def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[FiniteRun]:
     """The timelines of queries, as lines of JSON; they can be read while inside.
 
-    What was set aside is known once they were read to their end.
+    Dead letters are known once the timelines were read to their end.
     """
     caps = limits or Limits()
     allow(caps.steps)
@@ -67,7 +67,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
 
 
 def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
-    """A timeline; who fails as a whole, or ends before its streams do, is noted at its end."""
+    """A timeline; a failure as a whole, or an early end, is recorded at its end."""
     yield from map(line, timeline)
     if timeline.failure is not None:
         aborted[name] = reason_of(timeline.failure)
@@ -76,7 +76,7 @@ def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) ->
 
 
 class _Dead:
-    """What was set aside in queries, so far."""
+    """The dead letters of queries, so far."""
 
     def __init__(self, timelines: Iterable[Timeline | Updating]) -> None:
         self._timelines = timelines

@@ -1,6 +1,6 @@
-"""Queries that answer nothing while something was set aside, so that nobody takes silence for an answer.
+"""Queries without an answer while items were set aside, so that silence is not taken for an answer.
 
-A query answers nothing where its answer is the one it has over streams without items.
+A query has no answer where its answer equals that over streams without items.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents, read
 from anabranch.visible import visible
 
-_HEAD = 1 << 16
-"""So much of an answer is remembered."""
+_KEPT_CHARACTERS = 1 << 16
+"""The number of characters of an answer that are kept."""
 
 
 class Watched:
-    """An answer in pieces that can be read once; remembers how it begins, and its length."""
+    """An answer in pieces that is read once; it records its beginning and its length."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         self._pieces = iter(pieces)
@@ -38,35 +38,35 @@ class Watched:
 
     def __iter__(self) -> Iterator[str]:
         for piece in self._pieces:
-            self._head += piece[: _HEAD - len(self._head)]
+            self._head += piece[: _KEPT_CHARACTERS - len(self._head)]
             self._length += len(piece)
             yield piece
 
     @cached_property
     def has_text(self) -> bool:
-        """Whether it is anything at all; asked before it is read."""
+        """Whether it has any text; called before it is read."""
         first = next((piece for piece in self._pieces if piece), None)
         self._pieces = chain(() if first is None else (first,), self._pieces)
         return first is not None
 
     def was(self, text: str) -> bool:
-        """Whether it was this text; asked when it has been read."""
-        return self._length == len(text) and self._head == text[:_HEAD]
+        """Whether it was this text; called after it was read."""
+        return self._length == len(text) and self._head == text[:_KEPT_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """What was set aside for a query that answers nothing."""
+    """The dead letters of a query without an answer."""
 
     name: str
     items: int
-    """How many items were set aside for it."""
+    """The number of items set aside for it."""
     total: int
-    """How many there are in its streams."""
+    """The number of items in its streams."""
     example: DeadLetter
     """The first of the most frequent kind."""
     alike: int
-    """How many of its dead letters are of that kind."""
+    """The number of its dead letters of that kind."""
 
     @property
     def is_all(self) -> bool:
@@ -82,7 +82,7 @@ class Unanswered:
 def unanswered(
     query: Prepared, answered: Watched, run: FiniteRun, dead: Sequence[DeadLetter], inputs: Inputs, limits: Limits
 ) -> Unanswered | None:
-    """What was set aside for a query, where it answers nothing and has not ended by name; `answered` has been read."""
+    """The dead letters of a query without an answer that has not ended early; `answered` was read."""
     streams = query.checked.streams
     bad = [each for each in dead if each.subscription is None and each.place.stream in streams]
     failed = [each for each in dead if each.subscription == query.name]
@@ -100,12 +100,12 @@ def unanswered(
 
 
 def _kind(letter: DeadLetter) -> str:
-    """What dead letters have in common that differ in texts and places only."""
+    """The common part of dead letters that differ only in texts and places."""
     return letter.code or letter.reason.partition(":")[0]
 
 
 def _items(query: Prepared, run: FiniteRun, inputs: Inputs, limits: Limits) -> int:
-    """How many good items the streams of a query have."""
+    """The number of good items in the streams of a query."""
     given = {source.name: source for source in inputs.streams}
     if set(given) == set(query.checked.streams):
         return run.items
@@ -113,7 +113,7 @@ def _items(query: Prepared, run: FiniteRun, inputs: Inputs, limits: Limits) -> i
 
 
 def _over_nothing(query: Prepared, inputs: Inputs, limits: Limits) -> str:
-    """What a query answers over its streams without their items."""
+    """The answer of a query over its streams without their items."""
     sources = [each for each in inputs.streams if each.name in query.checked.streams]
     roots = {each.name: Contents(each, limits).root for each in sources}
     paths = {name: path for name, path in (inputs.documents or {}).items() if name in query.checked.documents}

@@ -14,6 +14,7 @@ from typing import Any
 from anabranch.errors import QueryError, Span, did_you_mean
 from anabranch.language import ast
 from anabranch.language.checks.functions import check_functions
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.checks.paths import ItemNames as ItemNames
 from anabranch.language.checks.paths import PathChecker
 from anabranch.language.checks.paths import Warning as Warning
@@ -28,7 +29,6 @@ from anabranch.language.checks.streams import (
     over_updates,
 )
 from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
-from anabranch.language.outputs import outputs_of
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
@@ -155,6 +155,8 @@ class _Checker(PathChecker):
 
     def call(self, call: ast.Call, scope: Scope) -> Known:
         name, count = call.name.removeprefix("fn:"), len(call.arguments)
+        if name == "op:try":
+            return self.tried(call, scope)
         match call:
             case ast.Call("op:lookup", (base, ast.String(key))):
                 step = ast.Step("child", ast.NameTest(key), span=call.span)
@@ -178,7 +180,9 @@ class _Checker(PathChecker):
         if name.startswith("xs:") and name not in SIGNATURES:
             raise refuse("type expression", self.text, call.span)
         if name not in SIGNATURES:
-            names = sorted((*SIGNATURES, *self.declared, *self.registered))
+            names = sorted(
+                each for each in (*SIGNATURES, *self.declared, *self.registered) if not each.startswith("op:")
+            )
             close = did_you_mean(name, names, f"known are: {', '.join(names)}")
             raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", close)
         signature = SIGNATURES[name]
@@ -187,9 +191,19 @@ class _Checker(PathChecker):
             raise self.error(f"'{name}()' takes {wanted_text} arguments, not {count}", call.span, "XPST0017")
         if count == 0 and signature.context:
             self.visit(ast.ContextItem(span=call.span), scope)
-        if name in ("head", "tail", "subsequence") and count:
+        if name in ("head", "tail", "subsequence", "remove", "insert-before") and count:
             self.numbered(call.arguments[0], known[0], call.span, "positional predicate")
         return Known(numeric=signature.numeric)
+
+    def tried(self, call: ast.Call, scope: Scope) -> Known:
+        """`try`: its parts are evaluated where they stand."""
+        for each in call.arguments:
+            if isinstance(each, ast.InlineFunction):
+                inner = scope
+                for name in each.parameters:
+                    inner = inner.bind(name, UNKNOWN)
+                self.visit(each.body, inner)
+        return UNKNOWN
 
     def check_bounds(self, call: ast.Call, scope: Scope) -> None:
         """Only a window has bounds; whoever has its variable, or another name for it, knows them."""
@@ -226,6 +240,12 @@ class _Checker(PathChecker):
                 return known[0] if len(known) == 1 else Known(flowing=any(each.flowing for each in known))
             case ast.Call():
                 return self.call(expression, scope)
+            case ast.InlineFunction(parameters, body):
+                inner = replace(scope, context=None, counted=False).round()
+                for name in parameters:
+                    inner = inner.bind(name, UNKNOWN)
+                self.visit(body, inner)
+                return UNKNOWN
             case ast.Filter():
                 return self.filter(expression, scope)
             case ast.Path():
@@ -339,7 +359,7 @@ class _Checker(PathChecker):
         for key in flwor.order:
             self.visit(key.key, inner.asking())
         known = self.visit(flwor.result, inner)
-        return replace(known, flowing=bool(places) or known.flowing)
+        return replace(known, flowing=bool(places) or known.flowing, looped=bool(places) or known.looped)
 
     def pipeline(self, pipeline: ast.Pipeline, scope: Scope) -> Known:
         places: list[int] = []
@@ -360,8 +380,10 @@ class _Checker(PathChecker):
                     inner = inner.round() if places else inner
                 case ast.PositionalFor(name, position, source):
                     known = self.visit(source, inner)
-                    self.numbered(source, known, clause.span, "positional variable")
-                    inner = inner.bind(name, replace(known, flowing=False)).bind(position, Known(numeric=True))
+                    refusal = "allowing empty" if position is None else "positional variable"
+                    self.numbered(source, known, clause.span, refusal)
+                    inner = inner.bind(name, replace(known, flowing=False))
+                    inner = inner if position is None else inner.bind(position, Known(numeric=True))
                 case ast.Let(name, value):
                     inner = inner.bind(name, self.visit(value, inner))
                 case ast.Where(condition):
@@ -379,7 +401,10 @@ class _Checker(PathChecker):
 
     def group_keys(self, keys: Sequence[ast.GroupKey], own: Collection[str], scope: Scope) -> Scope:
         """The keys of a `group by`; one that has no value is a variable of the same expression."""
+        names = [key.variable for key in keys]
         for key in keys:
+            if names.count(key.variable) > 1:
+                raise self.error(f"key '${key.variable}' is named twice", key.span, "XQST0089")
             if key.value is None and key.variable not in own:
                 message = f"'${key.variable}' is not bound in this expression"
                 hint = f"give the key a value: 'group by ${key.variable} := ...'"
@@ -390,5 +415,5 @@ class _Checker(PathChecker):
 
     def numbered(self, source: ast.Expression, known: Known, span: Span, refusal: str) -> None:
         """What is numbered must be finite, or come of a stream by a loop: the items themselves have no positions."""
-        if known.flowing and not is_loop(source):
+        if known.flowing and not known.looped and not is_loop(source):
             raise refuse(refusal, self.text, span)

@@ -76,7 +76,7 @@ class PathChecker(ABC):
         refusal: str | None = None
         if asks or (isinstance(base, ast.Path | ast.Filter) and qualified(base)):
             refusal = "position beside a temporal qualifier"
-        elif known.flowing and not is_loop(base):
+        elif known.flowing and not known.looped and not is_loop(base):
             refusal = "positional predicate"
         return self.tail(known, filtered.tail, scope, is_path=isinstance(base, _PATHS), refusal=refusal)
 
@@ -97,7 +97,7 @@ class PathChecker(ABC):
     def step(self, known: Known, step: ast.Step, scope: Scope) -> Known:
         if isinstance(step.test, ast.NameTest) and step.test.prefix not in (None, "*"):
             self.prefix(step.test.prefix or "", step.span, scope)
-        inside = known.inside or (known.position is not None and len(known.position) >= _ITEM)
+        inside = known.inside or known.looped or (known.position is not None and len(known.position) >= _ITEM)
         reached = replace(known, position=self.position(known, step), numeric=False, has_bounds=False, inside=inside)
         reached = self.in_schema(known, reached, step, scope)
         refusal: str | None = None
@@ -117,10 +117,10 @@ class PathChecker(ABC):
         at = known.position
         if at is None or len(at) > _DEEPEST or step.deep or step.axis in ("descendant", "descendant-or-self"):
             return None
-        if step.axis == "parent":
+        if step.axis in ast.CLIMBING:
             if known.source is not None and known.source.kind == "stream" and len(at) <= 2:
                 raise refuse("step out of the item", self.text, step.span)
-            return at[:-1]
+            return at[:-1] if step.axis == "parent" else None
         if step.axis == "self":
             return at
         if isinstance(step.test, ast.KindTest):

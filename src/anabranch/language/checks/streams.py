@@ -36,6 +36,8 @@ class Known:
     numeric: bool = False
     inside: bool = False
     """Reached from an item, or from below one."""
+    looped: bool = False
+    """Whether it comes of a stream by a loop: what a loop gives has positions."""
     has_bounds: bool = False
     """Whether it is a window over reference values, all of it."""
 

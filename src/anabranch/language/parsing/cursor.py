@@ -155,19 +155,7 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 """What is no character in XML, and so neither in a query nor in an answer."""
 
 _REFUSED_OPERATORS = {
-    "|": "union operator",
-    "union": "union operator",
-    "intersect": "intersect and except",
-    "except": "intersect and except",
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), "value comparison"),
-    **dict.fromkeys(("is", "<<", ">>"), "node comparison"),
-    "to": "range expression",
-    "||": "string concatenation operator",
-    "!": "simple map operator",
-    "=>": "arrow operator",
-    "idiv": "integer division",
-    **dict.fromkeys(("instance", "treat"), "type expression"),
-    "%": "inline function",
+    "%": "annotation",
     "?": "unary lookup",
 }
 
@@ -186,6 +174,20 @@ class Cursor:
         self._ahead: QueryToken | None = None
         self._end = 0
         self._depth = 0
+        self._fresh: set[str] = set()
+
+    @property
+    def depth(self) -> int:
+        """How many expressions are open."""
+        return self._depth
+
+    def fresh_variable(self, name: str) -> str:
+        """A name that no variable of the query has."""
+        number = 1
+        while f"${name}{number}" in self.text or f"{name}{number}" in self._fresh:
+            number += 1
+        self._fresh.add(f"{name}{number}")
+        return f"{name}{number}"
 
     def advance(self) -> QueryToken:
         """Pass over the current token and give it."""

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from anabranch.language import ast
-from anabranch.language.objects import ARRAY, ARRAY_OF, CALL, JSON, LOOKUP, MEMBER, MEMBERS, OBJECT
-from anabranch.language.parsing.cursor import Cursor, QueryToken
+from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
+from anabranch.language.parsing.cursor import QueryToken
+from anabranch.language.parsing.types import TypeParser
 
 _KEY = re.compile(r"[^\W\d][\w\-]*\Z")
 
 
-class LookupParser(Cursor):
+class LookupParser(TypeParser):
     """Lookups and constructors; `PathParser` and `Parser` add what may stand in them."""
 
     def __init__(self, text: str) -> None:
@@ -48,9 +49,11 @@ class LookupParser(Cursor):
     def variable_reference(self) -> ast.Expression:
         """`$name`, with the keys that are looked up in it where they were read as one name."""
         start = self.expect("$").start
-        if self.token.kind != "name" or ":" in self.token.text:
+        if self.token.kind != "name" or (":" in self.token.text and not self.token.text.startswith("err:")):
             self.unexpected("a variable name")
         token = self.advance()
+        if ":" in token.text:
+            return ast.Variable(token.text, span=self.since(start))
         parts = token.text.split(".")
         ends = [end for end in range(len(parts), 0, -1) if ".".join(parts[:end]) in self.bound]
         end = ends[0] if ends else len(parts)
@@ -84,17 +87,8 @@ class LookupParser(Cursor):
                 base = self.keys(base, start)
             elif self.at_member():
                 base = self.array_lookup(base, start)
-            elif self.at_symbol("(") and isinstance(base, ast.Variable | ast.Call) and self.is_value(base):
-                self.advance()
-                argument = self.expr_single()
-                self.expect(")")
-                base = ast.Call(CALL, (base, argument), span=self.since(start))
             else:
                 return base
-
-    def is_value(self, base: ast.Variable | ast.Call) -> bool:
-        """Whether parentheses behind an expression call its value."""
-        return isinstance(base, ast.Variable) or base.name in JSON
 
     def keys(self, base: ast.Expression, start: int) -> ast.Expression:
         """`.key.key` or `."odd key"` behind a bracket."""

@@ -8,26 +8,26 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Literal, cast
 
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.clauses import expression_of
+from anabranch.language.parsing.constructors import RESERVED
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
-from anabranch.language.parsing.paths import PathParser
+from anabranch.language.parsing.operators import OperatorParser
 from anabranch.language.positions import with_positions
+from anabranch.language.prolog import always_of, with_globals, with_types
 from anabranch.language.rewrite import deepest, with_clear_names
-from anabranch.values.casts import CASTS
-from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
+_ENCODING = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _DECLARABLE = (
     *("namespace", "default", "function", "variable", "option", "context", "module", "schema"),
     *("boundary-space", "base-uri", "construction", "ordering", "copy-namespaces", "decimal-format", "%"),
 )
 """What makes `declare` and `import` in front of it keywords."""
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 def parse(text: str, name: str | None = None) -> ast.Query:
@@ -39,25 +39,25 @@ def parse(text: str, name: str | None = None) -> ast.Query:
         raise
 
 
-class Parser(PathParser):
-    """The productions above a path: prolog, operators, FLWR."""
+class Parser(OperatorParser):
+    """The productions at the top: prolog and FLWR."""
 
     # --- prolog -------------------------------------------------------------------------------------------
 
     def main_module(self) -> ast.Query:
         if self.at_name("xquery") and self.peek().text in ("version", "encoding"):
-            while not self.at_symbol(";") and self.token.kind != "end":
-                self.advance()
-            self.expect(";")
+            self.version_declaration()
         namespaces: dict[str, str] = {}
         functions: list[ast.Function] = []
+        variables: list[ast.Let] = []
         while self.at_name("declare", "import") and self.peek().text in _DECLARABLE:
-            self.prolog_declaration(namespaces, functions)
+            self.prolog_declaration(namespaces, functions, variables)
         start = self.token.start
         body = self.expr()
         if self.token.kind != "end":
             self.unexpected("an operator or the end of the query")
         query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        query = with_globals(query, variables)
         if self.dotted:
             query = with_clear_names(query)
         nesting, place = deepest(query)
@@ -65,7 +65,21 @@ class Parser(PathParser):
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
         return query
 
-    def prolog_declaration(self, namespaces: dict[str, str], functions: list[ast.Function]) -> None:
+    def version_declaration(self) -> None:
+        self.advance()
+        if self.take_name("version"):
+            version = self.string("the version, in quotes")
+            if version.text not in ("1.0", "3.0", "3.1"):
+                raise self.error(f"version '{version.text}' is not known", version.span, "XQST0031")
+        if self.take_name("encoding"):
+            encoding = self.string("the encoding, in quotes")
+            if not _ENCODING.fullmatch(encoding.text):
+                raise self.error(f"'{encoding.text}' is no encoding", encoding.span, "XQST0087")
+        self.expect(";")
+
+    def prolog_declaration(
+        self, namespaces: dict[str, str], functions: list[ast.Function], variables: list[ast.Let]
+    ) -> None:
         first = self.advance()
         if first.text == "import":
             raise refuse("module import", self.text, first.span)
@@ -81,6 +95,8 @@ class Parser(PathParser):
                 self.declare_namespace(namespaces, "", what)
             case "function":
                 functions.append(self.function_declaration(what.start))
+            case "variable":
+                variables.append(self.variable_declaration(variables))
             case _:
                 raise refuse("prolog declaration", self.text, what.span)
         self.expect(";")
@@ -90,7 +106,23 @@ class Parser(PathParser):
             raise self.error(f"namespace prefix '{prefix}' is declared twice", at.span, "XQST0033")
         if prefix in ("xml", "xmlns"):
             raise self.error(f"prefix '{prefix}' cannot be declared", at.span, "XQST0070")
-        namespaces[prefix] = self.string("a namespace in quotes").text
+        uri = self.string("a namespace in quotes").text
+        if uri in RESERVED:
+            raise self.error(f"namespace '{uri}' cannot be declared", at.span, "XQST0070")
+        if uri or not prefix:  # without one, the prefix means nothing
+            namespaces[prefix] = uri
+
+    def variable_declaration(self, others: list[ast.Let]) -> ast.Let:
+        start = self.token.start
+        name = self.variable_name()
+        if any(each.variable == name for each in others):
+            raise self.error(f"variable '${name}' is declared twice", self.since(start), "XQST0049")
+        declared = self.declared_type()
+        if self.at_name("external"):
+            raise refuse("external variable", self.text, self.token.span)
+        self.expect(":=")
+        value = self.expr_single()
+        return ast.Let(name, value if declared is None else self.typed(value, declared), span=self.since(start))
 
     def function_declaration(self, start: int) -> ast.Function:
         if self.token.kind != "name":
@@ -100,153 +132,14 @@ class Parser(PathParser):
             raise self.error(
                 f"function '{name.text}' needs a prefix", name.span, "XQST0045", f"call it 'local:{name.text}'"
             )
-        self.expect("(")
-        parameters: list[str] = []
-        while not self.at_symbol(")"):
-            if parameters and not self.take(","):
-                self.unexpected("',' or ')'")
-            parameter = self.variable_name()
-            if parameter in parameters:
-                raise self.error(f"parameter '${parameter}' is named twice", self.since(start), "XQST0039")
-            parameters.append(parameter)
-            self.no_type()
-        self.expect(")")
-        self.no_type()
-        self.expect("{")
-        body = self.expr()
-        self.expect("}")
-        self.bound.clear()
-        return ast.Function(name.text, tuple(parameters), body, span=name.span)
-
-    # --- expressions, loosest binding first ---------------------------------------------------------------
-
-    def expr(self) -> ast.Expression:
-        start = self.token.start
-        items = [self.expr_single()]
-        while self.take(","):
-            items.append(self.expr_single())
-        return items[0] if len(items) == 1 else ast.Sequence(tuple(items), span=self.since(start))
-
-    def expr_single(self) -> ast.Expression:
-        with self.deeper():
-            if self.token.kind == "name" and (parsed := self.keyword_expression()) is not None:
-                return parsed
-            return self.or_expr()
-
-    def keyword_expression(self) -> ast.Expression | None:
-        """The expression that the current name begins, if the token behind makes it a keyword."""
-        word = self.token.text
-        if word not in ("for", "let", "some", "every", "if", "switch", "typeswitch"):
-            return None
-        behind = self.peek()
-        match word:
-            case "for" | "let" if behind.text == "$":
-                return self.flwor_expr()
-            case "for" if behind.text in ("tumbling", "sliding"):
-                raise refuse("window clause", self.text, behind.span)
-            case "some" | "every" if behind.text == "$":
-                return self.quantified_expr()
-            case "if" if behind.text in ("(", "$"):
-                return self.if_expr()
-            case "switch" | "typeswitch" if behind.text == "(":
-                raise refuse("switch and typeswitch", self.text, self.token.span)
-        return None
-
-    def if_expr(self) -> ast.If:
-        start = self.advance().start
-        condition = self.expr_single()
-        self.expect_name("then")
-        then = self.expr_single()
-        self.expect_name("else")
-        return ast.If(condition, then, self.expr_single(), span=self.since(start))
-
-    def quantified_expr(self) -> ast.Quantified:
-        kind, outside = self.advance(), len(self.bound)
-        bindings: list[tuple[str, ast.Expression]] = []
-        while not bindings or self.take(","):
-            variable = self.variable_name()
-            self.no_type()
-            self.expect_name("in")
-            with self.before(1):
-                bindings.append((variable, self.expr_single()))
-        self.expect_name("satisfies")
-        condition = self.expr_single()
+        outside = len(self.bound)
+        parameters, types = self.parameters(start)
+        result = self.declared_type()
+        if self.at_name("external"):
+            raise refuse("outside access", self.text, self.token.span)
+        body = with_types(parameters, types, self.block(), result)
         del self.bound[outside:]
-        which: Literal["some", "every"] = "some" if kind.text == "some" else "every"
-        return ast.Quantified(which, tuple(bindings), condition, span=self.since(kind.start))
-
-    def or_expr(self) -> ast.Expression:
-        start = self.token.start
-        operands = [self.and_expr()]
-        while self.at_name("or"):
-            self.advance()
-            operands.append(self.and_expr())
-        return operands[0] if len(operands) == 1 else ast.Or(tuple(operands), span=self.since(start))
-
-    def and_expr(self) -> ast.Expression:
-        start = self.token.start
-        operands = [self.comparison_expr()]
-        while self.at_name("and"):
-            self.advance()
-            operands.append(self.comparison_expr())
-        return operands[0] if len(operands) == 1 else ast.And(tuple(operands), span=self.since(start))
-
-    def comparison_expr(self) -> ast.Expression:
-        start = self.token.start
-        left = self.additive_expr()
-        if not self.at_symbol(*_COMPARISONS):
-            return left
-        operator = cast(ComparisonOperator, self.advance().text)
-        right = self.additive_expr()
-        if self.at_symbol(*_COMPARISONS):
-            raise self.error("comparisons do not chain", self.token.span, hint="join them with 'and'")
-        return ast.Comparison(operator, left, right, span=self.since(start))
-
-    def additive_expr(self) -> ast.Expression:
-        start = self.token.start
-        first = self.multiplicative_expr()
-        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
-        while self.at_symbol("+", "-"):
-            operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, self.multiplicative_expr()))
-        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
-
-    def multiplicative_expr(self) -> ast.Expression:
-        start = self.token.start
-        first = self.castable_expr()
-        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
-        while self.at_symbol("*") or self.at_name("div", "mod"):
-            operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, self.castable_expr()))
-        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
-
-    def castable_expr(self) -> ast.Expression:
-        return self.type_expr("castable", self.type_expr("cast", self.unary_expr()))
-
-    def type_expr(self, kind: Literal["cast", "castable"], operand: ast.Expression) -> ast.Expression:
-        """`cast as type` or `castable as type` behind an operand, if it is there."""
-        if not self.at_name(kind):
-            return operand
-        self.advance()
-        self.expect_name("as")
-        if self.token.kind == "name" and self.token.text not in CASTS:
-            raise refuse("type expression", self.text, self.token.span)
-        if self.token.kind != "name":
-            self.unexpected("the name of a type")
-        name = self.advance().text
-        optional = self.take("?")
-        return ast.Cast(kind, operand, name, optional, span=self.since(operand.span.start))
-
-    def unary_expr(self) -> ast.Expression:
-        if not self.at_symbol("-", "+"):
-            return self.path_expr()
-        sign = self.advance()
-        with self.deeper():
-            operand = self.unary_expr()
-        span = self.since(sign.start)
-        negated = ast.Negation(operand, span=span)
-        # `+e` makes a number of `e`; so does negating twice, and it needs no construct of its own.
-        return negated if sign.text == "-" else ast.Negation(negated, span=span)
+        return ast.Function(name.text, parameters, body, span=name.span)
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
@@ -278,9 +171,9 @@ class Parser(PathParser):
         match self.token.text:
             case "for" | "let":
                 binding = self.for_binding if self.advance().text == "for" else self.let_binding
-                yield binding()
+                yield from binding()
                 while self.take(","):
-                    yield binding()
+                    yield from binding()
             case "where":
                 self.advance()
                 yield ast.Where(self.expr_single(), span=self.since(start))
@@ -292,12 +185,14 @@ class Parser(PathParser):
             case _:
                 yield ast.OrderBy(self.order_by(), span=self.since(start))
 
-    def for_binding(self) -> ast.For | ast.PositionalFor:
+    def for_binding(self) -> Iterator[ast.Clause]:
         start = self.token.start
         variable = self.variable_name()
-        self.no_type()
-        if self.at_name("allowing"):
-            raise refuse("allowing empty", self.text, self.token.span)
+        declared = self.declared_type()
+        allows_empty = self.at_name("allowing")
+        if allows_empty:
+            self.advance()
+            self.expect_name("empty")
         position: str | None = None
         if self.at_name("at"):
             at = self.advance()
@@ -306,22 +201,34 @@ class Parser(PathParser):
                 raise self.error(f"variable '${variable}' is named twice", self.since(at.start), "XQST0089")
         self.expect_name("in")
         with self.before(1 if position is None else 2):
-            source = self.expr_single()
+            source = self.loop_source()
         window = self.window() if self.at_symbol("|") else None
-        if position is None:
-            return ast.For(variable, source, window, span=self.since(start))
-        if window is not None:
-            raise refuse("positional variable", self.text, self.since(start))
-        return ast.PositionalFor(variable, position, source, span=self.since(start))
+        if window is not None and (position is not None or allows_empty):
+            raise refuse("allowing empty" if allows_empty else "positional variable", self.text, self.since(start))
+        if position is None and not allows_empty:
+            yield ast.For(variable, source, window, span=self.since(start))
+        else:
+            yield ast.PositionalFor(variable, position, source, allows_empty, span=self.since(start))
+        if declared is not None and not always_of(source, declared):
+            span = self.since(start)
+            yield ast.Let(variable, self.typed(ast.Variable(variable, span=span), declared), span=span)
 
-    def let_binding(self) -> ast.Let:
+    def loop_source(self) -> ast.Expression:
+        """What a `for` runs over; a `|` behind it begins a window."""
+        before, self.source_depth = self.source_depth, self.depth + 1
+        try:
+            return self.expr_single()
+        finally:
+            self.source_depth = before
+
+    def let_binding(self) -> Iterator[ast.Clause]:
         start = self.token.start
         variable = self.variable_name()
-        self.no_type()
+        declared = self.declared_type()
         self.expect(":=")
         with self.before(1):
             value = self.expr_single()
-        return ast.Let(variable, value, span=self.since(start))
+        yield ast.Let(variable, value if declared is None else self.typed(value, declared), span=self.since(start))
 
     def window(self) -> ast.Window:
         start = self.advance().start
@@ -374,7 +281,13 @@ class Parser(PathParser):
             descending = self.at_name("descending")
             if self.at_name("ascending", "descending"):
                 self.advance()
-            if self.at_name("empty", "collation"):
+            if self.take_name("empty"):
+                if not self.at_name("greatest", "least"):
+                    self.unexpected("'greatest' or 'least'")
+                if self.advance().text == "greatest":
+                    rank = ast.Call("op:empty-rank", (key,), span=key.span)
+                    keys.append(ast.OrderKey(rank, descending, span=self.since(start)))
+            if self.at_name("collation"):
                 raise refuse("order modifier", self.text, self.token.span)
             keys.append(ast.OrderKey(key, descending, span=self.since(start)))
         return tuple(keys)
@@ -386,9 +299,13 @@ class Parser(PathParser):
         while not keys or self.take(","):
             start = self.token.start
             variable = self.variable_name()
-            self.no_type()
+            declared = self.declared_type()
             with self.before(1):
                 value = self.expr_single() if self.take(":=") else None
+            if declared is not None and value is None:
+                raise refuse("type declaration", self.text, self.since(start))
+            if declared is not None and value is not None:
+                value = self.typed(ast.Call("data", (value,), span=value.span), declared)
             if self.at_name("collation"):
                 raise refuse("collation of a group", self.text, self.token.span)
             keys.append(ast.GroupKey(variable, value, span=self.since(start)))

@@ -1,257 +1,49 @@
-"""The productions from a path down: steps, predicates, qualifiers, what a path may start from, and constructors.
-
-Direct element constructors are read character by character: between `<a>` and `</a>` white space counts, quotes are
-text, and `{` leads back into expressions.
-White space that stands alone between tags and braces is only layout and is dropped (XQuery's boundary space).
-"""
+"""The productions from a path down: steps, predicates, qualifiers, and what a path may start from."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
-from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.parsing.cursor import NCNAME, QueryToken, resolve, scan, with_line_feeds
+from anabranch.language.contexts import stepped
+from anabranch.language.objects import CALL
+from anabranch.language.parsing.constructors import ConstructorReader
+from anabranch.language.parsing.cursor import NCNAME, QueryToken, scan
 from anabranch.language.parsing.lookups import LookupParser
+from anabranch.language.prolog import with_types
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
 
-MAX_ATTRIBUTES = 256
-_NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
-_SPACE = re.compile(r"[ \t\r\n]*")
-_CONTENT_END = re.compile(r"[<{}]")
-_SPACES_IN_VALUE = str.maketrans("\t\n", "  ")
 _DURATION = re.compile(r"PT?[0-9]")
 _MONTHS = re.compile(r"P[0-9]+[YM]")
+_QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 """What begins as a duration does, and as one of years or months."""
 
 
-class _ConstructorReader:
-    """Reads the constructor whose `<` is at `start`."""
-
-    def __init__(self, parser: PathParser, start: int) -> None:
-        self.parser = parser
-        self.text = parser.text
-        self.at = start
-
-    def fail(self, message: str, at: int, code: str = "XPST0003", hint: str | None = None) -> Exception:
-        return self.parser.error(message, Span(at, min(at + 1, len(self.text))), code, hint)
-
-    def skip_space(self) -> bool:
-        found = _SPACE.match(self.text, self.at)
-        assert found is not None
-        moved = found.end() > self.at
-        self.at = found.end()
-        return moved
-
-    def name(self, what: str) -> str:
-        found = _NAME.match(self.text, self.at)
-        if found is None:
-            raise self.fail(f"expected {what}", self.at, hint="for the operator '<', leave a space behind it")
-        self.at = found.end()
-        return found.group()
-
-    # --- tags ---------------------------------------------------------------------------------------------
-
-    def element(self) -> ast.ElementConstructor:
-        with self.parser.deeper():
-            return self.tags_and_content()
-
-    def tags_and_content(self) -> ast.ElementConstructor:
-        start = self.at
-        self.at += 1
-        name = self.name("an element name behind '<'")
-        attributes: list[ast.AttributeConstructor] = []
-        namespaces: dict[str, str] = {}
-        while True:
-            spaced = self.skip_space()
-            if self.text.startswith("/>", self.at):
-                self.at += 2
-                content: tuple[ast.Content, ...] = ()
-                break
-            if self.text.startswith(">", self.at):
-                self.at += 1
-                content = self.content(name, start)
-                break
-            if not spaced:
-                raise self.fail("expected white space, '>' or '/>'", self.at)
-            self.attribute(attributes, namespaces)
-        span = Span(start, self.at)
-        return ast.ElementConstructor(name, tuple(attributes), tuple(namespaces.items()), content, span=span)
-
-    def attribute(self, attributes: list[ast.AttributeConstructor], namespaces: dict[str, str]) -> None:
-        start = self.at
-        name = self.name("an attribute, '>' or '/>'")
-        self.skip_space()
-        if not self.text.startswith("=", self.at):
-            raise self.fail(f"expected '=' behind attribute '{name}'", self.at)
-        self.at += 1
-        self.skip_space()
-        quote = self.text[self.at : self.at + 1]
-        if quote not in ('"', "'") or not quote:
-            raise self.fail(f"expected the value of '{name}' in quotes", self.at)
-        self.at += 1
-        value = self.attribute_value(quote, start)
-        prefix, _, local = name.rpartition(":")
-        if name == "xmlns" or prefix == "xmlns":
-            if any(isinstance(part, ast.Enclosed) for part in value):
-                raise self.fail("a namespace must be literal", start, "XQST0022")
-            declared = "" if name == "xmlns" else local
-            if declared in namespaces:
-                raise self.fail(f"namespace prefix '{declared}' is declared twice", start, "XQST0071")
-            if declared in ("xml", "xmlns"):
-                raise self.fail(f"prefix '{declared}' cannot be declared", start, "XQST0070")
-            uri = "".join(part.value for part in value if isinstance(part, ast.Characters))
-            if declared and not uri:
-                raise self.fail(f"prefix '{declared}' cannot be undeclared", start, "XQST0085")
-            namespaces[declared] = uri
-            return
-        if len(attributes) == MAX_ATTRIBUTES:
-            raise self.fail(f"an element with more than {MAX_ATTRIBUTES} attributes", start)
-        if any(each.name == name for each in attributes):
-            raise self.fail(f"attribute '{name}' is given twice", start, "XQST0040")
-        attributes.append(ast.AttributeConstructor(name, value, span=Span(start, self.at)))
-
-    def attribute_value(self, quote: str, start: int) -> tuple[ast.Characters | ast.Enclosed, ...]:
-        parts: list[ast.Characters | ast.Enclosed] = []
-        plain: list[str] = []
-        ends = re.compile(rf"[{quote}<{{}}]")
-        while True:
-            found = ends.search(self.text, self.at)
-            if found is None:
-                raise self.fail("this attribute value is never closed", start)
-            at, mark = found.start(), found.group()
-            literal = with_line_feeds(self.text[self.at : at]).translate(_SPACES_IN_VALUE)
-            plain.append(resolve(literal, self.text, Span(self.at, at)))
-            self.at = at + 1
-            if mark == "<":
-                raise self.fail("'<' cannot stand in an attribute value", at, hint="write '&lt;'")
-            if self.text.startswith(mark, self.at):  # doubled, so the character itself
-                plain.append(mark)
-                self.at += 1
-                continue
-            if mark == "}":
-                raise self.fail("'}' stands alone", at, hint="write '}}' for the character itself")
-            if text := "".join(plain):
-                parts.append(ast.Characters(text))
-            plain = []
-            if mark == quote:
-                return tuple(parts)
-            parts.append(self.enclosed(at))
-
-    # --- content ------------------------------------------------------------------------------------------
-
-    def content(self, name: str, start: int) -> tuple[ast.Content, ...]:
-        parts: list[ast.Content] = []
-        plain: list[str] = []
-        keep = False  # whether the text collected has more than boundary space
-
-        def flush() -> None:
-            nonlocal plain, keep
-            text = "".join(plain)
-            if text and (keep or text.strip(" \t\r\n")):
-                parts.append(ast.Characters(text))
-            plain, keep = [], False
-
-        while True:
-            found = _CONTENT_END.search(self.text, self.at)
-            if found is None:
-                raise self.parser.error(
-                    f"<{name}> is never closed", Span(start, start + 1 + len(name)), hint=f"close it with '</{name}>'"
-                )
-            at, mark = found.start(), found.group()
-            if at > self.at:
-                keep = keep or "&" in self.text[self.at : at]
-                plain.append(resolve(self.text[self.at : at], self.text, Span(self.at, at)))
-            self.at = at
-            if mark != "<":
-                if self.text.startswith(mark, at + 1):
-                    plain.append(mark)
-                    self.at = at + 2
-                elif mark == "}":
-                    raise self.fail("'}' stands alone", at, hint="write '}}' for the character itself")
-                else:
-                    flush()
-                    self.at = at + 1
-                    parts.append(self.enclosed(at))
-            elif self.text.startswith("<![CDATA[", at):
-                plain.append(with_line_feeds(self.up_to("]]>", at, 9, "CDATA section")))
-                keep = True
-            elif self.text.startswith("<!--", at):
-                flush()
-                comment = self.up_to("-->", at, 4, "comment")
-                if "--" in comment or comment.endswith("-"):
-                    raise self.fail("'--' cannot stand in a comment", at, "XQDY0072")
-                parts.append(ast.CommentConstructor(comment, span=Span(at, self.at)))
-            elif self.text.startswith("</", at):
-                flush()
-                self.closing_tag(name, at)
-                return tuple(parts)
-            elif self.text.startswith("<?", at):
-                self.parser.jump(at)
-                self.parser.direct_constructor()
-            else:
-                flush()
-                parts.append(self.element())
-
-    def closing_tag(self, name: str, at: int) -> None:
-        self.at = at + 2
-        closing = self.name("the name of the element to close")
-        if closing != name:
-            raise self.parser.error(
-                f"</{closing}> closes <{name}>", Span(at, self.at), "XQST0118", hint=f"close it with '</{name}>'"
-            )
-        self.skip_space()
-        if not self.text.startswith(">", self.at):
-            raise self.fail("expected '>'", self.at)
-        self.at += 1
-
-    def up_to(self, end: str, at: int, opening: int, what: str) -> str:
-        close = self.text.find(end, at + opening)
-        if close < 0:
-            raise self.fail(f"this {what} is never closed", at, hint=f"close it with '{end}'")
-        self.at = close + len(end)
-        return self.text[at + opening : close]
-
-    def enclosed(self, start: int) -> ast.Enclosed:
-        """`{ expression }`, whose `{` is just passed."""
-        self.parser.jump(self.at)
-        if self.parser.at_symbol("}"):
-            value: ast.Expression = ast.Sequence(())
-        else:
-            value = self.parser.expr()
-            if not self.parser.at_symbol("}"):
-                self.parser.unexpected("'}'")
-        self.at = self.parser.token.end
-        return ast.Enclosed(value, span=Span(start, self.at))
-
-
-_AXES = ("child", "attribute", "parent", "self", "descendant", "descendant-or-self")
-_OTHER_AXES = (
-    *("ancestor", "ancestor-or-self", "following", "following-sibling", "preceding", "preceding-sibling"),
-    "namespace",
-)
-_KIND_TESTS = (
-    *("comment", "element", "attribute", "document-node", "processing-instruction", "item"),
-    *("schema-element", "schema-attribute", "namespace-node"),
-)
+_AXES = get_args(ast.Axis)
+_KIND_TESTS = get_args(ast.NodeKind)
+_NO_KIND_TESTS = ("item", "schema-element", "schema-attribute", "namespace-node")
 _OUTSIDE = (
     *("collection", "uri-collection", "unparsed-text", "unparsed-text-lines"),
     *("environment-variable", "doc-available"),
 )
 _CLOCK = ("current-dateTime", "current-date", "current-time")
 _BRACED = {
-    **dict.fromkeys(("element", "attribute", "text", "document", "comment", "namespace"), "computed constructor"),
-    "processing-instruction": "computed constructor",
-    "try": "try and catch",
-    **dict.fromkeys(("validate", "ordered", "unordered"), "validate, ordered and unordered"),
+    "namespace": "namespace constructor",
+    "validate": "validate",
 }
+_COMPUTED = ("element", "attribute", "text", "document", "comment", "processing-instruction")
+_ORDERING = ("ordered", "unordered")
 
 
 class PathParser(LookupParser):
-    """Paths and primary expressions; `Parser` adds what may stand inside their brackets and braces."""
+    """Paths and primary expressions; `OperatorParser` adds what may stand inside their brackets and braces."""
+
+    def block(self) -> ast.Expression:
+        """An expression in braces."""
+        raise AssertionError("the parser gives this")
 
     # --- paths --------------------------------------------------------------------------------------------
 
@@ -271,13 +63,15 @@ class PathParser(LookupParser):
             root, steps = (None, [first]) if isinstance(first, ast.Step) else (first, [])
         while self.at_symbol("/", "//"):
             deep = self.advance().text == "//"
-            if not self.begins_step():
-                if self.at_name(*_KIND_TESTS):
-                    raise refuse("kind test", self.text, self.token.span)
-                if self.at_symbol("(", "$", "<") or self.token.kind not in ("symbol", "end"):
-                    raise refuse("expression as a step", self.text, self.token.span)
+            if self.begins_step():
+                steps.append(self.axis_step(deep))
+                continue
+            if self.token.kind == "end" or (self.token.kind == "symbol" and not self.at_symbol("(", "$", "<")):
                 self.unexpected("a step")
-            steps.append(self.axis_step(deep))
+            if deep:
+                steps.append(ast.Step("descendant-or-self", ast.KindTest("node"), span=self.token.span))
+            before = ast.Path(root, tuple(steps), span=self.since(start)) if steps else root
+            root, steps = stepped(before, self.postfix_expr(), self.fresh_variable, self.since(start)), []
         if not steps:
             assert root is not None
             return root
@@ -292,13 +86,15 @@ class PathParser(LookupParser):
             return self.at_symbol("@", "..", "*") or (self.at_symbol(".") and not first)
         word, behind = self.token.text, self.peek()
         if behind.text == "(" and behind.kind == "symbol":
-            return word in ("text", "node")
+            return word in _KIND_TESTS
         if behind.text == "{" and word in ("map", "array"):
             return False
-        if behind.text == "{" and word in _BRACED:
-            raise refuse(_BRACED[word], self.text, self.token.span)
-        if behind.kind == "name" and word in _BRACED and scan(self.text, behind.end).text == "{":
-            raise refuse(_BRACED[word], self.text, self.token.span)
+        if word in (*_BRACED, *_COMPUTED, *_ORDERING):
+            named = behind.kind == "name" and word not in _ORDERING and scan(self.text, behind.end).text == "{"
+            if (behind.text == "{" and behind.kind == "symbol") or named:
+                if word in _BRACED:
+                    raise refuse(_BRACED[word], self.text, self.token.span)
+                return False
         return True
 
     def axis_step(self, deep: bool) -> ast.Step:
@@ -310,21 +106,23 @@ class PathParser(LookupParser):
         elif self.take("."):
             axis, test = "self", ast.KindTest("node")
         elif self.take("@"):
-            axis, test = "attribute", self.node_test()
+            axis, test = "attribute", self.node_test("attribute")
         elif self.token.kind == "name" and self.peek().text == "::":
             word = self.advance()
-            if word.text in _OTHER_AXES:
+            if word.text == "namespace":
                 raise refuse("axis", self.text, word.span)
             if word.text not in _AXES:
                 raise self.error(f"'{word.text}' is no axis", word.span, hint="use child, parent, self or attribute")
             self.advance()
-            axis, test = cast(ast.Axis, word.text), self.node_test()
+            axis = cast(ast.Axis, word.text)
+            test = self.node_test(axis)
         else:
-            test = self.node_test()
+            axis = "attribute" if self.at_name("attribute") and self.peek().text == "(" else "child"
+            test = self.node_test(axis)
         tail = self.tail()
         return ast.Step(axis, test, tail, deep, span=self.since(start))
 
-    def node_test(self) -> ast.NameTest | ast.KindTest:
+    def node_test(self, axis: ast.Axis = "child") -> ast.NameTest | ast.KindTest:
         if self.take("*"):
             if self.at_symbol(":") and self.peek().kind == "name":
                 self.advance()
@@ -332,21 +130,30 @@ class PathParser(LookupParser):
             return ast.NameTest("*")
         if self.token.kind != "name":
             self.unexpected("a name, '*', text() or node()")
-        name = self.advance()
-        if self.at_symbol("("):
-            if name.text in _KIND_TESTS:
+        name = self.token
+        if self.peek().text == "(" and self.peek().kind == "symbol":
+            if name.text not in _KIND_TESTS:
                 raise refuse("kind test", self.text, name.span)
-            if name.text not in ("text", "node"):
-                raise refuse("expression as a step", self.text, name.span)
-            self.advance()
-            self.expect(")")
-            return ast.KindTest("text" if name.text == "text" else "node")
+            return self.kind_test(axis)
+        self.advance()
         if self.at_symbol(":") and self.token.start == name.end and self.peek().text == "*":
             self.advance()
             self.advance()
             return ast.NameTest("*", name.text)
         prefix, _, local = name.text.rpartition(":")
         return ast.NameTest(local, prefix or None)
+
+    def kind_test(self, axis: ast.Axis) -> ast.NameTest | ast.KindTest:
+        """`element(a)` where elements are meant anyway is the name test `a`, and so with attributes."""
+        kind, _, name = self.item_type().removesuffix(")").partition("(")
+        if kind == "document-node" and name:
+            raise refuse("kind test", self.text, self.token.span)
+        if kind in ("element", "attribute") and (kind == "attribute") == (axis == "attribute"):
+            prefix, _, local = (name or "*").rpartition(":")
+            return ast.NameTest(local, prefix or None)
+        if kind in ("attribute", "element") and name:
+            raise refuse("kind test", self.text, self.token.span)
+        return ast.KindTest(cast(ast.NodeKind, kind), name or None)
 
     def tail(self) -> tuple[ast.Tail, ...]:
         """Predicates and temporal qualifiers behind a step or a primary expression."""
@@ -374,10 +181,27 @@ class PathParser(LookupParser):
 
     def postfix_expr(self) -> ast.Expression:
         start = self.token.start
+        is_function = self.at_symbol("$", "(", "[", "{") or (self.at_name("function") and self.peek().text == "(")
         base = self.lookups(self.primary_expr(), start)
-        while tail := self.tail():
-            base = self.lookups(ast.Filter(base, tail, span=self.since(start)), start)
-        return base
+        while True:
+            if is_function and self.at_symbol("("):
+                base = ast.Call(CALL, (base, *self.arguments()), span=self.since(start))
+            elif tail := self.tail():
+                base = ast.Filter(base, tail, span=self.since(start))
+            else:
+                return base
+            base = self.lookups(base, start)
+
+    def arguments(self) -> tuple[ast.Expression, ...]:
+        """What stands between the parentheses of a call."""
+        self.expect("(")
+        found: list[ast.Expression] = []
+        while not self.at_symbol(")"):
+            if found and not self.take(","):
+                self.unexpected("',' or ')'")
+            found.append(self.expr_single())
+        self.expect(")")
+        return tuple(found)
 
     def primary_expr(self) -> ast.Expression:
         token = self.token
@@ -419,7 +243,7 @@ class PathParser(LookupParser):
         start = self.token.start
         if self.text.startswith("<?", start):
             raise refuse("processing instruction constructor", self.text, self.token.span)
-        reader = _ConstructorReader(self, start)
+        reader = ConstructorReader(self, start)
         constructor = reader.element()
         self.jump(reader.at)
         return constructor
@@ -428,33 +252,74 @@ class PathParser(LookupParser):
         name = self.advance()
         if name.text.startswith("op:"):
             raise self.error("prefix 'op' is not declared", name.span, "XPST0081")
-        if name.text == "function":
-            raise refuse("inline function", self.text, name.span)
-        if name.text in _KIND_TESTS:
+        if name.text == "function" and self.at_symbol("("):
+            return self.inline_function(name.start)
+        if name.text in _COMPUTED and not self.at_symbol("("):
+            return self.computed_constructor(name)
+        if name.text in _ORDERING and self.at_symbol("{"):
+            return self.block()  # the order is that of the sequence anyway
+        if name.text in (*_KIND_TESTS, *_NO_KIND_TESTS):
             raise refuse("kind test", self.text, name.span)
         if name.text.removeprefix("fn:") in _OUTSIDE:
             raise refuse("outside access", self.text, name.span)
         if name.text.removeprefix("fn:") in _CLOCK:
             raise refuse("clock", self.text, name.span)
-        self.expect("(")
         if name.text in ("stream", "doc"):
+            self.expect("(")
             given = self.string(f"the name of a {name.text}, in quotes")
             self.expect(")")
             kind: Literal["stream", "doc"] = "stream" if name.text == "stream" else "doc"
             return ast.Source(kind, given.text, span=self.since(name.start))
-        arguments: list[ast.Expression] = []
+        return ast.Call(name.text, self.arguments(), span=self.since(name.start))
+
+    def inline_function(self, start: int) -> ast.InlineFunction:
+        parameters, types = self.parameters(start)
+        result = self.declared_type()
+        body = with_types(parameters, types, self.block(), result)
+        return ast.InlineFunction(parameters, body, span=self.since(start))
+
+    def parameters(self, start: int) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+        """The parameters of a function, and the types that they declare."""
+        self.expect("(")
+        names: list[str] = []
+        types: list[str | None] = []
         while not self.at_symbol(")"):
-            if arguments and not self.take(","):
+            if names and not self.take(","):
                 self.unexpected("',' or ')'")
-            arguments.append(self.expr_single())
+            name = self.variable_name()
+            if name in names:
+                raise self.error(f"parameter '${name}' is named twice", self.since(start), "XQST0039")
+            names.append(name)
+            types.append(self.declared_type())
         self.expect(")")
-        return ast.Call(name.text, tuple(arguments), span=self.since(name.start))
+        return tuple(names), tuple(types)
+
+    def computed_constructor(self, word: QueryToken) -> ast.Expression:
+        """`element a { ... }` is `<a>{ ... }</a>`; what has no direct constructor is a call."""
+        kind = word.text
+        name: ast.Expression | None = None
+        if kind in ("element", "attribute", "processing-instruction"):
+            if self.at_symbol("{"):
+                name = self.block()
+            elif self.token.kind == "name":
+                given = self.advance()
+                name = ast.String(given.text, span=given.span)
+            else:
+                self.unexpected("a name or '{'")
+        content = self.block()
+        span = self.since(word.start)
+        if kind == "element" and isinstance(name, ast.String) and _QNAME.fullmatch(name.value):
+            inside = () if content == ast.Sequence(()) else (ast.Enclosed(content, span=content.span),)
+            return ast.ElementConstructor(name.value, (), (), inside, span=span)
+        return ast.Call(f"op:{kind}", (content,) if name is None else (name, content), span=span)
 
     # --- words --------------------------------------------------------------------------------------------
 
     def variable_name(self) -> str:
         """The name of a variable that is bound here."""
         self.expect("$")
+        if self.token.kind == "name" and self.token.text.startswith("err:"):
+            return self.advance().text
         self.bound.append(self.nc_name("a variable name").text)
         self.dotted = self.dotted or "." in self.bound[-1]
         return self.bound[-1]
@@ -491,7 +356,3 @@ class PathParser(LookupParser):
         if self.token.kind != "string":
             self.unexpected(expected)
         return self.advance()
-
-    def no_type(self) -> None:
-        if self.at_name("as"):
-            raise refuse("type declaration", self.text, self.token.span)

@@ -1,13 +1,13 @@
-"""Followers: the output of queries of one lineage, as far as their streams have evolved (LAWS 4).
+"""Followers: the accents in the output of queries of one lineage, as their streams evolve (LAWS 4).
 
-What comes out of a query depends on its lineage and policy, and on when it began, not on its constants; so queries that
-agree in these have one follower, and thousands of subscriptions have a few.
-Every host drives followers in the same way: it tells them the announced events of their streams in order, and puts the
-accents that come out into the answers at that place.
+The accents that come out depend on a query's lineage and policy, and on when it began, not on its constants; so queries
+that agree in these share a follower, and thousands of subscriptions have a few.
+Every host drives followers in the same way: it passes them the announced events of their streams in order, and writes
+the accents that come out into the answers at that place.
 
-A path that is dropped and comes out as such is forgotten by what a branch holds at that moment (LAWS 4.2 c, g).
-Nothing is done to what is held: it is known how many items had been taken then, and whoever makes something of one of
-these items sees it without the path.
+When the drop of a path comes out, the items that a branch holds lose that path (LAWS 4.2 c, g).
+The held items are not changed: the follower knows how many items had been taken then, and readers of these items see
+them without the path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anabranch.stream.tree import Element
 
 
 class Follower:
-    """What has come out so far; `hear` alone changes it."""
+    """The accents that have come out so far; `hear` alone changes it."""
 
     def __init__(self, lineage: Lineage, policy: Policy, streams: Mapping[str, Source], *, sends: bool = False) -> None:
         """`sends` says that the output is tuples for other peers, in the units of their streams' beginning."""
@@ -39,17 +39,17 @@ class Follower:
         self.outlet = Outlet(lineage, policy=policy, domains=domains, partitions=partitions)
         self._sends = sends
         self.purges: list[Purge] = []
-        """What state has to forget because of the latest event."""
+        """What state must drop because of the latest event."""
         self._purged: list[tuple[int, Purge]] = []
-        """All of it, with the number of items that had been taken then."""
+        """All purges, with the number of items that had been taken then."""
         self.aborted: str | None = None
-        """Why it is over."""
+        """Why it has ended."""
 
     def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
-        """The accents of the output that an event brings about, for each `for` over its stream in turn.
+        """Apply an event; gives the accents of the output, for each `for` over its stream in turn.
 
-        Of tuples that are sent to other peers it is what is in doubt from there on: whoever reads that ends where it is
-        answered.
+        For tuples that are sent to other peers, it gives the doubts from there on: the reader ends the queries that
+        need the path.
         """
         self.purges = []
         if self.aborted is not None:
@@ -82,7 +82,7 @@ class Follower:
         return found
 
     def _doubts(self, input: int, event: Event) -> Iterator[Doubt]:
-        """What is unknown of the tuples; where they cannot be made any more, all of them."""
+        """The doubts about the tuples; where they cannot be made any more, about all of them."""
         match event:
             case Accent(_, evolution, place):
                 paths, reason = [evolution.path], f"tuples that travel have no accents ({place})"
@@ -101,7 +101,7 @@ class Follower:
             yield from (Doubt(each.at, EVERYTHING) for each in targets)
 
     def reads(self, announced: Announced) -> bool:
-        """Whether a query looks at a path that an event is about."""
+        """Whether a query reads a path that an event is about."""
         return any(self.lineage.looks_at(announced.stream, path) for path in announced.paths)
 
     @property
@@ -110,6 +110,6 @@ class Follower:
         return bool(self._purged)
 
     def lost(self, number: int, input: int, tree: Element) -> frozenset[Path]:
-        """The paths that an input's item has lost since a branch took it, which had taken `number` items before."""
+        """The paths that an input's item has lost since it was taken, as the branch's item of this number."""
         found = [each for taken, each in self._purged if number < taken and each.input == input]
         return frozenset(each.path for each in found if holds(each.items, Reading(exact(tree))))

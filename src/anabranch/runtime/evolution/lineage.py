@@ -1,7 +1,7 @@
 """Lineage: what stands at which path of an output item, and where it comes from.
 
-It follows from the text of a query alone (`tracing.py`), and it is all that has to be known of a query to say which
-accents come out of it; queries that differ in the constants of their conditions have the same.
+It follows from the text of a query alone (`tracing.py`), and determines which accents come out of it; queries that
+differ in the constants of their conditions have the same lineage.
 
 An *output item* is an element at the top of a piece; its paths are relative to it, and its own value is at `.`.
 A *site* is a place in an output item with its *origin*: a copied node or value of an input, an aggregate of a path, an
@@ -9,14 +9,14 @@ affine computation of one of these, or None for anything else.
 Which sites an output item has may depend on conditions; all kinds of output items that a query can make are listed.
 
 * An accent on an input's path comes out at an output path if everything that may stand there, in all kinds of output
-  items, has that one origin. Else the output is left as it is, in the units of query start: *absorbed*.
-  Either way the square holds, because whatever has come out is applied to all that leaves (`outlet.py`); the rule keeps
-  a unit change from being applied to what never had the unit.
+items, has that one origin. Else the output stays in the units of query start: the accent is *absorbed*.
+Either way the square holds, because accents that came out are applied to all later output (`outlet.py`); the rule keeps
+a unit change from being applied to values that never had the unit.
 * A drop or add comes out only if nothing else lies below that path, and if what is computed there vanishes with its
   origin: a sum of nothing is 0 and still stands there.
-* A description can name an input's path if each output item has a copy of it, exactly one, always at the same place;
-  all other paths are hidden, so that accents described by them are accumulated.
-  What lies inside an element with a value of its own cannot be named, as accents on that value may not name it.
+* A description can name an input's path if each output item has exactly one copy of it, always at the same place; all
+other paths are hidden, so that accents described by them are accumulated.
+Paths inside an element with a value of its own cannot be named, as accents on that value may not name them.
 * Foundation paths are those in conditions (LAWS 4.6), each with the word of the construct that needs it.
 """
 
@@ -37,11 +37,11 @@ from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
 
 Look: TypeAlias = tuple[int, Path]
-"""An input, and a path of its items, perhaps with ANY and DEEP among its steps."""
+"""An input, and a path of its items, which may have ANY and DEEP among its steps."""
 ANY = "*"
-"""The step of a path that stands for any one name."""
+"""The step that stands for any one name."""
 DEEP = "**"
-"""The step that stands for any number of them, also none."""
+"""The step that stands for any number of names, also none."""
 
 _WRITTEN = 10**MAX_DIGITS
 
@@ -62,11 +62,11 @@ class Origin:
 
     @property
     def vanishes(self) -> bool:
-        """Whether nothing is left of it when there are no values at the path."""
+        """Whether it is empty when there are no values at the path."""
         return self.function is None or not AGGREGATES[self.function].is_total
 
     def follows(self, by: Affine) -> Affine | None:
-        """What becomes of it when the values at the path change their unit; None where it cannot be told."""
+        """How it changes when the values at the path change their unit; None where that is unknown."""
         inner = by if self.function is None else AGGREGATES[self.function].follows(by)
         if inner is None:
             return None
@@ -77,13 +77,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in an output item: one value, a whole tree, or all that the elements inside one are."""
+    """A place in an output item: one value, a whole tree, or the elements inside one."""
 
     at: Path
     origin: Origin | None
     extent: Literal["value", "tree", "inside"] = "value"
     always: bool = False
-    """Whether every output item of its kind has it, and once, if the input item has the path."""
+    """Whether every output item of its kind has it exactly once, if the input item has the path."""
 
     def holds(self, out: Path) -> bool:
         """Whether a path of the output belongs to it."""
@@ -93,26 +93,26 @@ class Site:
         return below(out, self.at) and (self.extent == "tree" or (bool(rest) and not rest[0].startswith("@")))
 
     def origin_of(self, out: Path) -> Origin | None:
-        """The origin of what stands at one of its paths."""
+        """The origin of the value at one of its paths."""
         if self.origin is None or out == self.at:
             return self.origin
         return replace(self.origin, path=Path((*self.origin.path.steps, *out.steps[len(self.at.steps) :])))
 
     def place_of(self, path: Path) -> Path | None:
-        """Where a path of its input stands in it."""
+        """The place of an input's path in it."""
         if self.origin is None or not below(path, self.origin.path):
             return None
         out = Path((*self.at.steps, *path.steps[len(self.origin.path.steps) :]))
         return out if self.holds(out) else None
 
     def under(self, name: str, always: bool) -> Site:
-        """The same site in an element of this name."""
+        """The same site inside an element of this name."""
         return replace(self, at=Path((name, *self.at.steps)), always=self.always and always)
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A foundation path, and the word of the construct that cannot do without it."""
+    """A foundation path, and the word of the construct that needs it."""
 
     input: int
     path: Path
@@ -129,7 +129,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What is known of a query's output, and of what it cannot do without."""
+    """The sites of a query's output, and its foundation paths."""
 
     streams: tuple[str, ...]
     """The stream of each input."""
@@ -139,17 +139,17 @@ class Lineage:
     items: tuple[tuple[Site, ...], ...] = ()
     """The kinds of output items."""
     looks: frozenset[Look] = frozenset()
-    """All paths that the query looks at, whatever for."""
+    """All paths that the query reads, for any purpose."""
     gives_items: bool = False
     """Whether items may leave as they are, with nothing around them; of a stream of JSON they are JSON (LAWS 7.3)."""
 
     def need(self, input: int, path: Path) -> Need | None:
-        """The construct that cannot do without a path, or something above or below it."""
+        """The construct that needs a path, or a path above or below it."""
         found = (each for each in self.needs if each.input == input and leads(each.path, path))
         return next(found, None)
 
     def reads(self, input: int, path: Path) -> bool:
-        """Whether the query looks at a path, or at something above or below it."""
+        """Whether the query reads a path, or one above or below it."""
         return any(each == input and leads(look, path) for each, look in self.looks)
 
     def looks_at(self, stream: str, path: Path) -> bool:
@@ -182,7 +182,7 @@ class Lineage:
         return origin.vanishes and not any(below(each.at, out) and each.at != out for each in self._sites)
 
     def seen(self, input: int, path: Path) -> Path | None:
-        """What a description in the output calls a path of an input; None where it cannot name it."""
+        """The name of an input's path in descriptions of the output; None where it has none."""
         copies = [self._copies(sites, input, path) for sites in self.items]
         for out in copies[0] if copies else ():
             everywhere = all(each.count(out) == 1 for each in copies)
@@ -195,13 +195,13 @@ class Lineage:
         return None
 
     def _copies(self, sites: tuple[Site, ...], input: int, path: Path) -> list[Path]:
-        """Where an output item of one kind always has the copy of a path."""
+        """The places where every output item of one kind has a copy of a path."""
         whole = (each for each in sites if each.always and each.origin is not None and each.origin.is_copy)
         found = (each.place_of(path) for each in whole if each.origin is not None and each.origin.input == input)
         return [each for each in found if each is not None]
 
     def _is_only(self, out: Path, origin: Origin) -> bool:
-        """Whether nothing that may stand at a path of the output has another origin."""
+        """Whether everything that may stand at a path of the output has this origin."""
         return all(each.origin_of(out) == origin for each in self._sites if each.holds(out))
 
     @property
@@ -213,9 +213,9 @@ _TWICE = Affine(Fraction(2), Fraction(0))
 
 
 def leads(look: Path, path: Path) -> bool:
-    """Whether a path is one that a query looks at, or lies above or below it.
+    """Whether a query that reads the path `look` also reads `path`, or one above or below it.
 
-    Above a part that may be at any depth nobody knows what lies below, so there a path counts as another one.
+    Above a part of any depth it is unknown what lies below, so there a path counts as another one.
     """
     plain = tuple(takewhile(lambda step: step != DEEP, look.steps))
     if len(path.steps) <= len(plain):
@@ -230,7 +230,7 @@ def leads(look: Path, path: Path) -> bool:
 
 
 def _skipped(places: set[int], look: Path) -> set[int]:
-    """These places of a path, and those that are reached from them without a step."""
+    """These positions in a path, and those reached from them without a step."""
     for place, step in enumerate(look.steps):
         if step == DEEP and place in places:
             places.add(place + 1)

@@ -1,24 +1,24 @@
-"""Outlets: which accents come out of a query, and what is written after them.
+"""Outlets: which accents come out of a query, and how they change later results.
 
 A query's output is an accented stream like any other.
-An accent of an input is given to the one machinery of signatures (`algebra/reactions/reaction.py`), with the signature
-that the query's lineage makes; what that lets out is renamed to paths of the output, once for each place where the
-path stands.
-It comes out at that place of the answer, and `forward` brings all that leaves later into the units it announces.
+An accent of an input is passed to the shared reaction of signatures (`algebra/reactions/reaction.py`), with the
+signature of the query's lineage; accents that come out are renamed to paths of the output, once for each place of the
+path.
+They stand at that place of the answer, and `forward` converts all later results into the units they announce.
 
-The evaluator works in the units of query start, and so knows nothing of this: a piece comes in canonical values.
+The evaluator works in the units of query start: a piece comes in canonical values.
 Each element at its top is an item of the output stream; it is in the set of an accent if its own values say so, and
-then the accent's map applies to whatever stands at the path: copied, computed, or waiting since before the accent.
+then the accent's map applies to whatever stands at the path: copied, computed, or held since before the accent.
 Canonisation of the answer undoes just that, which is why the square of LAWS 4.1, canonical(answer) =
 query(canonical(input)), holds whatever the query does.
-A value that comes home to the unit it was written in leaves as its text, any other as the nearest double (LAWS 4.3).
+A value that returns to the unit it was written in leaves as its text, any other as the nearest double (LAWS 4.3).
 Texts and values outside of elements have no path, so no accent can name them: they stay in the units of the start.
 
-A path that has been dropped is taken out of what leaves later (LAWS 4.2 c, g): a copied node goes; a constructed one,
-which is there whatever the input has, stays and is empty.
+A dropped path is removed from later results (LAWS 4.2 c, g): a copied node is removed; a constructed one, which does
+not depend on the input, stays and is empty.
 
-An outlet depends on lineage, policy, domains, and the accents given to it, not on the constants of a query; queries
-that agree in these can share one.
+An outlet depends on lineage, policy, domains, and its accents, not on the constants of a query; queries that agree in
+these can share one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from anabranch.values.sequences import Value, Values
 
 
 class Written:
-    """The accents that have come out, and what they make of pieces."""
+    """The accents that have come out, and how they change pieces."""
 
     def __init__(self, lineage: Lineage) -> None:
         self._constructed = {
@@ -57,12 +57,12 @@ class Written:
         }
         self._course = Course()
         self._net: dict[Path, Affine] | None = {}
-        """The unit of each path that is not at home in that of the start, as long as it is the same for all items."""
+        """The unit of each path whose unit differs from that of the start, as long as it is the same for all items."""
         self._gone: list[Path] = []
-        """The paths that have been dropped for some items, perhaps added again."""
+        """The paths that were dropped for some items, perhaps added again."""
 
     def see(self, where: Predicate, evolution: Add | Drop | Alter) -> None:
-        """An accent has come out."""
+        """Record an accent that has come out."""
         self._course.see(where, evolution)
         path = evolution.path
         match evolution:
@@ -84,7 +84,7 @@ class Written:
 
     @property
     def changes_pieces(self) -> bool:
-        """Whether pieces may have to change on their way out."""
+        """Whether pieces may have to change."""
         return self._net != {} or bool(self._gone)
 
     def unit(self, path: Path) -> Affine | None:
@@ -93,11 +93,11 @@ class Written:
 
     @property
     def units(self) -> Mapping[Path, Affine] | None:
-        """All units that are not those of the start; None where more than that has to change."""
+        """All units that differ from those of the start; None where more than units has to change."""
         return None if self._gone else self._net
 
     def forward(self, values: Values) -> Values:
-        """A piece as it is written now."""
+        """A piece in its present written form."""
         if not self.changes_pieces:
             return values
         return [each for value in values for each in self._forward(value)]
@@ -115,7 +115,7 @@ class Written:
         return self._course.current(reading).maps if self._net is None else self._net
 
     def _without(self, tree: Element, gone: list[Path]) -> Iterator[Element]:
-        """An output item without the values at some paths, if there is anything left of it."""
+        """An output item without the values at some paths, if anything is left of it."""
         if not any(True for path in gone for _ in nodes(tree, path)):
             yield tree
             return
@@ -159,7 +159,7 @@ def _empty(node: Element | Attribute) -> None:
 
 
 def remove(node: Element | Attribute) -> None:
-    """Take a node out of the tree that it stands in."""
+    """Remove a node from its tree."""
     assert isinstance(node.parent, Element)
     if isinstance(node, Attribute):
         node.parent.attributes.remove(node)
@@ -169,9 +169,9 @@ def remove(node: Element | Attribute) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """A path that has gone from what an input has brought so far: state forgets its values for these items.
+    """A path that was dropped: state forgets its values for these items of an input.
 
-    The items are told by canonical values.
+    The items are described by canonical values.
     """
 
     input: int
@@ -179,8 +179,8 @@ class Purge:
     items: Predicate
 
 
-_ASKED = 256
-"""Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
+_CACHED_REACTIONS = 256
+"""The number of accents for which the query's reaction is cached: the same ones come again and again."""
 
 
 def accent_text(accent: Accent | Doubt, *, json: bool = False) -> str:
@@ -191,7 +191,7 @@ def accent_text(accent: Accent | Doubt, *, json: bool = False) -> str:
 
 
 class Outlet:
-    """The output of a query, as far as it has evolved; `accent`, `punctuation` and `doubt` change it."""
+    """The output of a query, as it evolves; `accent`, `punctuation` and `doubt` change it."""
 
     def __init__(
         self,
@@ -201,15 +201,15 @@ class Outlet:
         domains: Sequence[Domains] = (),
         partitions: Sequence[int] = (),
     ) -> None:
-        """`domains` are those of each input's stream, `partitions` how many it has; without them, none and one."""
+        """`domains` and `partitions` (their number) are those of each input's stream; by default none and one."""
         self.lineage = lineage
         self._policy = policy
         self.purges: list[Purge] = []
-        """What has to be forgotten because of the latest accent or punctuation."""
+        """What state must drop because of the latest accent or punctuation."""
         self._names: dict[Path, Path | None] = {}
-        self._targets = lru_cache(_ASKED)(lineage.targets)
-        self._shows = lru_cache(_ASKED)(lineage.shows)
-        self._reads = lru_cache(_ASKED)(lineage.reads)
+        self._targets = lru_cache(_CACHED_REACTIONS)(lineage.targets)
+        self._shows = lru_cache(_CACHED_REACTIONS)(lineage.shows)
+        self._reads = lru_cache(_CACHED_REACTIONS)(lineage.reads)
         inputs = range(len(lineage.streams))
         self._alone = len(inputs) == 1
         self._merging = {
@@ -233,28 +233,28 @@ class Outlet:
     # --- what comes in ----------------------------------------------------------------------------------------
 
     def accent(self, input: int, accent: Accent, partition: int = 0) -> tuple[Accent, ...]:
-        """The accents of the output that a valid accent of an input brings about; Aborted where the query cannot go on.
+        """Apply a valid accent of an input; gives the accents of the output; Aborted where the query cannot go on.
 
-        What an input does before the query starts, but for a part of its items, is given first (LAWS 3.6).
+        Accents in force for a part of the items when the query starts are given first (LAWS 3.6).
         """
         self.purges = []
         change = Change(items_of(accent.where), accent.evolution)
         return self._followed(self._through(input, partition, change, accent.place))
 
     def punctuation(self, input: int, where: Description, place: Place, partition: int = 0) -> tuple[Accent, ...]:
-        """The accents of the output that have only waited for this: no item described follows (LAWS 4.8)."""
+        """The accents of the output that have waited for this punctuation: no item described follows (LAWS 4.8)."""
         self.purges = []
         return self._followed(self._closed(input, partition, items_of(where), place))
 
     def doubt(self, input: int, path: Path, reason: str) -> None:
-        """Nobody knows any more what a path means for some items (LAWS 4.5): Aborted if the query looks at it."""
+        """The meaning of a path is unknown for some items (LAWS 4.5): Aborted if the query reads it."""
         if self._reads(input, path):
             need = self.lineage.need(input, path)
             what = f"'{need.word}' cannot do without '{need.path}'" if need else f"the query reads '{path}'"
             raise Aborted(f"{what}, which is unknown from here on: {reason}")
 
     def _followed(self, found: Iterator[Accent]) -> tuple[Accent, ...]:
-        """What comes out; where it becomes too much to reckon with, the rest of it is absorbed, as by policy."""
+        """The accents that come out; when the descriptions become too complex, the rest is absorbed, as by policy."""
         accents: list[Accent] = []
         try:
             accents += found
@@ -293,7 +293,7 @@ class Outlet:
     # --- what comes out ---------------------------------------------------------------------------------------
 
     def _released(self, found: Iterable[LetOut], place: Place) -> Iterator[Accent]:
-        """What was let out, in the names of the output."""
+        """The accents that were let out, renamed to paths of the output."""
         for each in found:
             input, path = self._outer(each.change.evolution.path)
             where = renamed(each.change.where, self._seen)
@@ -312,11 +312,11 @@ class Outlet:
 
     @property
     def changes_pieces(self) -> bool:
-        """Whether pieces may have to change on their way out."""
+        """Whether pieces may have to change."""
         return self._written.changes_pieces
 
     def in_step(self, input: int, path: Path) -> bool:
-        """Whether all accents on a path of an input have come out as they came."""
+        """Whether all accents on a path of an input have come out unchanged."""
         return input not in self._merging and not self._reaction.is_apart(self._inner(input, path))
 
     def unit(self, path: Path) -> Affine | None:
@@ -325,17 +325,17 @@ class Outlet:
 
     @property
     def units(self) -> Mapping[Path, Affine] | None:
-        """The units of paths of the output that are not those of the start; None where pieces change in other ways."""
+        """The units of output paths that differ from those of the start; None where pieces change in other ways."""
         return self._written.units
 
     def forward(self, values: Values) -> Values:
-        """A piece in the current units of the output; the very piece where nothing has to change."""
+        """A piece in the current units of the output; the same object where nothing changes."""
         return self._written.forward(values)
 
     # --- names ------------------------------------------------------------------------------------------------
 
     def _signature(self) -> AccentSignature:
-        """What the query does with the paths of its inputs; foundation is told here, with the words of the query."""
+        """The signature of the query over its inputs' paths; foundation is checked here, with the query's words."""
         lineage = self.lineage
         known = [[look for look in group if not {ANY, DEEP} & {*look[1].steps}] for group in lineage.pairs]
         return AccentSignature(
@@ -347,7 +347,7 @@ class Outlet:
         )
 
     def _is_absent(self, input: int, path: Path) -> bool:
-        """What stands in conditions alone is not in the output, and it cannot go (LAWS 4.6), so it is never purged."""
+        """Whether a path is in conditions only: not in the output, and never dropped (LAWS 4.6), so never purged."""
         return not self._shows(input, path) and self.lineage.need(input, path) is not None
 
     def _lets(self, input: int, path: Path, by: Affine) -> bool:
@@ -359,7 +359,7 @@ class Outlet:
         return self._names[inner]
 
     def _inner(self, input: int, path: Path) -> Path:
-        """A path of an input as it is called here, where several inputs may have the same."""
+        """An input's path as it is called here, where several inputs may have the same."""
         return path if self._alone else Path((f"${input + 1}", *path.steps))
 
     def _outer(self, inner: Path) -> tuple[int, Path]:

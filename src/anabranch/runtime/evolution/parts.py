@@ -1,9 +1,9 @@
-"""Parts: what stands in the place of values when a query is read for its lineage (`tracing.py`).
+"""Parts: abstract values for tracing a query's lineage (`tracing.py`).
 
-A part is a row of nodes at one path, a number computed from one path, a constructed element, a constant, or anything
-else; all know the paths that they have looked at.
-Here is what becomes of parts by themselves: at the top of a piece, inside an element, along the steps of a path, and in
-a calculation, which is affine in one path or nothing in particular (LAWS 4.7).
+A part is a sequence of nodes at one path, a number computed from one path, a constructed element, a constant, or
+anything else; all know the paths that they depend on.
+This module gives their meaning: at the top of a piece, inside an element, along the steps of a path, and in arithmetic,
+which is affine in one path or unknown (LAWS 4.7).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from anabranch.values.operators import ArithmeticOperator
 
 ITSELF = Path(())
 MOST_PARTS = 1_000
-"""The most parts of a row, and sites of an element; a query that makes more, by calls of calls, is not looked into."""
+"""The most parts of a sequence, and sites of an element; a query that makes more, by nested calls, is not analysed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class NodesPart:
     path: Path
     kind: Literal["element", "attribute", "text"] = "element"
     name: str | None = None
-    """What an element is called."""
+    """The name of an element."""
     level: int = 0
     """-2 for the stream's document, -1 for its root, which are above all items."""
     many: bool = False
-    """Of all items of a window."""
+    """Whether it covers all items of a window."""
     always: bool = True
 
     @property
@@ -72,7 +72,7 @@ class MadePart:
 
 @dataclass(frozen=True, slots=True)
 class ConstantPart:
-    """A number that the query itself writes."""
+    """A number written in the query."""
 
     value: Fraction
     of: frozenset[Look] = frozenset()
@@ -80,7 +80,7 @@ class ConstantPart:
 
 @dataclass(frozen=True, slots=True)
 class OtherPart:
-    """Anything else, with what it has looked at."""
+    """Anything else, with the paths that it depends on."""
 
     of: frozenset[Look] = frozenset()
     nodes: bool = False
@@ -92,7 +92,7 @@ Parts: TypeAlias = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True)
 class TraceScope:
-    """What names mean at a place in a query: variables, and prefixes."""
+    """The variables and prefixes in scope at a place in a query."""
 
     variables: Mapping[str, Parts]
     namespaces: Namespaces
@@ -101,37 +101,37 @@ class TraceScope:
         return self.variables.get(name, ())
 
     def bind(self, name: str, parts: Parts) -> TraceScope:
-        """With a variable bound."""
+        """The scope with a variable bound."""
         return replace(self, variables={**self.variables, name: parts})
 
     def within(self, namespaces: Iterable[tuple[str, str]]) -> TraceScope:
-        """Where some prefixes are declared."""
+        """The scope with some prefixes declared."""
         return replace(self, namespaces={**self.namespaces, **dict(namespaces)})
 
 
 def looks_of(parts: Iterable[Part]) -> frozenset[Look]:
-    """The paths that some parts have looked at."""
+    """The paths that some parts depend on."""
     return frozenset(look for part in parts for look in part.of)
 
 
 def maybe(parts: Parts) -> Parts:
-    """The same parts, of which none need be there."""
+    """The same parts, each optional."""
     return tuple(replace(each, always=False) if isinstance(each, NodesPart | MadePart) else each for each in parts)
 
 
 def few(parts: Parts) -> Parts:
-    """The same parts, or where they are too many, what they have looked at."""
+    """The same parts, or where there are too many, only the paths they depend on."""
     return parts if len(parts) <= MOST_PARTS else (OtherPart(looks_of(parts), nodes=True),)
 
 
 def bound(part: Part, from_stream: bool, many: bool) -> Part:
-    """What a variable of a loop stands for."""
+    """The part that a loop variable stands for."""
     always = from_stream and not many and isinstance(part, NodesPart) and part.path == ITSELF
     return replace(part, always=always, many=many) if isinstance(part, NodesPart) else part
 
 
 def is_node(part: Part) -> bool:
-    """Whether a part stays a node of its own inside an element."""
+    """Whether a part remains a node of its own inside an element."""
     match part:
         case MadePart() | OtherPart(nodes=True):
             return True
@@ -142,12 +142,12 @@ def is_node(part: Part) -> bool:
 
 
 def is_element(part: Part) -> bool:
-    """Whether a node may stand beside texts, and so make the content of its element a mixed one."""
+    """Whether a node may stand beside texts, and so make its element's content mixed."""
     return not (isinstance(part, NodesPart) and part.kind == "attribute")
 
 
 def at_top(part: Part) -> tuple[Site, ...] | None:
-    """The sites of an output item that a part at the top gives; None for a text or a value, which are no items."""
+    """The sites of an output item that is a part at the top; None for a text or value, which is no item."""
     match part:
         case MadePart(_, sites):
             return sites
@@ -161,10 +161,10 @@ def at_top(part: Part) -> tuple[Site, ...] | None:
 
 
 def value_site(at: Path, parts: Collection[Part]) -> Site:
-    """The site of a value that these parts make up."""
+    """The site of a value that consists of these parts."""
     match tuple(parts):
         case (NumberPart(origin),):
-            return Site(at, origin)  # a number is no copy of its text, so descriptions cannot speak of it
+            return Site(at, origin)  # a number is no copy of its text, so descriptions cannot name it
         case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
             return Site(at, Origin(only.input, only.path), always=only.always)
         case _:
@@ -172,7 +172,7 @@ def value_site(at: Path, parts: Collection[Part]) -> Site:
 
 
 def inside(part: Part) -> Iterator[Site]:
-    """The sites of a node in the element that it is put into."""
+    """The sites of a node inside the element that contains it."""
     match part:
         case MadePart(name, sites):
             yield from (each.under(name, part.always) for each in sites)
@@ -190,7 +190,7 @@ def _name(part: NodesPart) -> str | None:
 
 
 def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
-    """Where a step leads from a part, its predicates left aside: to several parts, if a name has several spellings."""
+    """The parts that a step reaches, without its predicates: several, if a name has several spellings."""
     if not isinstance(part, NodesPart) or part.kind == "text":
         return (OtherPart(part.of, nodes=True),)
     if part.level < 0:
@@ -212,17 +212,24 @@ def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
             return (replace(part, path=Path((*way, DEEP)), name=None),)
         case "parent", _ if part.is_known and part.path.steps and not step.deep:
             return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
+        case axis, _ if axis in ast.CLIMBING and axis != "parent":
+            return (anywhere((part,)),)
         case _:
             return (OtherPart(part.of, nodes=True),)
 
 
+def anywhere(found: Iterable[Part]) -> OtherPart:
+    """Nodes that may stand anywhere in the items that some parts are of."""
+    return OtherPart(frozenset((input, Path((DEEP,))) for input, _ in looks_of(found)), nodes=True)
+
+
 def _to(part: NodesPart, way: tuple[str, ...], names: Collection[str]) -> Parts:
-    """The same under some names; of several none need be there."""
+    """The same under some names; with several names, each is optional."""
     return tuple(replace(part, path=Path((*way, each)), always=part.always and len(names) == 1) for each in names)
 
 
 def _from_above(part: NodesPart, step: ast.Step, names: Spelling) -> Part:
-    """A step from a stream's document or root, whatever their names are."""
+    """A step from a stream's document or root, whatever its name."""
     match step:
         case ast.Step("child", ast.NameTest() as test, deep=False):
             spelled = names.of(test)
@@ -237,11 +244,11 @@ def _from_above(part: NodesPart, step: ast.Step, names: Spelling) -> Part:
 
 _NUMBERS: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul, "div": truediv}
 MOST_DIGITS = 100
-"""The most digits that a constant may have to be reckoned with here."""
+"""The most digits of a constant in affine arithmetic."""
 
 
 def operand(found: Parts) -> Part:
-    """What takes part in a calculation."""
+    """The part of an operand of arithmetic."""
     match found:
         case (ConstantPart() | NumberPart() as only,):
             return only
@@ -252,7 +259,7 @@ def operand(found: Parts) -> Part:
 
 
 def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
-    """What a calculation gives, as long as it is affine in one path."""
+    """The result of an operation, as long as it is affine in one path."""
     match left, operator, right:
         case ConstantPart(x), "+" | "-" | "*" | "div", ConstantPart(y) if operator != "div" or y:
             return _bounded(ConstantPart(_NUMBERS[operator](x, y)))
@@ -274,12 +281,12 @@ def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
 
 
 def _alike(origin: Origin, other: Origin) -> bool:
-    """Whether two numbers are computed from one and the same."""
+    """Whether two numbers are computed from the same values."""
     return replace(origin, a=other.a, b=other.b) == other
 
 
 def _bounded(part: ConstantPart | NumberPart) -> Part:
-    """The part, unless its numbers have become too long to go on with."""
+    """The part, unless its numbers have become too long."""
     numbers = (part.value,) if isinstance(part, ConstantPart) else (part.origin.a, part.origin.b)
     longest = max(max(abs(each.numerator), each.denominator) for each in numbers)
     return part if longest < 10 ** (2 * MOST_DIGITS) else OtherPart(part.of)

@@ -1,12 +1,12 @@
 """Tracing: the lineage of a query from its text.
 
-A query is read as if it were evaluated, with *parts* in the place of values: what an expression results in is a row of
-parts, each with the paths that it comes from.
-What is not understood (a path of any depth, a function, two paths in one number) is a part that has looked at paths and
-stands for nothing in particular; so lineage never says more than is true, and less costs an accent, not an answer.
+A query is evaluated abstractly, with *parts* for values: the result of an expression is a sequence of parts, each with
+the paths that it depends on.
+A construct that is not understood (a path of any depth, a function, two paths in one number) gives a part that only
+knows its paths; so lineage never claims too much, and claiming less costs an accent, not an answer.
 
-A part is *always* there where each output item has it once, provided that the input item has its path: not behind
-`if`, a predicate, or a loop over something inside an item, and not in a window, where it is of many items.
+A part is *always* there if each output item has it once, provided that the input item has its path: not behind `if`, a
+predicate, or a loop inside an item, and not in a window, where it covers many items.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.outputs import outputs_of
+from anabranch.language.checks.outputs import outputs_of
+from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, SIGNATURES
+from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -37,6 +38,7 @@ from anabranch.runtime.evolution.parts import (
     Part,
     Parts,
     TraceScope,
+    anywhere,
     at_top,
     bound,
     calculated,
@@ -53,8 +55,9 @@ from anabranch.runtime.evolution.parts import (
 from anabranch.runtime.standing import Standing
 from anabranch.stream.path import Path
 
+_COMPARING = frozenset(f"op:{word}" for word in VALUE_COMPARISONS)
 _CONTEXT = "."
-"""The name of what a predicate looks at."""
+"""The name of the context item of a predicate."""
 
 _UNDECLARED: Mapping[str, Namespaces] = {}
 
@@ -65,7 +68,7 @@ def lineage_of(
     """The lineage of a query; `registered` are the functions of the user, of which nothing is known.
 
     `roots` are the prefixes that the streams' roots declare: lineage names paths as the items write them.
-    A query that is only answered at the end says nothing of its output, which stays in the units of query start.
+    A query that is answered only at the end has no sites: its output stays in the units of query start.
     """
     tracer = _Tracer(standing, registered, roots)
     top = TraceScope({}, standing.env.namespaces)
@@ -82,7 +85,7 @@ def lineage_of(
 
 
 class _Tracer:
-    """Reads one query; gathers its inputs, and what its conditions look at."""
+    """Traces one query; collects its inputs and the paths in its conditions."""
 
     def __init__(self, standing: Standing, registered: Collection[str], roots: Mapping[str, Namespaces]) -> None:
         self.streams: list[str] = [*standing.streams] if standing.hole is None else []
@@ -100,11 +103,11 @@ class _Tracer:
 
     @property
     def needs(self) -> list[Need]:
-        """The foundation, in the order in which it was found."""
+        """The foundation paths, in the order in which they were found."""
         return [Need(input, path, word) for (input, path), word in self._needs.items()]
 
     def groups(self) -> Iterator[tuple[Look, ...]]:
-        """The paths that are compared with each other, directly or by way of others."""
+        """The groups of paths that are compared with each other, directly or through others."""
         left = [set(each) for each in self._compared]
         while left:
             group = left.pop(0)
@@ -114,7 +117,7 @@ class _Tracer:
             yield tuple(sorted(group))
 
     def trace(self, expression: ast.Expression, scope: TraceScope) -> Parts:
-        """What an expression results in."""
+        """The parts that are the result of an expression."""
         match expression:
             case ast.Number(text):
                 number = Decimal(text)
@@ -140,8 +143,15 @@ class _Tracer:
                 return found
             case ast.Filter(base, tail):
                 return self._tail(self.trace(base, scope), tail, scope)
+            case ast.Call(name, (left, right)) if name in _COMPARING:
+                return self._comparison(left, right, scope)
             case ast.Call():
                 return self._call(expression, scope)
+            case ast.InlineFunction(parameters, body):
+                around = anywhere(part for parts in scope.variables.values() for part in parts)
+                for name in parameters:
+                    scope = scope.bind(name, (around,))
+                return (anywhere((around, *self._ask("function", body, scope))),)
             case ast.Arithmetic(first, rest):
                 result = operand(self.trace(first, scope))
                 for operator, each in rest:
@@ -166,20 +176,23 @@ class _Tracer:
                     scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
                 return (OtherPart(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
             case ast.Comparison(_, left, right):
-                both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
-                if self._asking and len({input for input, _ in both}) > 1:
-                    self._compared.append(both)
-                    self._need("join", both)
-                return (OtherPart(both),)
+                return self._comparison(left, right, scope)
             case ast.Cast(_, cast):
                 return (OtherPart(looks_of(self.trace(cast, scope))),)
             case ast.And(operands) | ast.Or(operands):
                 return (OtherPart(looks_of(part for each in operands for part in self.trace(each, scope))),)
 
+    def _comparison(self, left: ast.Expression, right: ast.Expression, scope: TraceScope) -> Parts:
+        both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
+        if self._asking and len({input for input, _ in both}) > 1:
+            self._compared.append(both)
+            self._need("join", both)
+        return (OtherPart(both),)
+
     # --- conditions -------------------------------------------------------------------------------------------
 
     def _ask(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
-        """Read a condition: all that it looks at is foundation."""
+        """Trace a condition: all paths that it reads are foundation."""
         before, self._asking = self._asking, True
         found = self.trace(condition, scope)
         self._asking = before
@@ -187,7 +200,7 @@ class _Tracer:
         return found
 
     def _need(self, word: str, looks: Collection[Look]) -> None:
-        """Items as such cannot be dropped, so they are nobody's foundation."""
+        """Add foundation paths; items as such cannot be dropped, so they are none."""
         for look in sorted(looks):
             if look[1].steps:
                 self._needs.setdefault(look, word)
@@ -199,14 +212,14 @@ class _Tracer:
         return maybe(found) if tail else found
 
     def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
-        """How the items that a part is of write the names that are asked for."""
+        """How the items of a part spell the names of the query."""
         root = self._roots.get(self.streams[part.input], {}) if isinstance(part, NodesPart) else {}
         return Spelling(scope.namespaces, root)
 
     # --- loops ------------------------------------------------------------------------------------------------
 
     def _input(self, stream: str) -> int:
-        """The number of an input; each reading of a stream is one, but where the query is answered as a whole."""
+        """The number of an input; each reading of a stream is one, unless the query is answered as a whole."""
         if self._whole:
             return self.streams.index(stream)
         self.streams.append(stream)
@@ -245,7 +258,7 @@ class _Tracer:
                     from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
                     many = isinstance(clause, ast.For) and clause.window is not None
                     scope = scope.bind(variable, maybe(tuple(bound(each, from_stream, many) for each in found)))
-                    if isinstance(clause, ast.PositionalFor):
+                    if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, (OtherPart(),))
                 case ast.Where(condition):
                     self._ask("where", condition, scope)
@@ -260,7 +273,7 @@ class _Tracer:
         return maybe(self.trace(pipeline.result, scope))
 
     def _grouped(self, keys: tuple[ast.GroupKey, ...], own: Collection[str], scope: TraceScope) -> TraceScope:
-        """Behind a `group by` a key is a value that was computed, and other variables are several values each."""
+        """The scope after a `group by`: a key is a computed value, and other variables are sequences of values."""
         given = {}
         for key in keys:
             found = self._ask("group by", key.value or ast.Variable(key.variable), scope)
@@ -282,7 +295,7 @@ class _Tracer:
                         self._reference(path, found, scope)
 
     def _reference(self, path: ast.Path, found: Parts, scope: TraceScope) -> None:
-        """The path by which a window, or a session of its own, has its items, is its foundation (LAWS 4.6)."""
+        """The reference path of a window, or of a session, is foundation (LAWS 4.6)."""
         if isinstance(path.start, ast.Root):
             document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, NodesPart))
             self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
@@ -325,12 +338,14 @@ class _Tracer:
 
     def _call(self, call: ast.Call, scope: TraceScope) -> Parts:
         name = call.name.removeprefix("fn:")
+        if name == "op:try":
+            return self._tried(call, scope)
         arguments = tuple(self.trace(each, scope) for each in call.arguments)
         if name in self._declared:
             return self._declared_call(self._declared[name], arguments)
         builtin = name not in self._registered
         if builtin and name in BOUNDS:
-            return (OtherPart(),)  # a window begins and ends wherever its items stand
+            return (OtherPart(),)  # window bounds depend on no path of an item
         if builtin and not arguments and name in SIGNATURES and SIGNATURES[name].context:
             arguments = (scope.of(_CONTEXT),)
         match arguments:
@@ -341,15 +356,30 @@ class _Tracer:
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
                     return (NumberPart(Origin(only.input, only.path)),)
-        if builtin and name in ("head", "tail", "reverse", "subsequence"):
-            return maybe(arguments[0])
+        if builtin and name in ("op:call", "sort", "root", *HIGHER):
+            around = anywhere(part for each in arguments for part in each)
+            self._need("function", around.of)
+            return (around,)
+        if builtin and name in GIVING and name != "op:convert":
+            return maybe(few(tuple(part for place in GIVING[name] for part in arguments[place])))
         looks = looks_of(part for each in arguments for part in each)
-        if builtin and name in ("count", "exists", "empty"):  # of items themselves no value is asked for
+        if builtin and name in ("count", "exists", "empty"):  # the values of the items do not matter
             looks = frozenset(look for look in looks if look[1] != ITSELF)
-        return (OtherPart(looks),)
+        return (OtherPart(looks, nodes=builtin and name in SIGNATURES and SIGNATURES[name].makes_nodes),)
+
+    def _tried(self, call: ast.Call, scope: TraceScope) -> Parts:
+        """`try`: whether something fails decides what comes out, so all that is looked at in it is foundation."""
+        found: Parts = ()
+        for each in call.arguments:
+            if isinstance(each, ast.InlineFunction):
+                inner = scope
+                for name in each.parameters:
+                    inner = inner.bind(name, (OtherPart(),))
+                found = (*found, *self._ask("try", each.body, inner))
+        return maybe(few(found))
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
-        """Each function is read once per kinds of arguments: calls of calls must not cost without bound."""
+        """Trace a function once per kinds of arguments: nested calls must not cost without bound."""
         key = function.name, arguments, self._asking
         if key not in self._known:
             bound = TraceScope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)

@@ -1,23 +1,23 @@
-"""Views: how far a stream had evolved when a subscription started late (LAWS 3.6).
+"""Views: the evolution of a stream as seen by a subscription that started late (LAWS 3.6).
 
-What was in force for all items when it started is simply its units: its canonical values are the raw ones of that
-moment, with those changes left out.
-What was in force for a part of the items is shown to it first, as accents at its start.
+Accents in force for all items at its start only define its units: its canonical values are the raw ones of that moment,
+without those changes.
+Accents in force for a part of the items are shown to it first, as accents at its start.
 
-Both follow from what is in force (`Evolution.live`), path by path:
+Both follow from the layers in force (`Evolution.live`), path by path:
 
-* A change for all items is taken out; the unit changes before it, for parts, are told in its unit: g for a part, then f
-  for all, is f for all, then f^-1 g f for the part.
-  Parts that cover everything with the same change are one change for all ('divide and combine descriptions').
-* A stream is the Union of its partitions (LAWS 1.4): for all items is what all partitions have gone through for all of
-  theirs, in the same order, so it is a common prefix; what one did beyond that is shown there.
-* Layers are told by the values of the start, accents by those of their own place: an earlier one is told back over the
-  later ones that alter a path it names.
+* A change for all items is taken out; unit changes before it, for parts, are expressed in its unit: g for a part, then
+f for all, is f for all, then f^-1 g f for the part.
+Parts that cover everything with the same change are one change for all ('divide and combine descriptions').
+* A stream is the Union of its partitions (LAWS 1.4): a change is for all items if all partitions had it for all of
+theirs, in the same order, so it is a common prefix; further changes of one partition are shown there.
+* Layers are described by the values of the start, accents by those of their own place: an earlier one is rewritten for
+the later ones that alter a path it names.
 
 The view's own evolution goes on behind the start as accents come.
-It says what values mean to the subscription; which elements are bad is for the partition's own evolution to say.
+It gives the meaning of values for the subscription; bad elements are judged by the partition's own evolution.
 
-Cost: linear in what is in force, where no description names a path that evolves for a part.
+Cost: linear in the layers in force, where no description names a path that evolves for a part.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from anabranch.stream.tree import Element, Name
 
 Live: TypeAlias = Sequence[tuple[Path, Layer]]
 _ANY = Element(Name("item"))
-"""An item like all others, while nothing is said of a part."""
+"""An item like all others, while no accent describes a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """What a subscription is told of a partition when it starts."""
+    """A partition as a subscription sees it at its start."""
 
     accents: tuple[Accent | Doubt, ...]
-    """What is shown to it first."""
+    """The accents shown first."""
     carried: Mapping[Path, bool]
-    """Paths that have come to be there for all items, or for none."""
+    """Paths that were added for all items, or dropped for all."""
     evolution: Evolution
-    """What values mean to it, from its start on."""
+    """The meaning of values, from its start on."""
 
 
 def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[PartitionView, ...]:
-    """The views of a stream's partitions, as far as each has come; `places` are given to what is shown."""
+    """The views of a stream's partitions at this point; `places` are given to the accents shown."""
     live = [_joined(each.live()) for each in partitions]
     courses = [_courses(each) for each in live]
     common: dict[Path, int] = {}
@@ -72,11 +72,11 @@ def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[Par
     )
 
 
-# --- what is in force for all -----------------------------------------------------------------------------------
+# --- changes for all items --------------------------------------------------------------------------------------
 
 
 def _joined(live: Live) -> Live:
-    """The same with one layer for all items in place of several that are the same and cover them."""
+    """The same layers, with one for all items in place of equal ones that together cover all."""
     of: dict[Path, list[Layer]] = defaultdict(list)
     for path, layer in live:
         of[path].append(layer)
@@ -91,7 +91,7 @@ def _joined(live: Live) -> Live:
 
 
 def _lasting(live: Live) -> Live:
-    """Without what is over since a path, or one above it, began anew for all items."""
+    """Without the layers that ended when a path, or one above it, began anew for all items."""
     begun: dict[Path, int] = {}
     for path, layer in live:
         if not layer.box and not isinstance(layer.change, Affine):
@@ -104,7 +104,7 @@ def _lasting(live: Live) -> Live:
 
 
 def _are_one(parts: Sequence[Layer]) -> bool:
-    """Whether layers that nothing lies over are the same change, once for each item."""
+    """Whether layers with nothing above them are the same change, once for each item."""
     if any((each.change, each.steps) != (parts[0].change, parts[0].steps) for each in parts):
         return False
     if parts[0].change == "unknown":  # each in its own way
@@ -112,7 +112,7 @@ def _are_one(parts: Sequence[Layer]) -> bool:
     try:
         if left_over((), [each.box for each in parts]) is not None:
             return False
-    except StreamError:  # too many to be told apart: they are shown
+    except StreamError:  # too complex to decide: they are shown
         return False
     if not isinstance(parts[0].change, Affine):
         return True
@@ -125,12 +125,12 @@ def _are_one(parts: Sequence[Layer]) -> bool:
 
 
 def _are_same(changes: Sequence[LayerChange]) -> bool:
-    """Whether partitions have gone through the same; what is unknown is the same to itself alone."""
+    """Whether partitions had the same changes; an unknown change equals only itself."""
     return len(changes) == 1 or ("unknown" not in changes and len(set(changes)) == 1)
 
 
 def _courses(live: Live) -> dict[Path, list[LayerChange]]:
-    """What each path has gone through for all items, step by step."""
+    """By path: its changes for all items, in order."""
     found: dict[Path, list[LayerChange]] = defaultdict(list)
     for path, layer in live:
         if not layer.box:
@@ -143,7 +143,7 @@ def _courses(live: Live) -> dict[Path, list[LayerChange]]:
 
 @dataclass(slots=True)
 class _Shown:
-    """What is in force for a part: a layer, and the items it speaks of, told by the values of its own place."""
+    """A layer in force for a part, and the items it describes, by the values of its own place."""
 
     path: Path
     layer: Layer
@@ -161,7 +161,7 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
     telling: list[tuple[Path, Layer]] = []
     for path, layer in kept:
         match layer.change:
-            case "add":  # of what is there from the start, where nothing else was said of it, says nothing
+            case "add":  # an add of a path that was there from the start and never evolved is no news
                 says = path not in there or _met(path, layer.box, said)
             case "drop":
                 says = fresh.may_carry(path, layer.box)
@@ -176,18 +176,18 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
 
 
 def _met(path: Path, box: Box, said: Mapping[Path, Index[None]]) -> bool:
-    """Whether something was said of a path, or of one above it, for some items of a box."""
+    """Whether there was an accent on a path, or on one above it, for some items of a box."""
     near = (other for each in and_above(path) if each in said for _, other, _ in said[each].near(box))
     return any(met(box, other) is not None for other in near)
 
 
 def _without(live: Live, common: Mapping[Path, int]) -> tuple[Live, dict[Path, bool]]:
-    """What is in force beyond what all items have in common, in its units; and who carries what they have in common."""
+    """The layers beyond what all items have in common, in its units; and which common paths items have."""
     kept: list[tuple[Path, Layer]] = []
     carried: dict[Path, bool] = {}
     left = {path: len(course) for path, course in _courses(live).items()}
     units: dict[Path, Affine] = {}
-    """From here to the end of what is in common."""
+    """The composed changes from here to the end of the common ones."""
     for path, layer in reversed(live):
         if not layer.box:
             size = len(layer.steps or (layer.change,))
@@ -214,12 +214,12 @@ def _composed(steps: Sequence[Affine]) -> Affine:
 
 
 def _told(kept: Live) -> list[_Shown]:
-    """The layers with their items told by the values of their own place, the oldest first."""
+    """The layers with their items described by the values of their own place, the oldest first."""
     shown: list[_Shown] = []
     for path, layer in kept:
         last = shown[-1] if shown else None
         if last is not None and (last.path, last.layer.number, last.layer.change) == (path, layer.number, layer.change):
-            last.items, last.retold = or_(last.items, and_(*layer.box)), True  # a description that was told anew
+            last.items, last.retold = or_(last.items, and_(*layer.box)), True  # a description that was rewritten
         else:
             shown.append(_Shown(path, layer, and_(*layer.box)))
     naming: dict[Path, set[int]] = defaultdict(set)
@@ -249,7 +249,7 @@ def _told(kept: Live) -> list[_Shown]:
 def _accents(shown: _Shown, place: Place) -> Iterator[Accent | Doubt]:
     try:
         parts = divided(shown.items) if shown.retold else (shown.items,)
-    except StreamError:  # what cannot be told apart is taken as all items
+    except StreamError:  # what is too complex is taken as all items
         yield Doubt(shown.path, EVERYTHING)
         return
     for where in map(description_of, parts):

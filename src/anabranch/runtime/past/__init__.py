@@ -1,1 +1,1 @@
-"""What a standing query about the past has to remember, and what it answers as items arrive (LAWS 5.5)."""
+"""The state of a standing query about the past, and its answers as items arrive (LAWS 5.5)."""

@@ -1,13 +1,13 @@
-"""What must be remembered of streams of items so that a query can ask for their past; it follows from what is asked:
+"""The items that must be remembered so that a query can ask for their past, by its qualifiers:
 
 * `e#v` and `e#[v]`: the last `v + 1` arrivals that have results of `e`;
-* `e?[t]`: those of the last `t` seconds;
-* `e?t`: those of the last `t` seconds, and the newest before them.
+* `e?[t]`: arrivals of the last `t` seconds;
+* `e?t`: arrivals of the last `t` seconds, and the newest before them.
 
-Expressions are evaluated by the law itself (`law/arrivals/recall.py`), looking back over what is remembered in the
-place of all that ever arrived: nothing that was forgotten could be chosen, so the values are the same.
-Where a path names variables, its results are not known before they are asked for; then `e?[t]` keeps all arrivals of
-that time, and of the others it is not known how much they need (`asked_of`).
+Expressions are evaluated by the law (`law/arrivals/recall.py`), over the remembered items instead of all arrivals:
+no forgotten item could be chosen, so the values are the same.
+Where a path names variables, its results are not known in advance; then `e?[t]` keeps all arrivals of that time, and
+the other qualifiers have no bound (`asked_of`).
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class PastPath:
     stream: str
     qualifiers: tuple[ast.Qualifier, ...]
     alone: bool
-    """Whether nothing but an item decides what the path reaches in it, so that it is known when the item arrives."""
+    """Whether the results of the path depend on the item alone, so that they are known when it arrives."""
 
 
 def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, ...] | None:
-    """What a query asks of the past of items; None where it is not known beforehand how much it needs.
+    """The paths whose past a query asks for; None where their need of items has no bound.
 
     The streams `beside` are those of updates.
     """
-    # what prefixes mean is known for all of the query, unless a constructor declares some
+    # prefixes mean the same in all of the query, unless a constructor declares some
     declares = any(isinstance(each, ast.ElementConstructor) and each.namespaces for each in parts(query))
     asked: dict[ast.Expression, PastPath] = {}
     for part in parts(query):
@@ -62,7 +62,7 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
             return None
         source = base_of(each.base)
         if not isinstance(source, ast.Source) or source.kind == "doc" or source.name in beside:
-            continue  # a part of the item at hand, or of what was chosen already; or no items
+            continue  # a part of the current item, or of results already chosen; or no items
         if asks(each.base) or not below_item(each.base):
             return None
         if any(isinstance(inside, ast.Source) and inside.name in beside for inside in parts(each.base)):
@@ -76,7 +76,7 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
 
 
 def only_past(query: ast.Query, beside: Collection[str] = ()) -> bool:
-    """Whether a query reads streams of items by asking for their past only, so it is corrected with every element."""
+    """Whether a query reads streams of items only by qualifiers, so that each element may correct its answer."""
     asked = filter(None, map(_innermost, parts(query)))
     known = [base_of(each.base) for each in asked]
     sources = (each for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream")
@@ -85,7 +85,7 @@ def only_past(query: ast.Query, beside: Collection[str] = ()) -> bool:
 
 
 def _innermost(part: object) -> Qualified | None:
-    """A path at its first qualifier: the others choose among what that one has given."""
+    """A path at its first qualifier: the others choose among its results."""
     found = qualified(part) if isinstance(part, ast.Path | ast.Filter) else None
     return found and (_innermost(found.base) or found)
 
@@ -95,19 +95,19 @@ _Results: TypeAlias = Values | DynamicError
 
 @dataclass(slots=True)
 class _Memory:
-    """What is remembered for one path: arrivals, oldest first, and what it reaches in them where that is known."""
+    """The remembered arrivals for one path, oldest first, and its results in them where they are known."""
 
     asked: PastPath
     arrivals: dict[Arrival, _Results] = field(default_factory=dict)
 
     def forget(self, now: Fraction) -> None:
-        """Let go of what can never be looked at again."""
+        """Drop arrivals that can never be asked for again."""
         needed = {each for qualifier in self.asked.qualifiers for each in self._needed(Wanted.by(qualifier, now))}
         if len(needed) < len(self.arrivals):
             self.arrivals = {each: results for each, results in self.arrivals.items() if each in needed}
 
     def _needed(self, wanted: Wanted) -> Iterator[Arrival]:
-        """What may be looked at, now or later, when more of it has become old enough."""
+        """The arrivals that may be asked for, now or later."""
         versions = 0
         for arrival, results in reversed(self.arrivals.items()):
             if versions == wanted.end:
@@ -118,7 +118,7 @@ class _Memory:
 
 
 class Recollection:
-    """What is remembered of streams, in the order of LAWS 1.2, and a way to evaluate over it."""
+    """The remembered items of streams, in the order of LAWS 1.2, over which expressions are evaluated."""
 
     def __init__(
         self,
@@ -128,28 +128,28 @@ class Recollection:
         functions: Mapping[str, PythonFunction] | None = None,
         name: str | None = None,
     ) -> None:
-        """The inputs say what the streams look like; what has arrived of them is not looked at."""
+        """The inputs describe the streams; their arrivals are not read."""
         self._memories = tuple(_Memory(each) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
         self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name)
-        self._crowded = 64  # when to look again for what can be forgotten
+        self._forget_at = 64  # the size at which to look for droppable items
 
     @property
     def held(self) -> int:
-        """How many items it must remember."""
+        """The number of items that it must remember."""
         self._forget()
         return len(self._recent.number)
 
     @property
     def dead(self) -> list[DeadLetter]:
-        """What was set aside, each thing once."""
+        """The dead letters, each once."""
         return list(dict.fromkeys(self._evaluator.dead))
 
     def take(self, stream: str, element: Arrival | Signal | Evolved) -> None:
-        """Take the next element."""
-        if len(self._recent.number) > self._crowded:
+        """Add the next element."""
+        if len(self._recent.number) > self._forget_at:
             self._forget()
-            self._crowded = 2 * len(self._recent.number) + 64
+            self._forget_at = 2 * len(self._recent.number) + 64
         self._recent.move(element.time)
         if isinstance(element, Arrival):
             self._recent.put(element)
@@ -158,7 +158,7 @@ class Recollection:
                     self._keep(memory, element)
 
     def drained(self) -> list[DeadLetter]:
-        """What was set aside since this was last asked, each thing once."""
+        """The dead letters since the last call, each once."""
         found = self.dead
         self._evaluator.dead.clear()
         return found
@@ -170,17 +170,17 @@ class Recollection:
 
     @property
     def arrivals(self) -> tuple[Arrival, ...]:
-        """The items that it has not let go of yet, oldest first."""
+        """The items that were not dropped yet, oldest first."""
         return tuple(self._recent.number)
 
     def remembered(self) -> Iterator[tuple[Arrival, list[int]]]:
-        """The items that it must remember, oldest first, each with the numbers of the paths that need it."""
+        """The items that must be remembered, oldest first, each with the numbers of the paths that need it."""
         self._forget()
         for arrival in self._recent.number:
             yield arrival, [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
 
     def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Sequence[int]]]) -> None:
-        """Take back what another has remembered."""
+        """Restore from `remembered`."""
         self._recent.move(now)
         for arrival, paths in remembered:
             self._recent.put(arrival)
@@ -188,11 +188,11 @@ class Recollection:
                 self._keep(self._memories[number], arrival)
 
     def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
-        """The value of an expression now; what flows in it is one item."""
+        """The value of an expression now, with one flowing item."""
         return self._evaluator.now(expression, env, item)
 
     def _forget(self) -> None:
-        """Let go of what nobody can look at any more; until then it is there, and not chosen."""
+        """Drop items that no path can ask for; until then they are there, but never chosen."""
         for memory in self._memories:
             memory.forget(self._recent.time)
         self._recent.keep({each for memory in self._memories for each in memory.arrivals})
@@ -209,11 +209,11 @@ class Recollection:
 
 
 class _Recent:
-    """The moments of a query that remembers no more than it needs: there is one, the latest."""
+    """The moments of a query with bounded memory: only the latest one."""
 
     def __init__(self, streams: Mapping[str, Input], inputs: Mapping[str, Input]) -> None:
         self.number: dict[Arrival, int] = {}
-        """The items remembered, and the one at hand."""
+        """The remembered items, and the current one."""
         self.time = Fraction(0)
         self.latest = 0
         self._items: dict[str, dict[Element, Arrival]] = {name: {} for name in streams}
@@ -229,7 +229,7 @@ class _Recent:
         self._items[arrival.place.stream][arrival.item] = arrival
 
     def keep(self, held: set[Arrival]) -> None:
-        """Know nothing any more of other items."""
+        """Drop all other items."""
         for each in [each for each in self.number if each not in held]:
             del self.number[each], self._items[each.place.stream][each.item]
 
@@ -245,7 +245,7 @@ class _Recent:
 
 
 class _Round(Recalling):
-    """Evaluates now, looking back over what is remembered."""
+    """Evaluates at the present moment, over the remembered items."""
 
     def __init__(
         self,
@@ -261,17 +261,17 @@ class _Round(Recalling):
         self._item: Arrival | None = None
 
     def now(self, expression: ast.Expression, env: Env, item: Arrival | None) -> Values:
-        """The value of an expression; what flows in it is one item."""
+        """The value of an expression, with one flowing item."""
         self._item = item
         with self.at(self._recent.latest):
             return self.top(expression, env)
 
     def reached_in(self, arrival: Arrival, path: ast.Expression) -> Values:
-        """What a path reaches in an item, where nothing else decides that."""
+        """The results of a path in an item, where they depend on the item alone."""
         return self.results_in(arrival, path, Env.of(self.query))
 
     def arrivals(self, expression: ast.Expression, env: Env) -> Found:
-        """What flows is the item at hand."""
+        """The flowing item is the current one."""
         item = self._item
         assert item is not None
         return [(item, value) for value in self.guarded(item, partial(self.results_in, item, expression, env))]

@@ -1,9 +1,9 @@
-"""What a query shows, element by element: its answer at every moment of its streams, where that is another one.
+"""The answers of a query at every moment of its streams, where they change.
 
-Each moment is answered from scratch, over what has arrived by then.
-What waits for the end of an input, an open window say, comes with the last element of that input.
-Where a query fails as a whole nothing is shown, and the dead letters say why, when it begins to.
-Before the first element nothing is shown, not even what stands around the results.
+Each moment is answered from scratch, over the arrivals so far.
+Results that wait for the end of an input, an open window say, come with the last element of that input.
+Where a query fails as a whole, the answer is empty, and the dead letters say why, when it starts to fail.
+Before the first element the answer is empty, without its frame.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.outputs import gives_json
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
@@ -25,7 +25,7 @@ from anabranch.stream.elements import DeadLetter
 
 
 class Timeline:
-    """The answers of a query over streams of items, one after the other."""
+    """The successive answers of a query over streams of items."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Timeline:
             self._recalling = Recalling(query, self._past, inputs, functions or {}, name)
         self._evaluator = self._recalling or Evaluator(query, inputs, functions or {}, name)
         self.dead: dict[DeadLetter, None] = {}
-        """What was set aside on the way, each thing once."""
+        """The dead letters on the way, each once."""
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment, if it does."""
 

@@ -1,1 +1,1 @@
-"""What sharing makes of queries, shown: as text, as data and as a picture."""
+"""Explanations of sharing: as text, as data and as a picture."""

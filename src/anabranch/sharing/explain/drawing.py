@@ -1,4 +1,4 @@
-"""A picture of sharing: streams on the left, then what the trunk sends of them and the joins it makes, queries right.
+"""A picture of sharing: streams on the left, then the flows and joins of the trunk, queries on the right.
 
 Every query has a number and a colour, which mark everything that is done for it; so a glance at what is sent tells
 which queries share each element.
@@ -29,11 +29,11 @@ _MARGIN, _GAP, _CAPTION = 28, 22, 34
 _NEAR, _FAR = 60, 100
 """The distance between columns: more where lines have words, and their width is added."""
 _AT = 19
-"""How far below the upper edge of a box a line ends."""
+"""The distance from the upper edge of a box to the end of a line."""
 _LABEL = 26
-"""So many characters of a line's words are shown."""
+"""The most characters of a line's words."""
 _NAMED = 4
-"""So many of the queries of a card are listed by name."""
+"""The most queries of a card that are listed by name."""
 _HEADS = ("streams", "what the trunk sends", "joins", "queries")
 _GREY = "#b9b3a6"
 
@@ -66,7 +66,7 @@ class _Column:
     left: float
     wide: float
     label: float = 0
-    """The width of the words at the lines before it."""
+    """The width of the words on the lines before it."""
 
     @property
     def right(self) -> float:
@@ -74,7 +74,7 @@ class _Column:
 
     @property
     def turn(self) -> float:
-        """Where lines to it become level."""
+        """Where lines to it become horizontal."""
         return self.left - self.label - 12
 
 
@@ -111,7 +111,7 @@ class _Part:
         )
 
     def placed(self, top: float) -> list[list[float]]:
-        """The upper edges of all blocks: cards stand one below the other, all else beside the cards it serves."""
+        """The upper edges of all blocks: cards stand one below the other, other blocks beside the cards they serve."""
         streams, sent, joins, cards = self.columns
         right = _spread(cards, [top] * len(cards), top)  # from the top on
         of_card = {card: y + block.height / 2 for card, y, block in zip(self.scene.cards, right, cards, strict=False)}
@@ -174,7 +174,7 @@ def _served(
 
 
 def _label(use: Use) -> Block:
-    """What a card found, above its line."""
+    """The result of a card's comparison, above its line."""
     rows = [shortened(each, _LABEL) for each in use.says]
     ink = colour(use.card.number)
     words = [text(0, 10 + 14 * at, row, size=11, fill=ink) for at, row in enumerate(rows)]
@@ -184,7 +184,7 @@ def _label(use: Use) -> Block:
 def _spread(blocks: Sequence[Block], wishes: Sequence[float], top: float) -> list[float]:
     """The upper edges of blocks in a column, each with its middle as near to its wish as the others allow."""
     offsets: list[float] = []
-    groups: list[tuple[float, int]] = []  # blocks that touch: where the first would begin, and how many they are
+    groups: list[tuple[float, int]] = []  # adjacent blocks: the wish of the first, and their number
     down = 0.0
     for block, wish in zip(blocks, wishes, strict=True):
         offsets.append(down)
@@ -197,7 +197,7 @@ def _spread(blocks: Sequence[Block], wishes: Sequence[float], top: float) -> lis
     return [start + offset for start, offset in zip(starts, offsets, strict=True)]
 
 
-# --- what there is in each column ------------------------------------------------------------------------------
+# --- the blocks of each column ---------------------------------------------------------------------------------
 
 
 def _stream(name: str) -> Block:
@@ -268,7 +268,7 @@ _SELECTION = ("#eef2e6", "#566b2c")
 _LINE, _NOTE, _INDENT, COLUMN = 19, 15, 15, 20
 _LONGEST_NAME, _NOTE_WIDTH, _LONGEST_NOTE, _NOTE_ROWS = 32, 34, 48, 6
 _MOST_LINES = 40
-"""So many elements of a tree are shown."""
+"""The most elements of a tree that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +401,7 @@ def _compact(lines: Sequence[TreeLine]) -> list[tuple[int, TreeLine]]:
 
 
 def bullet(x: float, y: float, mark: str, ink: str) -> str:
-    """A mark: filled for what is sent whole, a ring for anything less."""
+    """A mark: filled for an element sent completely, a ring for anything less."""
     if mark == "•":
         return element("circle", cx=x, cy=y, r=4.5, fill=ink)
     return element("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=ink, stroke_width=1.5)
@@ -433,7 +433,7 @@ _LEGEND = (
 
 
 def legend(across: float) -> Block:
-    """What the signs mean, in as many lines as it takes."""
+    """The legend of the signs, in as many lines as needed."""
     parts: list[str] = []
     x = y = 0.0
     for sign, meaning in _LEGEND:

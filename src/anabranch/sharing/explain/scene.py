@@ -1,6 +1,6 @@
-"""The contents of a picture of sharing, before it is drawn: which queries there are, and what each of them uses.
+"""The contents of a picture of sharing, before it is drawn: the queries, and what each of them uses.
 
-Queries that need the same are one *card*.
+Queries with equal needs are one *card*.
 For each stream the picture shows what the trunk sends of it, merged in the order in which the queries were registered;
 each card says what its query found in the stream at that time, so a query is compared with one stream, and not with all
 queries before it.
@@ -45,7 +45,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Queries that need the same; `forest` is None for one that has no property tree, for a reason."""
+    """Queries with equal needs; `forest` is None for one that has no property tree, for a reason."""
 
     number: int
     names: tuple[str, ...]
@@ -78,7 +78,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class SentStream:
-    """What the trunk sends of a stream; `more` queries read it that are not shown."""
+    """What the trunk sends of a stream; `more` queries that read it are not shown."""
 
     tree: PropertyTree
     uses: tuple[Use, ...]
@@ -97,7 +97,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that is shown."""
+    """The contents of a picture."""
 
     cards: tuple[Card, ...]
     sent: tuple[SentStream, ...]
@@ -118,7 +118,7 @@ class Scene:
 
 
 def scene(queries: Sequence[Explained], more: Mapping[str, int]) -> Scene:
-    """What there is to see of some queries; `more` others of each stream were left out before."""
+    """The scene of some queries; `more` others of each stream were left out before."""
     left_out = Counter(more)
     cards: list[Card] = []
     room = Room()

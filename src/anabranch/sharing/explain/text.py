@@ -1,4 +1,4 @@
-"""What sharing makes of queries, for people and for programs.
+"""Explanations of sharing, for people and for programs.
 
 Each query is shown with its property tree or forest, its *verdict* on each query before it, and its abstract query; at
 the end come the joins that several queries share, and each stream with the merge of all trees that read it.
@@ -33,7 +33,7 @@ from anabranch.sharing.subtract import subtract
 from anabranch.sharing.tree import PropertyTree
 
 _NAMED = 4
-"""So many queries that are the same are listed by name."""
+"""The most equal queries that are listed by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class ColumnsVerdict:
     does: str
     """What columns do for such a query, as "items are answered"."""
     look: str | None
-    """How items are supposed to look, to continue "if items look"; None where it does not matter."""
+    """The assumed look of items, to continue "if items look"; None where it does not matter."""
     construct: str | None = None
-    """What is not made for columns; None where all is."""
+    """The construct that does not compile; None where all do."""
     expression: str | None = None
     line: int | None = None
     column: int | None = None
     hint: str | None = None
-    """What says nearly the same, and is made for columns."""
+    """A similar construct that compiles."""
 
     def lines(self) -> Iterator[str]:
         """In words."""
@@ -221,18 +221,18 @@ def _streams(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], Prop
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a query finds in another one; `level` where both are joins, `input` for one input of a join."""
+    """The verdict on a query beside another one; `level` where both are joins, `input` for one input of a join."""
 
     words: str
     lacks: tuple[Lack, ...]
     level: Level | None = None
     input: str | None = None
     remainder: PropertyTree | None = None
-    """What would have to be sent beside the other's stream, where that is less than all the query needs."""
+    """The remainder to send beside the other's stream, where it is less than all the query needs."""
 
 
 def verdicts(stream: PropertyForest, query: PropertyForest) -> Iterator[Verdict]:
-    """What a query finds in the stream of another; nothing where they read no stream in common."""
+    """The verdicts on a query beside the stream of another; none where they read no common stream."""
     if not set(stream.streams) & set(query.streams):
         return
     if stream.kind != "apart" and query.kind != "apart":

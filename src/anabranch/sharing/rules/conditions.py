@@ -7,7 +7,7 @@ too, so it can decide what is sent.
 Where the predicate says exactly what the condition says, `exact` is set, and only then may it be negated.
 The parts that are not understood are left to the subscriber, who is sent everything these parts look at: `rest`.
 
-A predicate speaks of an item as a whole: of any of the values at a path.
+A predicate is about an item as a whole: about any of the values at a path.
 So it is exact for a variable that stands for the item itself, and too wide for one that runs over elements inside:
 `$c/ra > 5 and $c/dec > 5` asks for one `c` with both, `c/ra > 5 and c/dec > 5` for two that may differ (LAWS, case 4).
 

@@ -1,12 +1,11 @@
-"""The answer log: what was answered to each subscription, in order, and what was set aside.
+"""The answer log: the answers of each subscription, in order, and the dead letters.
 
-The log itself is the chunks in the tasks' segments, and its index are the manifests; here is the reading of it, which
-needs no lock and no Spark: also while a run is at work, or after one was killed.
-An answer is put together piece by piece and need never be in memory as a whole.
+The log is the chunks in the tasks' segments, indexed by the manifests; reading it needs neither lock nor Spark, also
+while a run is at work, or after one was killed.
+An answer is read chunk by chunk and is never in memory as a whole.
 
-A display is in the log as the update stream that leads to it (LAWS 5.7), and what it shows at the end of an epoch is
-in the state of its branch; so whoever asks what it shows now need not follow it from its beginning, unless it has
-ended.
+A display is logged as the update stream that produces it (LAWS 5.7), and its document at the end of an epoch is in the
+state of its branch; so the present display is read without replaying the stream, unless the branch has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
-from anabranch.language.outputs import outputs_of
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.value_types import ValueTypes
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import named
@@ -52,15 +51,15 @@ from anabranch.stream.reading.parse import implied_root
 
 @dataclass(frozen=True, slots=True)
 class AnswerFrame:
-    """What stands around the pieces of an answer, `<photons>` and `</photons>`; without any, `<photons/>`."""
+    """The text around the pieces of an answer, `<photons>` and `</photons>`; `<photons/>` if there are none."""
 
     opening: str
     closing: str
     empty: str
     spaced: bool = False
-    """Pieces may be values, with a space between those that meet."""
+    """Pieces may be values, separated by a space."""
     plain: bool = False
-    """No value has a blank in it."""
+    """No value contains a blank."""
     json: bool = False
     """Results are lines of JSON."""
     items: bool = False
@@ -71,7 +70,7 @@ class AnswerFrame:
         return self.json or (self.items and text.startswith("{"))
 
     def results(self, chunk: Chunk, text: str) -> list[str]:
-        """The results in a chunk, none of them empty; together they are its text."""
+        """The results in a chunk, none of them empty; concatenated they give its text."""
         if self.is_json(text):
             return lines_in(text)
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
@@ -92,13 +91,13 @@ class AnswerFrame:
 
 
 def empty_answer(text: str) -> str:
-    """The answer of a query over items that has not begun."""
+    """The answer of a query over items that has no first epoch yet."""
     asked = not_begun("", text, QueryContext({}))
     return AnswerFrame.of(replace(asked, shows=False)).empty
 
 
 def _are_plain(query: Standing) -> bool:
-    """Whether the results are numbers, booleans or times and nothing else, which are spelled without blanks."""
+    """Whether all results are numbers, booleans or times, whose spelling has no blanks."""
     if query.separate or query.hole is None:
         return False
     types = ValueTypes({each.name: each for each in query.query.functions})
@@ -121,7 +120,7 @@ class CommittedAnswer:
 
     @property
     def whole(self) -> bool:
-        """Whether it is there from its first epoch on; retention may have dropped a part."""
+        """Whether its first epoch is retained."""
         kept = self.log.manifests.epochs()
         return not kept or kept[0] <= self.subscription.first
 
@@ -135,7 +134,7 @@ class CommittedAnswer:
         return self.pieces()
 
     def pieces(self) -> Iterator[str]:
-        """The answer as it is delivered: that of a display as an update stream."""
+        """The answer as it is delivered; a display as an update stream."""
         empty = True
         for chunk in self._chunks():
             if empty:
@@ -149,7 +148,7 @@ class CommittedAnswer:
         return "".join(self)
 
     def moments(self) -> Iterator[ShownAnswer]:
-        """What was to be seen, after each moment that changed it: a display, or what was there of a timed answer."""
+        """The answers after each moment that changed them: displays, or timed answers so far."""
         if not self.subscription.timed:
             yield from self.log.moments(self.subscription)
             return
@@ -163,7 +162,7 @@ class CommittedAnswer:
 
 
 class AnswerLog:
-    """The answers in a checkpoint."""
+    """The answers of a checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.manifests = Manifests(checkpoint.manifests)
@@ -172,7 +171,7 @@ class AnswerLog:
         self._states = checkpoint.states
 
     def subscription(self, name: str) -> Registration | None:
-        """The newest subscription of a name that a committed epoch has seen."""
+        """The newest subscription of a name in a committed epoch."""
         kept = self.manifests.epochs()
         for plan in self._plans.newest_first(kept[-1] if kept else -1):
             for each in plan.subscriptions:
@@ -186,19 +185,19 @@ class AnswerLog:
         return CommittedAnswer(subscription, AnswerFrame.of(subscription, functions), self, functions)
 
     def shown(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> str:
-        """What the display of a subscription shows now."""
+        """The present display of a subscription."""
         found = self._kept(subscription)
         if found is not None:
             return found
         replay = Replay()
         if sum(1 for _ in self._replayed(subscription, replay)):
             return replay.text
-        query = parse(subscription.text)  # before the first moment: what it comes to over nothing
+        query = parse(subscription.text)  # before the first moment: the answer over empty streams
         nothing = {name: EditedDocument(implied_root("root")) for name in named(query)}
         return answer(query, nothing, functions=functions).text
 
     def moments(self, subscription: Registration) -> Iterator[ShownAnswer]:
-        """What the display of a subscription has shown, after each moment that changed it."""
+        """The displays of a subscription, after each moment that changed it."""
         if not subscription.shows:
             raise UsageError(
                 f"the answer of '{subscription.name}' only grows, and what it was when is not kept",
@@ -211,7 +210,7 @@ class AnswerLog:
                 before = text
 
     def check_followed(self, subscription: Registration) -> None:
-        """See to it that a display can be followed from its beginning; retention may have dropped that."""
+        """Check that a display can be replayed from its beginning, which retention may have dropped."""
         kept = self.manifests.epochs()
         if kept and kept[0] > subscription.first:
             raise UsageError(
@@ -220,14 +219,14 @@ class AnswerLog:
             )
 
     def _replayed(self, subscription: Registration, replay: Replay) -> Iterator[DisplayMoment]:
-        """Follow a display from its beginning; after each yield it shows what it has shown then."""
+        """Replay a display from its beginning; after each yield, `replay` shows that moment."""
         self.check_followed(subscription)
         for manifest in self.manifests.since(subscription.first):
             for chunk in self.chunks(manifest, subscription.id):
                 yield from replay.feed(self.text(chunk))
 
     def _kept(self, subscription: Registration) -> str | None:
-        """What a display at work showed at the end of the newest epoch; None where there is none."""
+        """The display at the end of the newest epoch, from its branch's state; None where there is none."""
         kept = self.manifests.epochs()
         file = self._plans.of(kept[-1]) if kept else None
         if file is None or all(each.id != subscription.id or each.aborted for each in file.load().subscriptions):
@@ -237,10 +236,10 @@ class AnswerLog:
             read = partial(read_blob, self._states)
             return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read)
         except StateError:
-            return None  # a run at work has swept it away meanwhile
+            return None  # a run at work has removed the state meanwhile
 
     def index(self, manifest: Manifest) -> SegmentIndex:
-        """What an epoch answered, by subscription."""
+        """The index of an epoch's answers, by subscription."""
         return read_index(self._segments, manifest.segments)
 
     def chunks(self, manifest: Manifest, subscription: int) -> list[Chunk]:
@@ -248,7 +247,7 @@ class AnswerLog:
         return self.index(manifest).of(subscription)
 
     def text(self, chunk: Chunk, most: int | None = None) -> str:
-        """What a chunk holds, or at most so many bytes of it."""
+        """The text of a chunk, or at most so many bytes of it."""
         return read_chunk(self._segments, chunk, most)
 
     def dead_letters(self) -> Iterator[DeadLetter]:

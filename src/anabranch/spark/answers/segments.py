@@ -1,16 +1,16 @@
-"""Answer segments: one file per task and epoch, holding what the task answered to all subscriptions.
+"""Answer segments: one file per task and epoch, with the task's answers to all subscriptions.
 
 A file per subscription and epoch would cost seconds with ten thousand subscriptions, so a task writes one file, in
 which the answers to one subscription lie together in *chunks*.
-Where the chunks are says the index at the end of the file, one row each; a manifest names the file and its index.
-Several subscriptions may have one chunk: what is the same for them is there once.
-Dead letters are a chunk like others, one JSON line each, and so are late items.
-A chunk's checksum is kept with its place, so that a bit that has flipped on the disk never becomes an answer.
+The index at the end of the file locates the chunks, one row each; a manifest names the file and its index.
+Several subscriptions may share a chunk of equal answers.
+Dead letters are a chunk, too, one JSON line each, and so are late items.
+A chunk's checksum is in the index, so that a flipped bit on the disk never becomes an answer.
 
-A writer holds at most `HELD` bytes before it writes them out, so a task's memory does not grow with its range.
-File names are new for every attempt of a task: nothing is ever overwritten, and what a failed attempt left is never
-pointed at.
-The files of an epoch have a folder of their own, so that they can be dropped together; when a writer is closed, they
+A writer buffers at most `BUFFER_BYTES` bytes, so a task's memory does not grow with its range.
+File names are new for every attempt of a task: nothing is ever overwritten, and nothing refers to the file of a failed
+attempt.
+The files of an epoch have a folder of their own, so that they can be dropped together; once a writer is closed, they
 are on the disk.
 """
 
@@ -37,34 +37,34 @@ from anabranch.spark.checkpoint import durable
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible_json
 
-HELD, LARGE = 16 << 20, 1 << 20
-"""How many bytes are held, and how many are written at once rather than copied."""
+BUFFER_BYTES, DIRECT_BYTES = 16 << 20, 1 << 20
+"""The most bytes in the buffer, and the size from which data is written directly and not copied."""
 
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
 COURSES = -3
-"""Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them,
-and `spark/evolution/progress.py` says what courses are."""
+"""Numbers that stand in a chunk for a subscription; late items are lines as shown to users, and
+`spark/evolution/progress.py` says what courses are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A file of a task, and where its index is."""
+    """The file of a task, and the place of its index."""
 
     name: str
     index: int
-    """Where the index begins, and what is answered ends."""
+    """The offset at which the index begins and the answers end."""
     chunks: int
     letters: int
     late: int
-    """How many dead letters there are, and notes of late items."""
+    """The numbers of dead letters, and of lines for late items."""
     crc: int
     """The CRC-32 of the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`entries` answers to one subscription, at `offset` of a segment; the first is `first` bytes long."""
+    """`entries` answers to one subscription, at `offset` in a segment; the first has `first` bytes."""
 
     subscription: int
     segment: str
@@ -73,69 +73,69 @@ class Chunk:
     entries: int
     first: int
     check: int
-    """The checksum of them all."""
+    """The checksum of its bytes."""
 
 
 class SegmentWriter:
-    """Collects the answers of one task and writes them; the file appears with the first of them."""
+    """Collects the answers of one task; the file is created with the first of them."""
 
     def __init__(self, folder: Path, epoch: int, sequence: int) -> None:
         self._name = f"{epoch:08}/{sequence:06}-{uuid.uuid4().hex}"
         self._path = folder / self._name
         self._file: BinaryIO | None = None
         self._single: dict[tuple[int, ...], list[tuple[bytes, int, int]]] = {}
-        """What came for one subscription at a time, since the last of the others."""
+        """Answers that were added singly since the last bulk `lay`."""
         self._parts: list[tuple[bytes | memoryview, Rows]] = []
         self._rows: list[Rows] = []
         self._size = 0
         self._offset = 0
         self.segments: tuple[Segment, ...] = ()
-        """What was written, once the writer is closed."""
+        """The segment, once the writer is closed."""
 
     def add(self, subscription: int | tuple[int, ...], text: str) -> None:
         data = text.encode()
         self.extend(subscription, data, 1, len(data))
 
     def extend(self, subscription: int | tuple[int, ...], data: bytes, entries: int, first: int) -> None:
-        """Add some answers, one behind the other, to one subscription or several; the first is `first` bytes long."""
+        """Add concatenated answers to one subscription or several; the first has `first` bytes."""
         numbers = (subscription,) if isinstance(subscription, int) else subscription
         self._single.setdefault(numbers, []).append((data, entries, first))
         self._grow(len(data))
 
     def lay(self, data: bytes | memoryview, rows: Rows) -> None:
-        """Add the answers to many subscriptions; `rows` says what is whose, with offsets in `data` and no checksums.
+        """Add the answers to many subscriptions; `rows` locates them by offsets in `data`, without checksums.
 
-        The data may be another's afterwards.
+        The caller may reuse `data` afterwards.
         """
         self._gather()
-        is_large = len(data) >= LARGE
+        is_large = len(data) >= DIRECT_BYTES
         self._parts.append((data if is_large else bytes(data), rows))
         self._grow(len(data))
         if is_large and self._parts:
             self._write()
 
     def bury(self, letter: DeadLetter) -> None:
-        """Set a dead letter down."""
+        """Write a dead letter."""
         self.add(DEAD_LETTERS, letter_to_json(letter) + "\n")
 
     def note_late(self, line: str) -> None:
-        """Note an item that came too late for a time window (LAWS 3.2), by its `late_line`."""
+        """Log an item that came too late for a time window (LAWS 3.2), by its `late_line`."""
         self.add(LATE_ITEMS, line + "\n")
 
     def _grow(self, size: int) -> None:
         self._size += size
-        if self._size > HELD:
+        if self._size > BUFFER_BYTES:
             self._write()
 
     def _gather(self) -> None:
-        """Make a part of what came for one subscription at a time; the order of each answer stays as it is."""
+        """Make a part of the answers that were added singly; the order within each subscription stays."""
         if not self._single:
             return
         rows: list[tuple[int, int, int, int, int, int]] = []
         data: list[bytes] = []
         begin = 0
         for numbers, given in self._single.items():
-            for held in _together(given) if numbers and numbers[0] >= 0 else (given,):
+            for held in _grouped(given) if numbers and numbers[0] >= 0 else (given,):
                 data += (each for each, _, _ in held)
                 size = sum(len(each) for each, _, _ in held)
                 entries = sum(count for _, count, _ in held)
@@ -182,11 +182,11 @@ class SegmentWriter:
             self.segments = (Segment(self._name, self._offset, len(rows), letters, late, zlib.crc32(index)),)
 
 
-def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, int, int]]]:
-    """Answers that make a chunk together.
+def _grouped(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, int, int]]]:
+    """Group answers into chunks.
 
-    Text that has a blank in it has a chunk of its own: among others it could not be told from several values.
-    Markup and whole lines, as displays and timelines are, need none.
+    A text with a blank in it has a chunk of its own: among others it could not be told from several values.
+    Markup and complete lines, as of displays and timelines, need none.
     """
     group: list[tuple[bytes, int, int]] = []
     for each in held:
@@ -208,7 +208,7 @@ def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """How many answers subscriptions got, for those that got some; their numbers are rising."""
+    """The number of answers by subscription, for those with any; `numbers` is ascending."""
 
     numbers: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -218,17 +218,17 @@ class AnswerCounts:
         return int(self.counts.sum())
 
     def most(self, count: int) -> dict[int, int]:
-        """So many of those with the most, these first."""
+        """The `count` subscriptions with the most answers, in descending order."""
         first = np.argsort(-self.counts, kind="stable")[:count]
         return dict(zip(self.numbers[first].tolist(), self.counts[first].tolist(), strict=True))
 
     def by_subscription(self) -> dict[int, int]:
-        """All of them."""
+        """All numbers."""
         return dict(zip(self.numbers.tolist(), self.counts.tolist(), strict=True))
 
 
 class SegmentIndex:
-    """What is in some segments, by subscription."""
+    """The chunks of some segments, by subscription."""
 
     def __init__(self, names: Sequence[str], rows: Sequence[Rows]) -> None:
         self._names = names
@@ -237,7 +237,7 @@ class SegmentIndex:
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """That of the subscriptions; the rows of each stay in order."""
+        """The rows sorted by subscription; the rows of one subscription stay in order."""
         return np.argsort(self._rows["subscription"], kind="stable")
 
     @cached_property
@@ -245,14 +245,14 @@ class SegmentIndex:
         return self._rows["subscription"][self._order]
 
     def of(self, subscription: int) -> list[Chunk]:
-        """The chunks of one subscription, of the dead letters, or of the late items, in order."""
+        """The chunks of a subscription, of dead letters, or of late items, in order."""
         first, last = (int(np.searchsorted(self._numbers, each)) for each in (subscription, subscription + 1))
         mine = self._order[first:last]
         found = zip(self._rows[mine].tolist(), self._files[mine].tolist(), strict=True)
         return [Chunk(row[0], self._names[file], *row[1:]) for row, file in found]
 
     def entries(self) -> AnswerCounts:
-        """How many answers each subscription got."""
+        """The number of answers to each subscription."""
         rows = self._rows[self._rows["subscription"] >= 0]
         least = rows["subscription"].min(initial=np.iinfo(np.int64).max)
         sums = np.bincount(rows["subscription"] - least, weights=rows["entries"]).astype(np.int64)
@@ -262,7 +262,7 @@ class SegmentIndex:
 
 @lru_cache(maxsize=4)
 def read_index(folder: Path, segments: tuple[Segment, ...]) -> SegmentIndex:
-    """The index of some segments together."""
+    """The merged index of some segments."""
     return SegmentIndex([each.name for each in segments], [_rows(folder, each) for each in segments])
 
 
@@ -289,7 +289,7 @@ def _read(path: Path, offset: int, length: int) -> bytes:
 
 
 def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
-    """The text of a chunk, or of its beginning, which is not checked: at most `most` bytes, whole characters."""
+    """The text of a chunk, or of its first `most` bytes, without checking the checksum and cut between characters."""
     length = chunk.length if most is None else min(chunk.length, most)
     path = folder / chunk.segment
     data = _read(path, chunk.offset, length)
@@ -301,17 +301,17 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
 
 
 def late_line(place: Place) -> str:
-    """The line that a user gets to see of a late item."""
+    """The line for a late item, as shown to users."""
     return visible_json(asdict(place))
 
 
 def stream_of(line: str) -> str:
-    """The stream of the late item that a line is about."""
+    """The stream of a late item, from its line."""
     return str(json.loads(line)["stream"])
 
 
 def late_places(folder: Path, segments: tuple[Segment, ...]) -> list[str]:
-    """The lines of the late items in some segments; what several branches have noted counts once."""
+    """The lines of the late items in some segments; an item that several branches logged counts once."""
     if not any(each.late for each in segments):
         return []
     noted = (read_chunk(folder, chunk) for chunk in read_index(folder, segments).of(LATE_ITEMS))
@@ -325,14 +325,14 @@ def read_dead_letters(folder: Path, chunk: Chunk) -> Iterator[DeadLetter]:
 
 
 def letter_to_json(letter: DeadLetter) -> str:
-    """A dead letter without loss."""
+    """A dead letter as JSON, without loss."""
     fields = [*astuple(letter.place), letter.reason, letter.raw, letter.code, letter.subscription]
     others = [[*astuple(place), raw] for place, raw in letter.others]
     return json.dumps([*fields, others, letter.values] if others else fields)
 
 
 def letter_from_json(text: str) -> DeadLetter:
-    """The letter that `letter_to_json` gave this text for."""
+    """The letter from the JSON of `letter_to_json`."""
     stream, partition, offset, reason, raw, code, subscription, *more = json.loads(text)
     others, values = more or ([], None)
     named = tuple((Place(*place), shown) for *place, shown in others)

@@ -1,1 +1,1 @@
-"""The checkpoint: all that a trunk must not forget, durable, and how it is recovered."""
+"""The checkpoint: all durable state of a trunk, and how it is recovered."""

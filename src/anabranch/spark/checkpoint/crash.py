@@ -1,8 +1,8 @@
-"""Named points at which a run can be told to die, so that tests can show that no moment is a bad one.
+"""Named points at which a run can be killed, so that tests can show recovery from each of them.
 
 `ANABRANCH_CRASH=manifest-published:3` ends the process with SIGKILL at that point of epoch 3; without the variable a
-point costs one look at a string.
-At the points of tasks it is the task's process that ends.
+point costs one test of a string.
+At the points of tasks, the task's process is killed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ POINTS = (
     "states-swept",
     "sinks-moved",
 )
-"""In the order of an epoch; 'epoch-begun' of the next one comes after Spark's commit log was written."""
+"""In the order of an epoch; 'epoch-begun' of the next epoch follows Spark's commit of this one."""
 TASK_POINTS = ("states-written",)
-"""When the branches of a shard have answered, and nobody has heard of it yet."""
+"""When the branches of a shard have answered, before the report is sent."""
 
 
 def point(name: str, epoch: int) -> None:
-    """Die here, if the environment says so."""
+    """Kill the process here, if the environment says so."""
     assert name in POINTS or name in TASK_POINTS
     if os.environ.get("ANABRANCH_CRASH") == f"{name}:{epoch}":
         os.kill(os.getpid(), signal.SIGKILL)

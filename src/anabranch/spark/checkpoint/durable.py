@@ -1,11 +1,11 @@
-"""Files that survive kill -9 and a power cut: whole or not there, never half.
+"""Files that survive kill -9 and a power cut: complete or absent, never half written.
 
 Three ways to write are enough for a checkpoint: `replace` (a new version instead of the old), `publish` (a file that
 must not exist yet: of two runs that try, one wins) and `append` (a log).
 All of them return when the bytes and the name are on the disk.
-What a writer that was killed had begun lies beside it under a hidden name, until `sweep`.
-Records are JSON with a checksum behind them, so a damaged one is known as such and named.
-A full disk is an error with a name, `StateError`; nothing that was durable before is touched by it.
+A writer that was killed leaves a file under a hidden name, until `sweep`.
+Records are JSON followed by a checksum, so a damaged record is detected and named.
+A full disk raises `StateError` and leaves what was durable before untouched.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the operating system has against writing, in our words."""
+    """Translate errors of the operating system while writing."""
     try:
         yield
     except OSError as error:
@@ -43,7 +43,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file, or a new version of it, at once."""
+    """Write a file, or a new version of it, atomically."""
     with writing(path):
         fresh = _written(path, data)
         os.replace(fresh, path)
@@ -51,7 +51,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def publish(path: Path, data: bytes) -> None:
-    """Write a file that must not exist; of several who try, one succeeds."""
+    """Write a file that must not exist; of several writers, one succeeds."""
     with writing(path):
         fresh = _written(path, data)
         try:
@@ -64,14 +64,14 @@ def publish(path: Path, data: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Take a file away for good."""
+    """Remove a file durably."""
     with writing(path):
         path.unlink(missing_ok=True)
         sync(path.parent)
 
 
 def append(path: Path, data: Iterable[bytes], at: int) -> int:
-    """Write behind the first `at` bytes of a file, and give its length then; what stood there was never finished."""
+    """Write after the first `at` bytes of a file, dropping incomplete bytes there; gives the new length."""
     with writing(path):
         new = not path.exists()
         with path.open("ab") as file:
@@ -86,14 +86,14 @@ def append(path: Path, data: Iterable[bytes], at: int) -> int:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed had begun in a folder; for whoever is the only one to write there."""
+    """Remove the files of killed writers in a folder; only for its single writer."""
     for path in folder.glob(".*"):
         if _BEGUN.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
-    """Make the names in a folder durable, or the bytes of a file."""
+    """Sync the names in a folder, or the bytes of a file, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -102,13 +102,13 @@ def sync(path: Path) -> None:
 
 
 def sync_all(paths: Sequence[Path]) -> None:
-    """Make files durable that others wrote, and the names in folders, side by side: a disk takes them in one go."""
+    """Sync files that others wrote, and names in folders, in parallel: a disk takes them in one go."""
     with writing(paths[0]), ThreadPoolExecutor(len(paths)) as threads:
         list(threads.map(sync, paths))
 
 
 def sealed(value: Any) -> bytes:
-    """A value as JSON, with its checksum on a line behind it."""
+    """A value as JSON, followed by its checksum on a line."""
     data = json.dumps(value, separators=(",", ":")).encode()
     return data + b"\n" + digest(data).encode() + b"\n"
 
@@ -137,7 +137,7 @@ def read_record(kind: type[T], path: Path) -> T:
 
 
 def digest(data: bytes) -> str:
-    """The checksum that stands behind records and in the names of plans."""
+    """The checksum of records, also in the names of plans."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -1,22 +1,22 @@
-"""The checkpoint: one folder that holds all that a trunk must not forget, and the lock that keeps a second run out.
+"""The checkpoint: one folder with all durable state of a trunk, and the lock that keeps a second run out.
 
-    format.json          what this folder is, and whose; without it the folder is somebody else's
-    lock, run.json       who is at work: held while a run lasts; its number, process and JVM
-    intake.json          the streams and the size of epochs, as the intake reads them anew for every epoch
-    sight.json           what the intake has seen and not yet read, where an epoch could not take it all
+    format.json          kind, version and site; a folder without it is not ours
+    lock, run.json       the run at work: its lock; its number, process and JVM
+    intake.json          the streams and the size of epochs, which the intake reads for every epoch
+    sight.json           files that the intake saw and that epochs have not read to the end
     reached.json         the largest times of items by stream, for heartbeats (`spark/intake/heartbeats.py`)
     order/<stream>.jsonl in which order the files of a stream were begun (`spark/intake/order.py`)
-    plans/               what an epoch runs with, durable before it runs (`spark/plan/files.py`)
-    manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
+    plans/               the plans of epochs, durable before an epoch runs (`spark/plan/files.py`)
+    manifest/<epoch>     the record that commits an epoch (`manifest.py`)
     segments/<epoch>/    the answers
-    state/<epoch>/       what branches remember (`spark/state/files.py`)
+    state/<epoch>/       the states of branches (`spark/state/files.py`)
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
-    sinks/<name>.json    how far a sink has come
-    answers/<stream>/    what streams have still to read that are answers (`spark/sinks/answer_streams.py`)
+    sinks/<name>.json    the position of a sink
+    answers/<stream>/    documents not yet read by streams that are answers (`spark/sinks/answer_streams.py`)
     spark/               Spark's own checkpoint, which follows the manifests
 
-A folder that is not ours, or that is damaged, is refused by name and never silently begun afresh.
-So is one that belongs to another site: its streams and subscriptions would be taken for changes of this one.
+A folder that is not ours, or that is damaged, is refused by name and never silently replaced.
+So is the checkpoint of another site: its streams and subscriptions would be taken for changes of this one.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from anabranch.spark.checkpoint import durable
 _KIND = "anabranch checkpoint"
 _VERSION = 4
 _FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
-_JVM_PATIENCE = 60.0
+_JVM_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The folder by its parts; to look into it needs no lock."""
+    """The paths of a checkpoint's parts; reading them needs no lock."""
 
     folder: Path
 
     @staticmethod
     def open(folder: Path, site: Path | None = None) -> Checkpoint:
-        """A checkpoint that exists; `StateError` if this is none, or that of another site."""
+        """A checkpoint that exists; `StateError` if it is none, or belongs to another site."""
         found = Checkpoint(folder.absolute())
         if not found.identity.exists():
             raise StateError(f"'{folder}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
@@ -56,7 +56,7 @@ class Checkpoint:
 
     @staticmethod
     def make(folder: Path, site: Path | None = None) -> Checkpoint:
-        """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is the file it belongs to."""
+        """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is its site file."""
         found = Checkpoint(folder.absolute())
         with durable.writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class Checkpoint:
             raise StateError(f"the checkpoint '{self.folder}' is damaged: '{missing[0]}' is missing")
 
     def _check_owner(self, owner: str | None, site: Path | None) -> None:
-        """Refuse another site; whoever works from Python names none, and what they made belongs to nobody."""
+        """Refuse another site; from Python no site is named, and such a checkpoint belongs to none."""
         if site is not None and owner is not None and os.path.relpath(site, self.folder) != owner:
             here = site.absolute().parent
             made = os.path.relpath(self.folder / owner, here)
@@ -139,28 +139,28 @@ class Checkpoint:
         return self.folder / "evolution"
 
     def evolution_name(self, stream: str) -> str:
-        """How the files of a stream's evolution log begin."""
+        """The prefix of the file names of a stream's evolution log."""
         return _file_name(stream)
 
     def answer_stream(self, stream: str) -> Path:
-        """Where the documents of a stream lie that is the answer of a subscription."""
+        """The folder with the documents of a stream that is the answer of a subscription."""
         return self.folder / "answers" / _file_name(stream)
 
     def sink(self, path: Path) -> Path:
-        """Where the position of the sink that writes to a file is kept; the site may move as a whole."""
+        """The position file of the sink that writes to a file; the site may move as a whole."""
         return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.folder))}.json"
 
     def reader(self, subscription: str, name: str) -> Path:
-        """Where the position of a named reader of a subscription is kept."""
-        # with blanks in them, two other names could look the same
+        """The position file of a named reader of a subscription."""
+        # joined by a blank, two other names could look the same
         both = json.dumps([subscription, name]) if " " in subscription + name else f"{subscription} {name}"
         return self.folder / "sinks" / f"{_file_name(both)}.reader"
 
 
 class RunLock:
-    """Keeps a checkpoint for one run; as a context it is held from `__enter__` to `__exit__`, or to the process's end.
+    """The exclusive lock of a run on its checkpoint, held from `__enter__` to `__exit__`, or to the process's end.
 
-    A driver that was killed leaves its JVM behind for a moment; the next run waits until it is gone.
+    A driver that was killed leaves its JVM behind for a moment; the next run waits for its end.
     """
 
     def __init__(self, checkpoint: Checkpoint, jvm: int) -> None:
@@ -189,7 +189,7 @@ class RunLock:
         return self
 
     def _follow(self) -> None:
-        """Be the run after the one before."""
+        """Take the number after the last run's."""
         if self._about.exists():
             before = durable.unsealed(self._about)
             self.run = before["run"] + 1
@@ -206,8 +206,8 @@ class RunLock:
             return ""
 
     def _await_end(self, jvm: int, started: str | None) -> None:
-        """Wait for the JVM of the run before, unless it is ours or long gone."""
-        patience = monotonic() + _JVM_PATIENCE
+        """Wait for the end of the last run's JVM, unless it is ours or long gone."""
+        patience = monotonic() + _JVM_SECONDS
         while jvm != self._jvm and started is not None and _started(jvm) == started:
             if monotonic() > patience:
                 hint = "it should have ended with the run before; end it"
@@ -219,17 +219,17 @@ class RunLock:
 
 
 def _file_name(name: str) -> str:
-    """A file name for anything that a user may call a stream or a sink: readable, short, and different for each."""
+    """A file name for any name of a stream or sink: readable, short, and unique."""
     return f"{quote(name, safe=' ')[:80]}-{durable.digest(name.encode())[:8]}"
 
 
 def _begun(name: str) -> bool:
-    """Whether this can lie in a checkpoint whose making was cut short."""
+    """Whether a checkpoint whose creation was interrupted may contain this name."""
     return name in _FOLDERS or name.startswith(".format.json.")
 
 
 def _started(process: int) -> str | None:
-    """When a process was started, which tells it from another with the same number; None if there is none."""
+    """When a process was started, to tell it from another with the same number; None if there is none."""
     try:
         fields: Any = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

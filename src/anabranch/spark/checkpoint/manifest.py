@@ -1,8 +1,8 @@
-"""Manifests: the record that makes an epoch true.
+"""Manifests: the record that commits an epoch.
 
-An epoch counts from the moment its manifest is there, and not before: answers, dead letters and carries that no
+An epoch counts from the moment its manifest exists, and not before: answers, dead letters and carries that no
 manifest names do not exist.
-Spark's commit log only follows: an epoch that Spark hands out again although its manifest exists is passed over.
+Spark's commit log only follows: an epoch that Spark hands out again although its manifest exists is skipped.
 A manifest is published by an exclusive create, when all that it names is on the disk.
 """
 
@@ -25,7 +25,7 @@ from anabranch.stream.plain import to_plain
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Where the reading of an unfinished file goes on: the number of its stretch, and the splitter's carry as JSON."""
+    """Where an unfinished file is read on: the number of its stretch, and the splitter's carry as JSON."""
 
     number: int
     carry: str
@@ -33,7 +33,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an epoch did."""
+    """The result of an epoch."""
 
     epoch: int
     run: int
@@ -41,9 +41,9 @@ class Manifest:
     plan: str
     """The digest of the plan it ran with."""
     offsets: Offset
-    """Where every partition stood at its end."""
+    """The position of every partition at its end."""
     carries: Mapping[str, Carried]
-    """By partition, for those that stand within a document or a gzip file."""
+    """By partition, for those that stopped within a document or a gzip file."""
     segments: tuple[Segment, ...]
     """All answers and dead letters, in the order of their streams."""
     items: int
@@ -51,11 +51,11 @@ class Manifest:
     begun: tuple[str, ...] = ()
     """The streams of which an element has been read, in this epoch or before."""
     states: Mapping[int, SavedState] = field(default_factory=dict)
-    """What each branch remembers, by the number of its subscription."""
+    """By the number of its subscription: the state of each branch."""
     late: int = 0
     """Items too late for time windows (LAWS 3.2)."""
     noted: tuple[str, ...] = ()
-    """Late items that a branch has yet to come to, because they wait there; they are not noted again."""
+    """Late items that are logged already, though a branch has still to reach them in its spill."""
     aborted: Mapping[int, str] = field(default_factory=dict)
     """By subscription: why it has ended, of those that are still there (LAWS 4.6)."""
     evolution: Mapping[str, Logged] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """The manifests of all epochs that are kept; they have no gaps."""
+    """The manifests of all retained epochs, which have no gaps."""
 
     folder: Path
 
@@ -88,7 +88,7 @@ class Manifests:
         return _load(path, _version(path))
 
     def epochs(self) -> range:
-        """The epochs that are kept."""
+        """The epochs that are retained."""
         found = [int(each.stem) for each in self.folder.glob("[0-9]*.json")]
         kept = range(min(found), max(found) + 1) if found else range(0)
         if len(kept) != len(found):
@@ -101,13 +101,13 @@ class Manifests:
         return self.load(kept[-1]) if kept else None
 
     def since(self, epoch: int) -> Iterator[Manifest]:
-        """The manifests that are there from an epoch on."""
+        """The manifests from an epoch on."""
         for each in self.epochs():
             if each >= epoch:
                 yield self.load(each)
 
     def drop(self, epoch: int) -> None:
-        """Forget an epoch; it must be the first of those kept."""
+        """Remove the manifest of an epoch, the first of those retained."""
         self._path(epoch).unlink()
 
     def _path(self, epoch: int) -> Path:
@@ -115,7 +115,7 @@ class Manifests:
 
 
 def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
-    """Make durable what a manifest relies on: names of segments and states, and offsets, which Spark never syncs."""
+    """Sync what a manifest refers to: names of segments and states, and offsets, which Spark never syncs."""
     offsets, segments = checkpoint.spark / "offsets", checkpoint.segments
     found = [offsets, offsets / str(manifest.epoch)]
     if manifest.segments:
@@ -132,7 +132,7 @@ def _load(path: Path, version: tuple[int, ...]) -> Manifest:
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Tells a file from another that was there before: a checkpoint may be put back from a copy, and workers go on."""
+    """Identifies a version of the file: a checkpoint may be restored from a copy while workers cache manifests."""
     try:
         found = path.stat()
     except OSError:
@@ -140,11 +140,11 @@ def _version(path: Path) -> tuple[int, ...]:
     return (found.st_ino, found.st_ctime_ns, found.st_size)
 
 
-# --- Spark's part of a checkpoint, judged before a trunk goes on from it ----------------------------------------------
+# --- Spark's part of a checkpoint, checked before a trunk recovers from it --------------------------------------------
 
 
 def check_spark(checkpoint: Checkpoint, manifests: Manifests) -> Manifest | None:
-    """Make sure that Spark's checkpoint belongs to the manifests; gives the newest of them."""
+    """Check that Spark's checkpoint belongs to the manifests; gives the newest manifest."""
     kept = manifests.epochs()
     offsets, commits = (max(_numbers(checkpoint.spark / each), default=-1) for each in ("offsets", "commits"))
     last = kept[-1] if kept else -1
@@ -157,7 +157,7 @@ def check_spark(checkpoint: Checkpoint, manifests: Manifests) -> Manifest | None
 
 
 def sweep_spark(checkpoint: Checkpoint) -> None:
-    """Remove what a JVM that was killed had begun to write; Spark takes it for a sign that epoch 0 was there before."""
+    """Remove partial files of a killed JVM, which Spark would take for a sign that epoch 0 has run."""
     for folder in (checkpoint.spark / "offsets", checkpoint.spark / "commits"):
         for path in folder.glob(".*"):
             _, number, *rest = path.name.split(".")

@@ -1,8 +1,8 @@
 """Retention: dropping the oldest epochs, with their answers, when there are more than asked for.
 
-Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a sink
-that was stopped can catch up.
-An epoch's manifest goes first; segments that no manifest names are swept away at the next start.
+Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
+stopped sink can catch up.
+An epoch's manifest is removed first; segments that no manifest names are swept at the next start.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.settings import Keep
 
-LEAST = 100
-"""The epochs that stay whatever was asked for."""
+MIN_EPOCHS = 100
+"""So many epochs always stay."""
 
 
 class Retention:
-    """Drops what is too old; it knows the sizes of the epochs that are kept."""
+    """Drops old epochs; it knows the sizes of those retained."""
 
     def __init__(self, checkpoint: Checkpoint, keep: Keep) -> None:
         self._checkpoint = checkpoint
@@ -29,16 +29,16 @@ class Retention:
         self._sizes = {epoch: self._manifests.load(epoch).size if weighed else 0 for epoch in self._manifests.epochs()}
 
     def sweep(self) -> None:
-        """Remove segments that no manifest names: left by attempts that failed, or by a drop that was cut short."""
+        """Remove segments that no manifest names: of failed attempts, or of a drop that was interrupted."""
         for folder in self._checkpoint.segments.iterdir():
             if folder.name.isdecimal() and int(folder.name) not in self._sizes:
                 shutil.rmtree(folder)
 
     def add(self, epoch: int, size: int) -> None:
-        """Take a new epoch in, and drop the oldest ones if there are too many."""
+        """Add a new epoch, and drop the oldest ones if there are too many."""
         self._sizes[epoch] = size
         dropped = False
-        while len(self._sizes) > LEAST and self._too_much():
+        while len(self._sizes) > MIN_EPOCHS and self._too_much():
             oldest = next(iter(self._sizes))
             self._manifests.drop(oldest)
             shutil.rmtree(self._checkpoint.segments / f"{oldest:08}", ignore_errors=True)

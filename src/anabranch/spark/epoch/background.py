@@ -1,7 +1,6 @@
-"""What follows an epoch, done while the next one is under way.
+"""Work that follows an epoch, done while the next epoch runs.
 
-One thing at a time, in the order in which they come; whoever brings the next waits for the one before it, so nothing
-piles up.
+Pieces of work run one at a time and in order; `begin` waits for the piece before, so no queue builds up.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from threading import Thread, current_thread
 
 
 class Background:
-    """One thread's worth of work behind the epochs of a trunk; only the epoch at work brings some."""
+    """Runs the work behind a trunk's epochs on one thread; only the trunk's `epoch` submits work."""
 
     def __init__(self) -> None:
         self._thread: Thread | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Do some work, which raises nothing, when the work before it is done."""
+        """Run `work`, which must not raise, once the work before it is done."""
         self.finish()
         self._thread = Thread(target=work, name="behind an epoch")
         self._thread.start()
 
     def finish(self) -> None:
-        """Wait until all is done; whoever is called by the work itself does not wait."""
+        """Wait until all work is done; a call from within the work itself returns at once."""
         thread = self._thread
         if thread is not None and thread is not current_thread():
             thread.join()

@@ -1,15 +1,15 @@
-"""Windows counted by panes: what tasks count of a range, and how it travels.
+"""Windows counted by panes: what a task counts of a range, and how the counts travel to shards.
 
 A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
 windows that differ in sizes and steps only are counted once (`columnar/panes/query.py`).
-What it comes to goes to each shard in one row, and the shard puts it to what it has (`spark/state/pane_branches.py`).
-Dead letters travel with the count, so that those of a count that is void do not exist.
+The counts go to each shard in one row, and the shard merges them with its panes (`spark/state/pane_branches.py`).
+Dead letters travel with the count: when a count is void, so are its dead letters.
 
-Where the stream evolves, a range is counted in *stretches*: an accent on a path that somebody looks at ends one, and
-its row holds the events there.
-So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; other events
-only travel along, and not even that before the first of these accents: the job knows them (`spark/evolution/rerun.py`).
-A stretch begins with the largest values of those before it, so no count becomes void because of a border.
+Where the stream evolves, a range is counted in *stretches*: an accent on a path that a branch reads ends a stretch,
+and the row of the stretch holds the events at its end.
+A punctuation ends a stretch, too, if an accent before it may have waited for it; other events only travel along, and
+events before the first such accent are left out, because the job knows them (`spark/evolution/rerun.py`).
+A stretch starts with the largest values of the stretches before it, so no count becomes void because of a border.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class CountedBranch:
     """A branch whose windows are counted."""
 
     name: str
-    """That of a subscription that it serves."""
+    """The name of one of its subscriptions."""
     plan: PanePlan
     view: int
-    """The epoch from which on it saw its stream evolve, -1 for the beginning."""
+    """The epoch from which on the branch sees the stream's accents, -1 for the beginning."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PaneTaking:
     served: tuple[Served, ...]
     """By member."""
     plans: tuple[PanePlan, ...]
-    """By member, that of a branch which it serves: what they look at is the same."""
+    """By member: the plan of one of its branches; the plans of a member read the same of an item."""
 
     @staticmethod
     def of(
@@ -77,7 +77,7 @@ class PaneTaking:
         *,
         sharing: bool,
     ) -> PaneTaking:
-        """`plans` are by the numbers of branches."""
+        """Group the branches, given by their numbers, that can be counted together."""
         members: list[Member] = []
         served: list[Served] = []
         counted: list[PanePlan] = []
@@ -99,41 +99,41 @@ class PaneTaking:
 
     @cached_property
     def _lineages(self) -> tuple[Lineage, ...]:
-        """Those of the plans, each once; found only where a stream evolves."""
+        """The distinct lineages of the plans; computed only where a stream evolves."""
         return tuple(dict.fromkeys(each.lineage for each in self.plans))
 
     def reads(self, events: Iterable[Announced]) -> bool:
-        """Whether somebody looks at a path that events are about."""
+        """Whether a counted branch reads a path that the events are about."""
         paths = {path for each in events for path in each.paths}
         return any(lineage.reads(0, path) for path in paths for lineage in self._lineages)
 
 
 @dataclass(frozen=True, slots=True)
 class CountedStretch:
-    """A stretch of a range: the number of events in the range before it, and with its end; None where the range ends.
+    """A stretch of a range, by the number of the range's events before it and at its end; None where the range ends.
 
-    Where it ends depends on who is counted, so it has no number.
+    Where a stretch ends depends on the branches that are counted, so a stretch has no number.
     """
 
     first: int
     last: int | None
 
     def holds(self, events: int) -> bool:
-        """Whether elements belong to it before which there were so many events."""
+        """Whether an element belongs to the stretch that has so many events of the range before it."""
         return self.first <= events and (self.last is None or events < self.last)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """A stretch that is counted once more."""
+class Recount:
+    """A stretch that is counted a second time, from a known state."""
 
     stretch: CountedStretch
     largest: Reach | None
-    """The largest value that came before it."""
+    """The largest value before the stretch."""
 
 
 class RangeCount:
-    """The count of one range for some branches, with the dead letters that came of it."""
+    """The count of one range for some branches, with its dead letters."""
 
     def __init__(
         self,
@@ -141,33 +141,33 @@ class RangeCount:
         reach: Range,
         passage: Passage,
         view: Callable[[int], StreamView],
-        again: Again | None = None,
+        recount: Recount | None = None,
     ) -> None:
-        """`view` gives what those know who began with an epoch; with `again`, only one stretch is counted."""
+        """`view` gives the stream's view from an epoch on; with `again`, only that stretch is counted."""
         self._taking = taking
         self._reach = reach
         self._passage = passage
         self._view = view
-        self._again = again
+        self._recounted = recount
         self._first = 0
         self._is_counted = True
         self._results: list[RangeResult] = []
         self._letters: list[list[DeadLetter]] = []
         self._counter: PaneCounter | None = None
-        self._largest: Callable[[int], Reach | None] = lambda _: again.largest if again else None
+        self._largest: Callable[[int], Reach | None] = lambda _: recount.largest if recount else None
         self._heard = 0
         self._events: list[Announced] = []
         """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}
-        """By view, once there is one to speak of: what values mean here."""
-        passage.parted = again is not None  # it may end where nothing concerns those who are counted again
-        if taking.reads((*view(-1).told, *passage.met)):
+        """By view, once the stream has evolved: in which units values are."""
+        passage.splits_at_punctuations = recount is not None  # other branches may have ended the stretch
+        if taking.reads((*view(-1).events, *passage.events_before)):
             self._evolve()
 
     # --- batches ----------------------------------------------------------------------------------------------
 
     def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
-        self._is_counted = self._again is None or self._again.stretch.holds(self._heard)
+        self._is_counted = self._recounted is None or self._recounted.stretch.holds(self._heard)
         if not self._is_counted:
             return np.zeros(len(known), np.bool_)
         return self._counting().judge(compiled, shredded, known, matches)
@@ -184,7 +184,7 @@ class RangeCount:
             self._hear(fresh)
 
     def _counting(self) -> PaneCounter:
-        """What counts the current stretch."""
+        """The counter of the current stretch."""
         if self._counter is None:
             self._letters = [[] for _ in self._taking.members]
             self._counter = PaneCounter(
@@ -202,11 +202,11 @@ class RangeCount:
     # --- stretches --------------------------------------------------------------------------------------------
 
     def _hear(self, fresh: Sequence[Announced]) -> None:
-        """Events end the stretch, if something may come of them."""
+        """End the stretch at these events, if an accent may come out of them."""
         self._events += fresh
         may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
         if may_let_out or self._taking.reads(fresh):
-            if self._again is None:
+            if self._recounted is None:
                 self._note(self._heard + len(fresh))
             self._evolve()
         for each in fresh:
@@ -215,7 +215,7 @@ class RangeCount:
         self._heard += len(fresh)
 
     def _note(self, last: int | None) -> None:
-        """Set down what the stretch comes to that ends with so many events."""
+        """Record the count of the stretch that ends behind so many events."""
         events, self._events = tuple(self._events), []
         stretch, self._first = CountedStretch(self._first, last), last or 0
         counter, self._counter = self._counter, None
@@ -231,18 +231,18 @@ class RangeCount:
             self._results.append(RangeResult(*given, events))
 
     def _evolve(self) -> None:
-        """From here on it is known what values mean to whom; and punctuations may let something out."""
-        self._passage.parted = True
+        """Set the units of values from here on, by member; punctuations may let accents out from now on."""
+        self._passage.splits_at_punctuations = True
         if not self._evolutions:
             partition = int(self._reach.partition)
             for view in dict.fromkeys(each.view for each in self._taking.members):
                 evolution = self._evolutions[view] = self._view(view).evolutions[partition].copy()
-                for each in (*self._passage.met, *self._passage.valid[: self._heard]):
+                for each in (*self._passage.events_before, *self._passage.valid[: self._heard]):
                     if each.partition == partition:
                         judged(each.event, evolution)
 
     def _touched(self) -> dict[int, Evolution]:
-        """The members that look at a path whose unit has changed."""
+        """By number, the members that read a path whose unit has changed."""
         altered = {view: tuple(each.altered()) for view, each in self._evolutions.items()}
         return {
             number: self._evolutions[member.view]
@@ -251,18 +251,18 @@ class RangeCount:
         }
 
     def results(self) -> list[RangeResult]:
-        """What the range comes to, stretch by stretch, in order."""
-        if not self._results and self._again is None:
+        """The counts of the range, stretch by stretch, in order."""
+        if not self._results and self._recounted is None:
             self._counting()
         if not self._evolutions:
-            self._events = []  # nothing can come of it, and the ranges behind this one know it
+            self._events = []  # no accent can come out of them, and later ranges know them
         self._note(None)
         return self._results
 
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """What a stretch comes to: by member the branches that it was counted for, the dead letters, and the count."""
+    """The count of a stretch: by member the branches that it was counted for, the dead letters, and the count."""
 
     reach: Range
     stretch: CountedStretch
@@ -270,10 +270,10 @@ class RangeResult:
     letters: Sequence[Sequence[DeadLetter]]
     counted: CountedRange
     events: tuple[Announced, ...] = ()
-    """Those at its end, and those in it of which nothing could come."""
+    """The events at its end, and events within it that let no accent out."""
 
     def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
-        """What goes to each shard; `shard` says who has a branch."""
+        """The bytes for each shard; `shard` gives the shard of a branch."""
         shards: dict[int, dict[int, list[int]]] = {}
         for member, served in enumerate(self.served):
             for number in served.numbers:
@@ -294,7 +294,7 @@ class RangeResult:
 
     @staticmethod
     def unpacked(data: bytes) -> RangeResult:
-        """What a shard was sent; members that are nothing to it serve nobody."""
+        """The result from the bytes that a shard received; members of other shards serve no branch."""
         line, _, rest = data.partition(b"\n")
         reach, stretch, count, told, events = json.loads(line)
         served = [Served((), Fraction(1))] * count

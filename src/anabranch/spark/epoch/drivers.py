@@ -1,9 +1,9 @@
-"""Epochs of a trunk that are run by hand.
+"""Epochs that this process drives itself, without a streaming query of Spark.
 
-For what comes to an end soon, to start a streaming query would be most of the work: there the survey is made in the
-driver, and an epoch is one plain job over its ranges.
-What Spark would write down before an epoch is written down in its place and in its form, so all the rest of a trunk
-works as ever: an epoch that was begun and not committed is run again with the same ranges, in either way.
+For inputs that end soon, starting a streaming query would be most of the work: here the driver makes the survey, and an
+epoch is one plain job over its ranges.
+The offsets that Spark would log before an epoch are written to the same file in the same form, so recovery is the same:
+an epoch that was begun and not committed runs again with the same ranges, with Spark or without.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anabranch.spark.intake.survey import Survey
 
 
 class EpochSteps:
-    """The epochs of a checkpoint, one step each; `epoch` runs the one with a number."""
+    """The epochs of a checkpoint, run one at a time; `epoch` runs the epoch of a number."""
 
     def __init__(self, checkpoint: Checkpoint, epoch: Callable[[int], None]) -> None:
         self._checkpoint = checkpoint
@@ -33,11 +33,11 @@ class EpochSteps:
             durable.replace(named, json.dumps({"id": str(uuid4())}).encode())
 
     def freeze(self) -> None:
-        """From now on the streams end where they end now."""
+        """Let the streams end at their present sizes."""
         self._survey.freeze()
 
     def step(self) -> bool:
-        """Run one epoch, if there is something to read."""
+        """Run one epoch, if there is something to read; False if there is nothing."""
         epochs = Manifests(self._checkpoint.manifests).epochs()
         number = epochs.stop if epochs else 0
         start = end_of(self._checkpoint, number - 1)
@@ -51,14 +51,14 @@ class EpochSteps:
 
 
 class SteppedTrunk:
-    """Runs the epochs of a trunk, which must be open and not started; it is of no use behind others' epochs."""
+    """Drives the epochs of an open trunk that was not started; nobody else may drive the trunk meanwhile."""
 
     def __init__(self, trunk: Trunk) -> None:
         self._trunk = trunk
         self._steps = EpochSteps(trunk.checkpoint, trunk.epoch)
 
     def run(self) -> None:
-        """Read to the end of what is there now."""
+        """Read the streams to their present end."""
         self._steps.freeze()
         self._trunk.host.enter(self._trunk.checkpoint)
         while self._steps.step():

@@ -1,6 +1,6 @@
 """Feeds: the raw elements of a range, packed for the branches that read their stream.
 
-Bad ones are left out, but for accents that leave paths in doubt (LAWS 4.5): those go along with the reason.
+Bad elements are left out, except accents that leave paths in doubt (LAWS 4.5), which are packed with the reason.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.lines import Cut
 
 _MOST_RUNS = 16
-"""Entries of the usual look are packed apart from others where that makes no more feeds than these."""
+"""Items of the usual look are packed apart from others if that makes at most so many feeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Raw items need no columns, only the knowledge that they fit."""
+    """A compiled query that reads no column: raw items need only be known as good."""
 
     columns: set[Column] = field(default_factory=set)
     numbers: set[Column] = field(default_factory=set)
@@ -44,10 +44,10 @@ class Unread:
 
 
 class RawFeed:
-    """Takes all good elements of one range, in order."""
+    """Packs all good elements of one range, in order."""
 
     def __init__(self, reach: Range, *, timed: bool) -> None:
-        """`timed` says that the stream declares a time; then when an element came is not part of it (LAWS 1.3)."""
+        """`timed` says that the stream declares a time path; the time of arrival is then not packed (LAWS 1.3)."""
         arrived = None if reach.arrived is None or timed else Fraction(reach.arrived, 1_000_000)
         self._origin = FeedOrigin(reach.stream, int(reach.partition), reach.file, arrived)
         self._packed: list[bytes] = []

@@ -1,6 +1,6 @@
 """Queries over inputs that have an end: a trunk in a folder of its own, run until everything is read.
 
-This is the same trunk as that of a run without end (`trunk.py`), started once, with files that are complete.
+It is the trunk of an endless run (`trunk.py`), started once over files that are complete.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
-_SAMPLE = 400
-_SAMPLED = 20
-"""Of so many subscriptions an epoch shows a sample; a display has no room for more."""
+_SAMPLE_LENGTH = 400
+_MOST_SAMPLED = 20
+"""With more subscriptions than this, an epoch shows no samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run has come, told after each epoch; answers and samples by subscription."""
+    """The progress of a run, reported after each epoch; answers and samples by subscription."""
 
     epochs: int
     bytes_read: int
@@ -49,16 +49,16 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run gave; answers and dead letters are read from the run's folder, which must still be there."""
+    """The result of a run; answers and dead letters are read from the run's folder, which must still be there."""
 
     answers: Mapping[str, CommittedAnswer]
     progress: RunProgress
     aborted: Mapping[str, str]
-    """Why subscriptions have ended before their streams (LAWS 4.6)."""
+    """By subscription: why it ended before its streams did (LAWS 4.6)."""
     _log: AnswerLog
 
     def dead_letters(self) -> Iterator[DeadLetter]:
-        """What was set aside, in stream order within each epoch."""
+        """All dead letters, in stream order within each epoch."""
         return self._log.dead_letters()
 
 
@@ -76,12 +76,12 @@ def run_queries(
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
-    A plan of the builder is given as it is written down (`algebra/plans/written.py`).
+    A plan of the builder is given in its text form (`algebra/plans/written.py`).
 
-    Raises `QueryError` for a query that is wrong, `Unsupported` for one over items and updates together of which it is
-    not known how many items it needs, and `StreamError` for a stream that cannot be read; nothing is answered in part.
-    Where the settings are `timed`, only the moments of an answer can be asked for.
-    `on_progress` is called on another thread than the caller's.
+    Raises `QueryError` for a wrong query, `Unsupported` for a query over items and updates whose need of items is not
+    known, and `StreamError` for a stream that cannot be read; there are no partial answers.
+    With `timed` settings, only the moments of an answer can be read.
+    `on_progress` is called on another thread.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
     registered = dict(functions or {})
@@ -116,7 +116,7 @@ def run_queries(
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan
-    # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
+    # An empty stream has no epoch and no plan, but its subscriptions still have an answer.
     known = plan.by_name if plan else {}
     unread = QueryContext.of(streams.values(), registered, endless=False)
     found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
@@ -125,7 +125,7 @@ def run_queries(
 
 
 class _Display:
-    """Adds epochs up to what a user likes to see; only the trunk's thread changes it."""
+    """Sums epochs up for a display; only the trunk's thread changes it."""
 
     def __init__(self, log: AnswerLog, start: RunProgress) -> None:
         self.log = log
@@ -142,9 +142,9 @@ class _Display:
             if number in known:
                 name = known[number].name
                 answers[name] += entries
-                if samples and len(latest) < _SAMPLED:
+                if samples and len(latest) < _MOST_SAMPLED:
                     chunk = index.of(number)[0]
-                    latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
+                    latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE_LENGTH))
         self.progress = RunProgress(
             before.epochs + 1,
             before.bytes_read + manifest.bytes_read,

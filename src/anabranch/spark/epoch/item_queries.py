@@ -1,6 +1,6 @@
-"""The subscriptions that tasks answer item by item, as columns take them: alike ones together, equal ones once.
+"""The subscriptions that tasks answer item by item: queries of one shape are compiled together, equal ones run once.
 
-With sharing turned off each is by itself, compiled from its own text and judged alone.
+With sharing turned off, each query is compiled and evaluated by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
 from anabranch.language import ast, parse
-from anabranch.runtime.shapes import Constant, Shape
+from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
 from anabranch.spark.evolution.following import ShapeGroup
@@ -24,13 +24,13 @@ from anabranch.spark.plan.kinds.standing import ItemKind
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
-_UNITS = 10_000
-"""For so many queries the law is kept ready."""
+_CACHED_QUERIES = 10_000
+"""So many queries have their evaluators cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamQueries:
-    """The item queries of one stream, numbered through, and those that evolve alike."""
+    """The numbered item queries of one stream, and its groups of queries that accents affect alike."""
 
     queries: list[ItemQueries] = field(default_factory=list)
     alike: list[ShapeGroup] = field(default_factory=list)
@@ -48,13 +48,13 @@ def item_queries(
     borders: Mapping[str, tuple[int, ...]],
     documents: tuple[DocumentFile, ...] = (),
 ) -> dict[str, StreamQueries]:
-    """The queries of each stream that is there; `borders` are the epochs in which the stream evolved.
+    """The queries of each known stream; `borders` are the epochs in which a stream evolved.
 
-    Equal queries are answered once if nothing happened to their stream between their beginnings.
+    Equal queries run once if their stream did not evolve between their first epochs.
     """
     streams = {stream.name: stream for stream in plan.streams}
     shapes = shapes_of(functions)
-    found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
+    found: dict[tuple[Shape, Policy, int, int], dict[Shaped, _Member]] = {}
     for each in plan.subscriptions:
         if each.kind != ItemKind.name or each.aborted:
             continue
@@ -64,7 +64,7 @@ def item_queries(
             continue
         first = beginning(each, stream, borders.get(stream, ()))
         group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
-        member = found.setdefault(group, {}).setdefault(shaped.constants, _Member(each.text, []))
+        member = found.setdefault(group, {}).setdefault(shaped, _Member(each.text, []))
         member.asked.append((each.id, each.name))
     asked = {name: StreamQueries() for name in streams}
     for (shape, policy, first, _), members in found.items():
@@ -77,10 +77,10 @@ def item_queries(
         made = [
             ItemQuery(
                 tuple(each.asked),
-                constants if plan.sharing else (),
+                shaped.constants if plan.sharing else (),
                 _Law(each.text, functions, _read_by(shape, documents), roots[stream]),
             )
-            for constants, each in members.items()
+            for shaped, each in members.items()
         ]
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made, standing_query.scope))
@@ -95,11 +95,11 @@ def _alike(
     policy: Policy,
     first: int,
     numbers: range,
-    members: Mapping[tuple[Constant, ...], _Member],
+    members: Mapping[Shaped, _Member],
     functions: Functions,
     root: Element,
 ) -> list[ShapeGroup]:
-    """The queries of a shape that evolve alike: all of them, or each by itself where constants make a difference."""
+    """Group the queries of a shape by how accents affect them: all together, or one by one if constants matter."""
     if not shape.computes_results:
         return [ShapeGroup(lambda: query, policy, first, numbers, root.namespaces)]
     texts = [each.text for each in members.values()]
@@ -109,13 +109,13 @@ def _alike(
     ]
 
 
-@lru_cache(maxsize=_UNITS)
+@lru_cache(maxsize=_CACHED_QUERIES)
 def _standing(text: str, functions: Functions) -> Standing:
     return standing(parse(text), dict(functions))
 
 
 def beginning(subscription: Registration, stream: str, borders: tuple[int, ...]) -> int:
-    """The first epoch whose changes a subscription saw itself, as far as it matters; -1 for the stream's beginning."""
+    """The first epoch whose accents a subscription saw, rounded to the stream's borders; -1 for its beginning."""
     seen = bisect_left(borders, subscription.first) if stream in subscription.late else 0
     return borders[seen - 1] + 1 if seen else -1
 
@@ -126,7 +126,7 @@ def _hole(query: Standing) -> ast.Expression | None:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A query, and who asked it."""
+    """A query, and the subscriptions with this query."""
 
     text: str
     asked: list[tuple[int, str]]
@@ -134,7 +134,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """The law of one query, made when it is needed."""
+    """The reference evaluator of one query, created on first use."""
 
     text: str
     functions: Functions
@@ -142,29 +142,29 @@ class _Law:
     root: Element
 
     def __call__(self, item: Element, forward: Callable[[Values], Values] | None = None) -> str:
-        return _ready(self.text, self.functions).over(self.documents).item(self.root, item, forward).text
+        return _cached_units(self.text, self.functions).over(self.documents).item(self.root, item, forward).text
 
 
 def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[DocumentFile, ...]:
-    """Those of some documents that queries of a shape read."""
+    """The documents that queries of a shape read."""
     return tuple(each for each in documents if each.document.name in shape.standing.documents)
 
 
-class _Ready:
-    """The law of one query, kept ready for the documents that it reads now; those of earlier epochs are let go."""
+class _CurrentUnits:
+    """The evaluator of one query for the present versions of its documents; earlier versions are dropped."""
 
     def __init__(self, text: str, functions: Functions) -> None:
         self._text, self._functions = text, functions
         self._made: tuple[tuple[DocumentFile, ...], Units] | None = None
 
     def over(self, documents: tuple[DocumentFile, ...]) -> Units:
-        """The law with these documents."""
+        """The evaluator over these documents."""
         if self._made is None or self._made[0] != documents:
             query = _standing(self._text, self._functions)
             self._made = documents, Units(query, dict(self._functions), load_all(documents))
         return self._made[1]
 
 
-@lru_cache(maxsize=_UNITS)
-def _ready(text: str, functions: Functions) -> _Ready:
-    return _Ready(text, functions)
+@lru_cache(maxsize=_CACHED_QUERIES)
+def _cached_units(text: str, functions: Functions) -> _CurrentUnits:
+    return _CurrentUnits(text, functions)

@@ -1,14 +1,13 @@
-"""What the tasks of an epoch are told, and what they report.
+"""What the driver tells the tasks of an epoch, and what they report.
 
-A job travels in the closure and stays small: plans and states are named by their files.
-A task returns one small row, its report; our own errors (a file that cannot be read, a state that is damaged) are part
-of it: raised in a task, they would be tried four times and come back wrapped in stack traces.
-Everything else that happens in a task is a fault of the machine or of ours, and is Spark's to try again.
+A job travels in Spark's closure and must stay small: plans and states are named by their files.
+A task returns one small row, its report, which also carries our own errors (an unreadable file, a damaged state):
+raised in a task, they would be retried four times and come back wrapped in stack traces.
+Every other exception is a fault of the machine or a bug, and Spark retries the task.
 
-Between the stages rows pass from the tasks that read ranges to those that have the branches of a shard, and on from
-strands.
-Raw items travel once to each shard that needs them, in feeds; so do partial panes, those of all its branches together.
-Reports take the same way to the driver, as the rows of a shard that does not exist.
+Between the stages, rows pass from the tasks that read ranges to the tasks of shards, and from strands to braids.
+Raw items are sent once to each shard that needs them, as feeds; partial panes, once for all branches of the shard.
+Reports reach the driver the same way, as rows of a shard that does not exist.
 """
 
 from __future__ import annotations
@@ -38,57 +37,57 @@ from anabranch.stream.reading.source import KnownStream
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
-    """The events of the epoch itself, in a file: its tasks know them before they read."""
+class EpochEvents:
+    """The events of the epoch itself, in a file that its tasks read before their ranges."""
 
     path: Path
     digest: str
 
     @staticmethod
-    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> Met:
+    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> EpochEvents:
         data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
         with durable.writing(path):
             folder.mkdir(exist_ok=True)
         durable.replace(path, data)
-        return Met(path, digest)
+        return EpochEvents(path, digest)
 
     def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
         """The events by stream, in order."""
-        return _load_met(self)
+        return _load_events(self)
 
 
 @lru_cache(maxsize=2)
-def _load_met(met: Met) -> Mapping[str, Sequence[LoggedEvent]]:
+def _load_events(events: EpochEvents) -> Mapping[str, Sequence[LoggedEvent]]:
     try:
-        data = met.path.read_bytes()
+        data = events.path.read_bytes()
     except OSError as error:
-        raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
-    if durable.digest(data) != met.digest:
-        raise StateError(f"'{met.path}' is damaged")
+        raise StateError(f"cannot read '{events.path}': {error.strerror}") from None
+    if durable.digest(data) != events.digest:
+        raise StateError(f"'{events.path}' is damaged")
     return {stream: list(map(LoggedEvent.from_json, found)) for stream, found in json.loads(data).items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of an epoch are told."""
+    """What all tasks of an epoch need to know."""
 
     plan: PlanFile
     checkpoint: Checkpoint
     epoch: int
     carries: Mapping[str, Carried]
-    """Where the reading of unfinished files goes on, by partition."""
+    """By partition: where an unfinished file is read on."""
     functions: Functions = ()
     before: int | None = None
-    """The epoch whose manifest names the states of the branches."""
+    """The epoch whose manifest locates the states of branches."""
     evolution: Mapping[str, Logged] = field(default_factory=dict)
     """By stream: the log of the events of earlier epochs."""
-    met: Met | None = None
-    """The events of this one, if they are known."""
+    epoch_events: EpochEvents | None = None
+    """The events of this epoch, if they are known."""
 
     def known_log(self, stream: KnownStream) -> KnownLog:
-        """What the log of a stream says of earlier epochs, as this process has read it."""
+        """The events of a stream in earlier epochs, cached by this process."""
         return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.name))
 
     @property
@@ -96,36 +95,36 @@ class Job:
         return self.checkpoint.segments
 
     def carry(self, reach: Range) -> str | None:
-        """What the reader of a range is handed by that of the range before it."""
+        """The carry that the range before left for this range."""
         before = self.carries.get(reach.key)
         return before.carry if before and before.number == reach.number else None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a task tells the driver: one that reads ranges, or one that has a shard's branches."""
+    """What a task tells the driver; a task reads ranges or runs the branches of a shard."""
 
     read: Mapping[str, ReadCounts] = field(default_factory=dict)
-    """By stream, for those of which an element was read: its items; punctuations are elements and no items."""
+    """By stream with at least one element: its items; punctuations are elements and no items."""
     bytes_read: int = 0
     segments: tuple[Segment, ...] = ()
     ends: Mapping[str, Position] = field(default_factory=dict)
-    """By partition: how far its reading came."""
+    """By partition: the position up to which it was read."""
     carries: Mapping[str, Carried | None] = field(default_factory=dict)
-    """By partition: where an unfinished file goes on, None where there is nothing to carry."""
+    """By partition: where an unfinished file is read on; None removes the carry."""
     states: Mapping[int, SavedState | None] = field(default_factory=dict)
-    """By branch: what it remembers, None for nothing."""
+    """By branch: its new state; None removes it."""
     fault: Fault | None = None
     aborted: Mapping[int, str] = field(default_factory=dict)
     """By subscription: why it has ended (LAWS 4.6)."""
     changes: Mapping[str, Sequence[LoggedEvent]] = field(default_factory=dict)
-    """By stream: what its accents and punctuations say."""
+    """By stream: the events of its accents and punctuations."""
     begins: Mapping[str, Position] = field(default_factory=dict)
     """By partition: where the last of its ranges begins."""
     cpu: float = 0.0
-    """Seconds of its process."""
+    """Processor seconds of the task."""
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
-    """By stream: which subscriptions it answers in columns, as far as it knows how items look."""
+    """By stream: which subscriptions are answered in columns, once the look of items is known."""
 
     @property
     def items(self) -> dict[str, int]:
@@ -163,18 +162,18 @@ class Report:
 # --- rows between the stages of a job ---------------------------------------------------------------------------------
 
 DRIVER = -1
-"""The shard of the reports."""
+"""The shard number of rows for the driver."""
 ALL = -1
-"""Stands for the branch where a row concerns all branches of a shard."""
+"""The branch number of rows for all branches of a shard."""
 
 Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed", "told", "finished"]
 SentReport: TypeAlias = tuple[int, str]
-"""What comes back: the number of the task's first range, or of a shard behind all ranges, and a `Report` as JSON."""
+"""The number of the task's first range, or of a shard behind all ranges, and a `Report` as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardRow:
-    """One row; `sequence` is the number of the range it comes from."""
+    """One row between stages; `sequence` is the number of its range."""
 
     shard: int
     sequence: int

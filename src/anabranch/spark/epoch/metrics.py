@@ -1,4 +1,4 @@
-"""What an epoch did, in numbers: for the log, for a display, and for callers of the Python API."""
+"""Metrics of an epoch: for the log, for a display, and for callers of the Python API."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.job import Report
 from anabranch.spark.plan.epoch_plan import Plan
 
-SHOWN = 20
+MOST_NAMED = 20
 """With more subscriptions than this, only those with the most matches are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamNumbers:
-    """How the items of a stream were read, and how they were answered to subscriptions that look at one at a time."""
+    """How the items of a stream were read, and answered for subscriptions that need one item at a time."""
 
     items: int
     by_template: int
     by_scanner: int
-    """Items in columns: those with the usual bytes around their texts, and others of the look that was learned."""
+    """Items in columns: cut by the template of the usual bytes, and scanned by the learned look."""
     by_parser: int
-    """Items off that look, which the law has answered."""
+    """Items of another look, which were parsed and answered by the law."""
     unclear: int
-    """How often columns could not settle what an item in them is to a subscription's query, and the law did."""
+    """How often columns could not decide a subscription's answer to an item, and the law did."""
     in_columns: int
     by_law: int
     """How many subscriptions are answered in columns, and how many by the law throughout."""
     reasons: Mapping[str, int]
-    """What of them is not made for columns, and in how many: the most frequent ten."""
+    """Why subscriptions are not answered in columns, with their number: the ten most frequent reasons."""
 
     @staticmethod
     def of(reports: Sequence[Report]) -> dict[str, StreamNumbers]:
-        """The numbers of all tasks, by stream; the task with the most items knows best how they look."""
+        """The numbers of all tasks, by stream; coverage is that of the task with the most items."""
         found: dict[str, StreamNumbers] = {}
         for name in dict.fromkeys(name for report in reports for name in report.read):
             mine = [report for report in reports if name in report.read]
@@ -71,9 +71,9 @@ class Metrics:
     matches: Mapping[str, int]
     """The same by subscription, for those with the most."""
     held: int
-    """What all branches remember: items and panes."""
+    """Items and panes in the states of all branches."""
     waiting: Mapping[str, int]
-    """By partition: how many items wait on disk, because another input of a query is behind."""
+    """By partition: items spilled to disk, because another input of a query is behind."""
     plan_ms: int
     job_ms: int
     publish_ms: int
@@ -103,7 +103,7 @@ class Metrics:
             manifest.late,
             len(plan.subscriptions),
             answers.total,
-            {plan.by_id[number].name: count for number, count in answers.most(SHOWN).items()},
+            {plan.by_id[number].name: count for number, count in answers.most(MOST_NAMED).items()},
             sum(each.held for each in manifest.states.values()),
             waiting,
             plan_ms,

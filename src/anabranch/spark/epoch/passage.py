@@ -1,21 +1,23 @@
 """The passage of a range: its elements in order, with the evolution of their partition.
 
-A range is read by one task, and by another again where that is needed; each begins with all events before it:
-in earlier epochs, which the log knows, and earlier in this one, as far as the job was told
-(`spark/evolution/rerun.py`).
+`show` is the way of its data: bytes, batches of entries in columns, stretches between accents, matches, answers, and
+out into the task's segment; only entries that columns cannot answer are parsed, each when its stretch is answered.
+
+A range is read by one task, or again by another; each starts with all events before it: those of earlier epochs from
+the log, and earlier ones of this epoch as far as the job knows them (`spark/evolution/rerun.py`).
 
 The elements of a stream of updates go on to the branches, which judge them (LAWS 5).
-Of the events of such a stream only this is kept: which paths are in doubt, because an accent named them (LAWS 4.5).
+Of the events of such a stream only doubts are kept: paths that an accent named (LAWS 4.5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from anabranch.algebra.accents.events import Announced, Event, is_change, judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.items.answering import Answers, Shown, StreamAnswers, Taker
+from anabranch.columnar.items.answering import Answers, ReadEntry, Shown, StreamAnswers, Taker
 from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.following import RangeFollowing
@@ -23,7 +25,7 @@ from anabranch.spark.evolution.log import LoggedEvent, logged_events
 from anabranch.spark.evolution.views import KnownLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.split import Cut
@@ -33,7 +35,7 @@ Follow: TypeAlias = Callable[[Sequence[Announced]], RangeFollowing]
 
 
 class Passage:
-    """One range of a partition as it goes by."""
+    """Reads one range of a partition."""
 
     def __init__(
         self,
@@ -44,33 +46,35 @@ class Passage:
         reach: Range,
         follow: Follow | None = None,
     ) -> None:
-        """`follow` has queries follow it, given the events before it in its epoch."""
+        """`follow` lets queries follow its events, given those before it in its epoch."""
         self.reader = RangeReader(stream, root, limits, reach, job.carry(reach), accents=job.plan.load().accents)
         self.changes: list[LoggedEvent] = []
         """The events that its elements announce."""
         self.valid: list[Announced] = []
-        """Those of them that are valid."""
-        self.parted = False
-        """Whether punctuations are stretches of their own; to be set by whoever has to know what was before them."""
+        """The valid ones among them."""
+        self.splits_at_punctuations = False
+        """Whether punctuations end a stretch; set by takers that need to know what was before them."""
         self._epoch = job.epoch
         self._range = reach
         self._edited = stream.source.updates
         known = job.known_log(stream)
         self._evolution = known.evolutions[int(reach.partition)]
         self._is_own = False
-        met = job.met.load().get(stream.name, ()) if job.met else ()
-        self.met = list(self._met(known, met))
+        logged = job.epoch_events.load().get(stream.name, ()) if job.epoch_events else ()
+        self.events_before = list(self._events_before(known, logged))
         """The valid events before it in its epoch."""
         self._follow = follow
-        self._following = follow(self.met) if follow and (known.size or self.met) else None
+        self._following = follow(self.events_before) if follow and (known.size or self.events_before) else None
         self._added: list[tuple[int, str]] = []
+        """By query: what the last element adds to its answer though it is no item."""
+        self._has_controls = False
         self.reader.announce(lambda path, tree: self._evolution.state(path, tree).carried is True)
 
-    def _met(self, known: KnownLog, met: Sequence[LoggedEvent]) -> Iterator[Announced]:
+    def _events_before(self, known: KnownLog, logged: Sequence[LoggedEvent]) -> Iterator[Announced]:
         """The valid events before the range in its epoch; partitions are read one after the other."""
         mine = int(self._range.partition)
         others: dict[int, Evolution] = {}
-        for each in sorted(met, key=lambda each: (each.partition, each.position)):
+        for each in sorted(logged, key=lambda each: (each.partition, each.position)):
             if each.partition > mine or (each.partition == mine and each.position >= self.reader.start):
                 continue
             if each.partition == mine:
@@ -87,16 +91,12 @@ class Passage:
     def follows(self) -> RangeFollowing | None:
         return self._following
 
-    def added(self) -> list[tuple[int, str]]:
-        found, self._added = self._added, []
-        return found
-
     @property
     def evolution(self) -> Evolution:
         return self._evolution
 
     def _own(self) -> Evolution:
-        """The evolution, to be changed: others begin with the same."""
+        """A copy of the evolution that may be changed: other ranges start from the same one."""
         if not self._is_own:
             self._evolution, self._is_own = self._evolution.copy(), True
         return self._evolution
@@ -106,7 +106,7 @@ class Passage:
         return element
 
     def read(self, cut: Cut) -> StreamElement | DeadLetter:
-        """The next element that is looked at, which is taken in; a dead letter where it is bad."""
+        """Parse, judge and apply the next element; a dead letter where it is bad."""
         element = self.peek(cut)
         if self._edited:
             if isinstance(element, DeadLetter):
@@ -125,27 +125,28 @@ class Passage:
         return found
 
     def show(self, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> ReadCounts | None:
-        """Show every item to whoever wants it; how many there were, None if there was no element at all."""
-        signalled = False
-
-        def read(cut: Cut) -> Shown | None:
-            element = self.read(cut)
-            match element:
-                case Item():
-                    return element
-                case Punctuation() | Accent() | Region() | Update():
-                    nonlocal signalled
-                    signalled = True
-                    return element
-                case DeadLetter():
-                    out.bury(element)
-                    return element if element.doubts else None
-
+        """Answer every item of the range, and show it to takers; gives the counts, None without any element."""
         course = None if self._edited else self
         counts = ReadCounts()
         for part in self.reader.parts():
             if isinstance(part, DeadLetter):
                 out.bury(part)
-            else:
-                counts += answers.answer(self.reader.shredder, part, read, out, takers, course)
-        return counts if counts.items or signalled else None
+                continue
+            for batch in answers.batches(self.reader.shredder, part, course):
+                counts += batch.counts
+                for stretch in batch.entries.between_accents(course):
+                    for matched in answers.matched(stretch, takers, course):
+                        counts += matched.answer(self._elements(matched.unread(), out), out)
+        return counts if counts.items or self._has_controls else None
+
+    def _elements(self, unread: Iterable[tuple[int, Cut]], out: Answers) -> Iterator[ReadEntry]:
+        """Parse and judge entries, in order; bad elements become dead letters."""
+        for entry, cut in unread:
+            element: Shown | None = self.read(cut)
+            if isinstance(element, DeadLetter):
+                out.bury(element)
+                element = element if element.doubts else None
+            elif not isinstance(element, Item):
+                self._has_controls = True
+            added, self._added = self._added, []
+            yield ReadEntry(entry, element, added)

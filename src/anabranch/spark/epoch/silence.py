@@ -1,8 +1,8 @@
-"""Warns of silence: a stream, or a subscription, of which every item so far was set aside in this run.
+"""Warns of silence: a stream, or a subscription, whose items were all set aside so far in this run.
 
-Each is told once, and looked at until it has answered or has been told.
-A subscription that has not answered when the first items of its streams have come is looked at closer: a path whose
-root or item name a stream does not have is told with the right one (LAWS 1.5).
+Each is reported once, and watched until it answers or was reported.
+A subscription that has not answered when the first items of its streams have come is checked again: a path whose root
+or item name a stream does not have is reported with the right one (LAWS 1.5).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.reading.names import first_names
 from anabranch.visible import visible
 
-_MOST = 20
-"""So many subscriptions are told; a site may have thousands that fail alike."""
-_LOOKS = 100
-"""So many subscriptions are looked at closer behind an epoch."""
-_PLACES = 10_000
-"""Who has had so many items set aside, and still not all, is looked at no longer."""
+_MOST_REPORTED = 20
+"""At most so many subscriptions are reported; a site may have thousands that fail alike."""
+_MOST_CHECKED = 100
+"""At most so many subscriptions are checked again behind an epoch."""
+_MOST_PLACES = 10_000
+"""A subscription with so many items set aside, but not all, is no longer watched."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Failing:
     """A subscription that has not answered in this run."""
 
     before: Counter[str]
-    """How many items each stream had when the subscription was first seen."""
+    """How many items each stream had when the subscription was first watched."""
     places: set[Place] = field(default_factory=set)
     """The items that were set aside for it."""
 
@@ -47,15 +47,15 @@ class SilentSubscriptions:
         self._warn = warn
         self._functions = functions
         self._items: Counter[str] = Counter()
-        """By stream: the good items of this run."""
+        """By stream: the number of good items in this run."""
         self._plan: Plan | None = None
-        """That of the latest epoch."""
+        """The plan of the latest epoch."""
         self._failing: dict[int, _Failing] = {}
-        """The subscriptions of the plan that have neither answered nor been told, nor had too many items."""
+        """The watched subscriptions of the plan."""
         self._settled: set[int] = set()
-        """Those that have."""
+        """The subscriptions that are no longer watched."""
         self._told: set[str] = set()
-        """The streams that were told."""
+        """The streams that were reported."""
         self._warnings = 0
         self._names: dict[str, ItemNames] = {}
         """By stream that has had items: what its root and items are called, where that is known."""
@@ -69,7 +69,7 @@ class SilentSubscriptions:
         answered: NDArray[np.int64],
         letters: Callable[[], Iterable[DeadLetter]],
     ) -> None:
-        """Take an epoch: the items of each stream, the numbers of those who answered, and what was set aside."""
+        """Take an epoch: the items of each stream, the subscriptions that answered, and the dead letters."""
         if plan is not self._plan:
             self._plan = plan
             known, before = self._failing, self._items.copy()
@@ -91,13 +91,13 @@ class SilentSubscriptions:
     def _look_at_names(self, plan: Plan) -> None:
         """Tell of paths that lead nowhere, of some subscriptions that have not answered; the others have their turn."""
         waiting = [each for number in self._failing if number not in self._read and (each := plan.by_id.get(number))]
-        for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_LOOKS]:
+        for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
             self._read.add(each.id)
             for name in each.streams:
                 if name not in self._names and (found := first_names(plan.stream(name).source)) is not None:
                     self._names[name] = ItemNames(found.root, found.items, agreed=False)
             for message in self._lost_paths(each):
-                if self._warnings < _MOST:
+                if self._warnings < _MOST_REPORTED:
                     self._warnings += 1
                     self._warn(f"the subscription '{each.name}': {message}")
 
@@ -113,7 +113,7 @@ class SilentSubscriptions:
         return [each.message for each in found.warnings]
 
     def _settle(self, number: int) -> None:
-        """Look at a subscription no longer."""
+        """Stop watching a subscription."""
         self._settled.add(number)
         del self._failing[number]
 
@@ -128,13 +128,13 @@ class SilentSubscriptions:
         failing.places.update((letter.place, *(place for place, _ in letter.others)))
         streams = {each.stream for each in failing.places}
         total = sum(self._items[each] - failing.before[each] for each in streams)
-        if len(failing.places) >= total > 0 and self._warnings < _MOST:
+        if len(failing.places) >= total > 0 and self._warnings < _MOST_REPORTED:
             self._warnings += 1
             self._warn(
                 f"the subscription '{letter.subscription}' answers nothing so far: "
                 f"all {total:,} items were set aside, as here: {_reason(letter)}"
             )
-        elif len(failing.places) < _PLACES:
+        elif len(failing.places) < _MOST_PLACES:
             return
         self._settle(number)
 

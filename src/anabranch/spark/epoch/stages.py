@@ -1,4 +1,4 @@
-"""The work of an epoch in one task, and what comes of the reports of all tasks."""
+"""The work of an epoch in one task, and the manifest from the reports of all tasks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Value = TypeVar("_Value")
 
 
 def answer_at_once(job: Job, strands: bool, tasks: Iterable[Sequence[Range]]) -> Iterator[SentReport]:
-    """The function that a host maps over the only task of a small epoch: it reads the ranges and is all shards, too."""
+    """The function that a host maps over the only task of a small epoch, which also runs all shards."""
     sent = send_ranges(job, tasks)
     yield from answer_shards(job, pass_shards(job, sent) if strands else sent)
 
 
 def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report], logs: EvolutionLogs) -> Manifest:
-    """What the tasks report, taken together and added to what was before; or the first of their errors.
+    """Combine the reports with the manifest before; raises the first of their errors.
 
     The events of streams are made durable on the way.
     """
@@ -71,7 +71,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
 
 
 def _update(held: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
-    """Take changes in, of which None is a removal."""
+    """Apply changes, of which None is a removal."""
     for key, value in changes.items():
         if value is None:
             held.pop(key, None)

@@ -1,7 +1,7 @@
-"""What a task does that reads ranges: each item is cut out or parsed once, and shown to whoever wants it.
+"""A task that reads ranges: each item is cut out or parsed once, for all subscriptions of its stream.
 
-Queries that need one item at a time are answered on the spot, into one segment.
-For branches, what they go on with is gathered and sent to their shards.
+Queries that need one item at a time are answered at once, into one segment.
+Panes and raw items for branches are collected and sent to their shards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def answer_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[int, ShardRow]]:
-    """The same where there are branches: what is theirs goes to their shards, and the report with it."""
+    """The same where there are branches, whose rows go to their shards, with the report."""
     for found in tasks:
         outbox = Outbox()
         report = work(job, found, outbox)
@@ -53,7 +53,7 @@ def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[in
 
 
 def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
-    """Read some ranges; what is for branches goes to the outbox."""
+    """Read some ranges; rows for branches go to the outbox."""
     begun = process_time()
     allow(job.plan.load().limits.steps)
     reading = _TaskReading(job, outbox)
@@ -96,33 +96,33 @@ class _TaskReading:
     aborted: dict[int, str] = field(default_factory=dict)
 
     def take(self, each: Range, segment: SegmentWriter) -> None:
-        programme = programme_for(self.job)
+        compiled = compiled_plan_for(self.job)
         if each.mark is not None:
-            self._mark(each, programme)
+            self._mark(each, compiled)
             return
-        if each.stream not in programme.answers:
-            return  # it is wanted no more
-        sent = each.beat is not None  # by the run, and in no file
+        if each.stream not in compiled.answers:
+            return  # the stream was removed
+        sent = each.beat is not None  # a heartbeat of the run, in no file
         if not sent:
             self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
-        plan = programme.plan
+        plan = compiled.plan
         stream = plan.stream(each.stream)
         view = self.job.known_log(stream).view
-        asked = programme.asked[each.stream]
+        asked = compiled.asked[each.stream]
         follow = partial(RangeFollowing, stream, int(each.partition), asked.alike, asked.members, view)
         passage = Passage(
-            self.job, stream, programme.roots[each.stream], plan.limits, each, follow if asked.alike else None
+            self.job, stream, compiled.roots[each.stream], plan.limits, each, follow if asked.alike else None
         )
-        taking = programme.counted[each.stream]
+        taking = compiled.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
-        feed = RawFeed(each, timed=stream.source.time is not None) if programme.fed[each.stream] else None
+        feed = RawFeed(each, timed=stream.source.time is not None) if compiled.fed[each.stream] else None
         axes = plan.axes(stream.source)
         course = None if axes is None else ProgressTaker(stream.name, axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
-        count = passage.show(programme.answers[each.stream], segment, takers)
+        count = passage.show(compiled.answers[each.stream], segment, takers)
         if count is not None:
             self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
-            self.coverage[each.stream] = programme.answers[each.stream].coverage
+            self.coverage[each.stream] = compiled.answers[each.stream].coverage
         if course:
             segment.add(COURSES, course.progress().to_json() + "\n")
         if passage.changes:
@@ -137,58 +137,58 @@ class _TaskReading:
             self.carries[each.key] = None if after is None else Carried(each.number, after)
         rows = self.outbox.rows
         for packed in feed.packed() if feed else ():
-            rows += [ShardRow(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
+            rows += [ShardRow(shard, each.sequence, "feed", ALL, packed) for shard in compiled.fed[each.stream]]
         if counted:
-            shards = {branch.number: branch.shard(plan) for branch in programme.branches}
+            shards = {branch.number: branch.shard(plan) for branch in compiled.branches}
             for result in counted.results():
                 packed_panes = result.packed(shards.__getitem__)
                 rows += [ShardRow(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
-    def _mark(self, each: Range, programme: Programme) -> None:
-        """Tell the branches that a partition has ended, or that time has passed."""
-        for branch in programme.branches:
+    def _mark(self, each: Range, compiled: CompiledPlan) -> None:
+        """Tell the branches that a partition has ended, or how far the time of arrival is."""
+        for branch in compiled.branches:
             if each.mark == "ended" and each.stream not in branch.streams:
                 continue
             if each.mark == "passed" and (branch.panes or branch.is_braid):
-                continue  # the times of arrival place nothing in windows
+                continue  # its windows go by declared times
             moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
-            shard = branch.shard(programme.plan)
+            shard = branch.shard(compiled.plan)
             self.outbox.rows.append(
                 ShardRow(shard, each.sequence, each.mark or "passed", branch.number, moment.encode())
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Programme:
-    """A plan as a task follows it; everything is by stream."""
+class CompiledPlan:
+    """A plan compiled for a task; everything is by stream."""
 
     plan: Plan
     roots: dict[str, Element]
     asked: dict[str, StreamQueries]
     answers: dict[str, StreamAnswers]
     counted: dict[str, PaneTaking]
-    """The branches that are counted by panes."""
+    """The branches whose windows are counted by panes."""
     fed: dict[str, list[int]]
     """The shards that need raw items."""
     branches: tuple[BranchPlan, ...]
-    """All of them."""
+    """All branches of the plan."""
 
 
-def programme_for(job: Job) -> Programme:
-    """The programme of a job."""
+def compiled_plan_for(job: Job) -> CompiledPlan:
+    """The compiled plan of a job."""
     if not job.evolution:
-        return programme_of(job.plan, job.functions)
+        return compiled_plan_of(job.plan, job.functions)
     plan = job.plan.load()
     last = max((each.first for each in plan.subscriptions), default=0)
     found = ((each.name, job.known_log(each).borders(last)) for each in plan.streams)
-    return programme_of(job.plan, job.functions, tuple(found))
+    return compiled_plan_of(job.plan, job.functions, tuple(found))
 
 
 @lru_cache(maxsize=4)
-def programme_of(
+def compiled_plan_of(
     file: PlanFile, functions: Functions, evolved: tuple[tuple[str, tuple[int, ...]], ...] = ()
-) -> Programme:
-    """The programme of a plan, made once per process; `evolved` are the epochs that part those who began in them."""
+) -> CompiledPlan:
+    """Compile a plan, once per process; `evolved` gives by stream the epochs in which it evolved."""
     plan = file.load()
     streams = {stream.name: stream for stream in plan.streams}
     roots = {name: stream.root() for name, stream in streams.items()}
@@ -222,4 +222,4 @@ def programme_of(
             item=each.source.item_name,
             together=plan.sharing,
         )
-    return Programme(plan, roots, asked, answers, counted, fed, branches)
+    return CompiledPlan(plan, roots, asked, answers, counted, fed, branches)

@@ -1,17 +1,17 @@
 """The trunk: one streaming query that reads all streams once and answers all subscriptions.
 
-The life of an epoch: Spark asks the intake how far it may go, writes that down and calls `Trunk.epoch`.
-What the epoch runs with is written down; one Spark job runs `task.work` on the ranges, where each item is parsed once
-and shown to every subscription of its stream, and `shard.work` on what goes on to branches; the tasks write segments
-and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks move.
-Where accents come in the midst of it, the job may be run again (`spark/evolution/rerun.py`).
+The life of an epoch: Spark asks the intake how far it may go, logs that offset and calls `Trunk.epoch`.
+The plan of the epoch is made durable; one Spark job runs `task.work` on the ranges, where each item is parsed once
+for all subscriptions of its stream, and `shard.work` on the rows for branches; the tasks write segments
+and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks deliver.
+Where accents come within an epoch, the job may be run again (`spark/evolution/rerun.py`).
 
-Killed at any point, the next run is handed the same epoch with the same ranges: a plan that was written is used again,
-an epoch whose manifest exists is passed over, a sink goes on from where it was.
+Killed at any point, the next run gets the same epoch with the same ranges: a plan that was written is used again,
+an epoch whose manifest exists is skipped, and a sink continues from its position.
 The order of an answer is that of its stream, whatever the number of epochs, ranges and cores.
 
-Streams and subscriptions are wanted by whoever calls `want`, from any thread and at any time; they take effect with the
-next epoch, and the streaming query never restarts for it.
+Any thread may call `want` at any time to set the streams and subscriptions; they take effect with the next epoch,
+without a restart of the streaming query.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
-_PATIENCE = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Trunk:
     """A trunk on its checkpoint; as a context it holds the checkpoint's lock.
 
-    `epoch` is called by Spark, one at a time, and is the only one to change what epochs have led to.
-    Where there are sinks, they move in the background of the next epoch, and the listener hears of an epoch when they
-    have; `finish` waits for it.
+    `epoch` is called by Spark, one at a time, and alone changes the state that epochs lead to.
+    Sinks deliver in the background of the next epoch, and the listener is told of an epoch when they have; `finish`
+    waits for both.
     """
 
     def __init__(
@@ -85,16 +85,16 @@ class Trunk:
         self._folder = folder
         self._held = ExitStack()
         self.query: EpochQuery | None = None
-        """The host's side of it, once it is started; it is never another while it lasts."""
-        self._turn = Lock()
-        """Held by an epoch, and by whoever must not meet one half done."""
-        self._wishes = Lock()
-        """Held while what is wanted changes."""
+        """The host's query, set once the trunk is started."""
+        self._epoch_lock = Lock()
+        """Held by an epoch, and by callers that must not run during one."""
+        self._workload_lock = Lock()
+        """Held while the workload changes."""
         self._restarting = Lock()
-        """Held while it is seen whether there is more to read."""
+        """Held while checking whether there is more to read."""
         self._once, self._streamed = False, 0
-        """Whether it ends with what is there, and what of answers that are streams had been there when it began."""
-        self._moved = Condition()
+        """Whether the trunk ends with the present input, and the number of answer-stream documents at its start."""
+        self._progressed = Condition()
         self._stopping = False
         self._failure: Exception | None = None
 
@@ -123,7 +123,7 @@ class Trunk:
             self._orders = OrderLogs(checkpoint)
             self._stages = self.host.stages()
             self._lookout = Lookout(checkpoint)
-            self._behind = Background()
+            self._background = Background()
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -138,9 +138,9 @@ class Trunk:
             self._held.close()
 
     def want(self, wanted: Workload) -> None:
-        """Do this from the next epoch on; waits for the epoch at work."""
-        with self._turn:
-            self._behind.finish()
+        """Set the workload from the next epoch on; waits for the epoch at work."""
+        with self._epoch_lock:
+            self._background.finish()
             check_sinks(
                 wanted.streams,
                 wanted.subscriptions,
@@ -165,30 +165,30 @@ class Trunk:
                 before.followed_by(streams) if before else (),
                 self._holds,
             ).save(self.checkpoint)
-            with self._wishes:
+            with self._workload_lock:
                 self._wanted = wanted
 
     def _check_answers(self, wanted: Workload) -> None:
-        """Refuse streams that cannot be the answers they are said to be."""
+        """Refuse streams that cannot be the answers they are declared to be."""
         streams = wanted.streams.values()
         asked, known = {each.answer for each in streams}, QueryContext.of(streams, self._functions)
         found = {name: not_begun(name, text, known) for name, text in wanted.subscriptions.items() if name in asked}
         check_answers(wanted.streams, found, self.plan)
 
     def hold(self, holds: Mapping[str, int]) -> None:
-        """Read these streams, by name, no further for now (`IntakeSettings.held`), and all others again."""
-        with self._turn:
+        """Hold these streams, by name, for now (`IntakeSettings.held`), and read all others on."""
+        with self._epoch_lock:
             self._holds = dict(holds)
             if self.checkpoint.intake.exists():
                 replace(IntakeSettings.load(self.checkpoint), held=self._holds).save(self.checkpoint)
 
     def want_more(self, subscriptions: Mapping[str, str]) -> None:
-        """Answer these too, by name, from the next epoch on; waits for nothing."""
-        with self._wishes:
+        """Add subscriptions, by name, from the next epoch on; returns at once."""
+        with self._workload_lock:
             self._wanted = replace(self._wanted, subscriptions={**self._wanted.subscriptions, **subscriptions})
 
     def start(self, *, once: bool) -> None:
-        """Begin: to the end of what is there (`once`), or until stopped."""
+        """Start: to the end of the present input (`once`), or until stopped."""
         trigger_ms = None if once else self._settings.trigger_ms
         self._once, self._streamed = once, self._sinks.streamed
         self.query = self.host.start(self.checkpoint, self.epoch, trigger_ms)
@@ -205,49 +205,49 @@ class Trunk:
             return False
 
     def _goes_on(self) -> bool:
-        """Whether there is more to read at the end of what was there: answers, which are streams themselves."""
+        """Whether, at the end of the input, answers that are streams have brought more to read."""
         with self._restarting:
             assert self.query is not None
-            if self.query.isActive:  # somebody else has seen to it
+            if self.query.isActive:  # another thread has restarted it
                 return True
             if not self._once or self.query.exception() is not None:
                 return False
-            self._behind.finish()
+            self._background.finish()
             if self._sinks.streamed == self._streamed or self._stopping or self._failure is not None:
                 return False
             self.start(once=True)
             return True
 
     def wait(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Wait for the end, or for something else, and say in our words what went wrong."""
+        """Wait for the end, or until `until` holds, and raise failures as our errors."""
         while self.active and not until():
-            sleep(_PATIENCE)  # rather than in a call of Spark, which a signal would break noisily
+            sleep(_POLL_SECONDS)  # rather than in a call of Spark, which a signal would break noisily
         if not self.active:
             self.finish()
             self.raise_failure()
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
-        """End after the epoch at work; in a `hurry` without it, so the next run repeats it. It may be called again."""
-        while not self._turn.acquire(timeout=_PATIENCE):
+        """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent."""
+        while not self._epoch_lock.acquire(timeout=_POLL_SECONDS):
             if hurry():
-                self._failure = self._failure or _Stopped()  # what the epoch at work ends with is no failure
+                self._failure = self._failure or _Stopped()  # so that an interrupted epoch counts as no failure
                 self._stopping = True
                 break
         else:
             self._stopping = True
-            self._turn.release()
+            self._epoch_lock.release()
         if self.query is not None:
             try:
                 self.query.stop()
             except self.host.errors as error:
                 raise self.host.translated(error) from error
             finally:
-                self._behind.finish()
-        with self._moved:
-            self._moved.notify_all()
+                self._background.finish()
+        with self._progressed:
+            self._progressed.notify_all()
 
     def halt(self) -> None:
-        """Have no epoch come by itself after the one at work; it may be started again, or driven by hand."""
+        """Stop after the epoch at work; the trunk may be started again, or driven by hand."""
         self.stop()
         self.query = None
         self._stopping = False
@@ -255,7 +255,7 @@ class Trunk:
             self._failure = None
 
     def catch_up(self) -> None:
-        """Wait until all that is there now has been read; it must have been started."""
+        """Wait until the present input has been read; the trunk must be started."""
         assert self.query is not None
         try:
             self.query.processAllAvailable()
@@ -265,11 +265,11 @@ class Trunk:
         self.raise_failure()
 
     def finish(self) -> None:
-        """Wait until sinks have got, and the listener has heard of, all that is committed."""
-        self._behind.finish()
+        """Wait until sinks and listener have got all committed epochs."""
+        self._background.finish()
 
     def raise_failure(self) -> None:
-        """Raise what ended the trunk, if it was an error."""
+        """Raise the error that ended the trunk, if there was one."""
         failure = self._failure
         if failure is None and self.query is not None and not self._stopping:
             failure = self.query.exception()
@@ -280,38 +280,38 @@ class Trunk:
         raise failure
 
     def beyond(self, epoch: int, unless: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until an epoch after this one is committed; False if none will come, or `unless` has become true."""
+        """Wait until an epoch after this one is committed; False if none will come, or once `unless` holds."""
         while self.last <= epoch and self.active and not unless():
-            with self._moved:
+            with self._progressed:
                 if self.last <= epoch:
-                    self._moved.wait(_PATIENCE)
+                    self._progressed.wait(_POLL_SECONDS)
         if not self.active:
             self.finish()
         return self.last > epoch
 
     @property
     def last(self) -> int:
-        """The newest epoch that is committed and of which the listener has heard, -1 if there is none."""
+        """The newest epoch that is committed and reported to the listener, -1 if there is none."""
         return self._told
 
     def waits(self) -> list[Wait]:
-        """What is there and cannot be read yet, and what keeps it; looked for anew."""
+        """Input that cannot be read yet, and why; looked up anew."""
         return self._lookout.waits(self._wanted.streams.values(), self._last, self.plan)
 
     @property
     def plan(self) -> Plan | None:
-        """What the newest epoch runs or ran with."""
+        """The plan of the newest epoch."""
         return self._planning.newest
 
     # --- epochs -------------------------------------------------------------------------------------------
 
     def epoch(self, number: int) -> None:
-        """Run one epoch. All exceptions go on to Spark: an epoch that hides one would count as done."""
+        """Run one epoch. All exceptions go on to Spark: if one were hidden, Spark would take the epoch for done."""
         try:
-            with self._turn:
+            with self._epoch_lock:
                 if self._stopping:
                     raise _Stopped
-                if self._failure is not None:  # sinks could not follow
+                if self._failure is not None:  # a sink failed in the background
                     raise self._failure
                 point("epoch-begun", number)
                 if not self._manifests.has(number):
@@ -320,8 +320,8 @@ class Trunk:
             self._failure = self._failure or error
             raise
         finally:
-            with self._moved:
-                self._moved.notify_all()
+            with self._progressed:
+                self._progressed.notify_all()
 
     def _run_epoch(self, number: int) -> None:
         begun = monotonic()
@@ -354,25 +354,25 @@ class Trunk:
         self._tell_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
-            self._behind.begin(partial(self._follow, manifest, plan, reports, seconds))
+            self._background.begin(partial(self._follow, manifest, plan, reports, seconds))
         else:
             self._tell(manifest, plan, reports, seconds)
 
     def _follow(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
-        """Tell of an epoch in the background; what fails there ends the trunk."""
+        """Report an epoch in the background; an error there ends the trunk."""
         try:
             self._tell(manifest, plan, reports, seconds)
         except Exception as error:
             self._failure = self._failure or error
-        with self._moved:
-            self._moved.notify_all()
+        with self._progressed:
+            self._progressed.notify_all()
 
     def _tell(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
-        """Let an epoch that is committed out: to sinks, then to the listener."""
+        """Deliver a committed epoch to sinks, then report it to the listener."""
         begun = monotonic()
         self._sinks.deliver(manifest, plan)
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
@@ -387,7 +387,7 @@ class Trunk:
         self._told = manifest.epoch
 
     def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
-        """Say which subscriptions have ended in an epoch, and are not `known` to have; the next plan is another one."""
+        """Report the subscriptions that ended in an epoch and are not `known` as ended; the next plan drops them."""
         for number, reason in manifest.aborted.items():
             if number not in known:
                 self._planning.renew()
@@ -395,4 +395,4 @@ class Trunk:
 
 
 class _Stopped(Exception):
-    """Keeps an epoch from beginning when the trunk is to stop."""
+    """Keeps an epoch from starting while the trunk stops."""

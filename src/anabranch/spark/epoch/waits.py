@@ -1,8 +1,8 @@
-"""What a run waits for: bytes that cannot be read yet, streams without a byte, inputs that hold others up.
+"""What a run waits for: bytes that cannot be read yet, empty streams, inputs that hold others up.
 
-All of it is right by the rules of `spark/intake/survey.py`, `spark/intake/ranges.py` and `branch/intake/merge.py`, and
-none of it is an error; but nobody can tell a run that waits from one that does nothing, unless it is said.
-This looks from outside, at folders, order logs and the newest manifest; it changes nothing and no epoch waits for it.
+All of it follows from the rules of `spark/intake/survey.py`, `spark/intake/ranges.py` and `branch/intake/merge.py`, and
+none of it is an error; but a user cannot tell a run that waits from one that hangs.
+These functions only read folders, order logs and the newest manifest, and no epoch waits for them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 
-_GLANCE = 1 << 16
-"""How much of what is left over is looked at."""
-_UNPACKED = 64 << 20
-"""Gzip files up to this size are unpacked to see whether they are whole."""
-_BRANCHES = 100
-"""Of so many branches it is said whom they wait for; those of the others will be the same."""
+_REST_BYTES = 1 << 16
+"""How many of the unread bytes are looked at."""
+_MOST_UNPACKED = 64 << 20
+"""Gzip files up to this size are unpacked to see whether they are complete."""
+_MOST_BRANCHES = 100
+"""For so many branches the inputs they wait for are looked up; more would only repeat them."""
 
 
 Reason: TypeAlias = tuple[str, str]
@@ -44,7 +44,7 @@ Reason: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a stream waits for, or holds up, and what can be done about it."""
+    """What a stream waits for, or holds up, and a hint for the user."""
 
     stream: str
     message: str
@@ -52,13 +52,13 @@ class Wait:
 
 
 class Lookout:
-    """Looks at the streams of one trunk, again and again; it remembers what it need not read a second time."""
+    """Looks at the streams of one trunk, repeatedly; it caches what it has read."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._logs: dict[str, OrderLog] = {}
         self._unpacked: dict[str, tuple[int, Carry, Reason | None]] = {}
-        """By gzip file: its size and where its reading stood when it was unpacked, and what was left over."""
+        """By gzip file: its size and read position when it was unpacked, and the rest that was left."""
 
     def waits(self, sources: Iterable[Source], last: Manifest | None, plan: Plan | None) -> list[Wait]:
         """All that the trunk waits for, after its newest epoch."""
@@ -70,7 +70,7 @@ class Lookout:
                 try:
                     wait = self._of_partition(stream, key, path, log, last)
                 except (OSError, StreamError):
-                    continue  # it has changed while we looked; the survey will say what is wrong
+                    continue  # it changed meanwhile; the survey will report errors
                 if wait is not None:
                     found.append(Wait(stream.name, *wait))
         if last is not None and plan is not None:
@@ -94,7 +94,7 @@ class Lookout:
 
 @dataclass(frozen=True, slots=True)
 class _LeftOver:
-    """What is left over of the last file of a partition, of which all was read that could be."""
+    """The unread rest of the last file of a partition."""
 
     where: str
     position: int
@@ -115,7 +115,7 @@ def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | N
     at = Position.of(last.offsets if last else {}, key)
     unread = folders.waiting(held, there, files)
     if len(unread) > 1 or (unread and held and held[-1].end is None) or at.file < len(held) - 1:
-        return None  # a file ends when another is there to be begun, so there is something to read
+        return None  # a file ends when another is there to be begun, so there is more to read
     if not unread and (at.file >= len(held) or held[-1].end is not None):
         return None  # all of it was read
     name = unread[0].file if unread else held[-1].file
@@ -135,7 +135,7 @@ def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | N
 
 
 def _nothing(path: str, *, others: bool) -> Reason:
-    """There has never been a byte."""
+    """The reason for a partition that never had a byte."""
     hint = "the other partitions of the stream wait for it" if others else "write or move a file there"
     if not os.path.exists(path):
         return f"there is no '{path}'", hint
@@ -154,7 +154,7 @@ def _nothing(path: str, *, others: bool) -> Reason:
 
 
 def _unknown_form(stream: Source, path: str, there: Mapping[str, int]) -> Reason | None:
-    """There are bytes, and none was read."""
+    """The reason for a partition with bytes of which none was read."""
     paths = PartitionFiles(path, document=False).paths(there)
     if folders.form_of(stream, [paths], decide=False) is not None:
         return None
@@ -176,7 +176,7 @@ def _unknown_form(stream: Source, path: str, there: Mapping[str, int]) -> Reason
 
 
 def _first_bad(front: bytes) -> str | None:
-    """What is wrong with the front of a document whose root cannot be read."""
+    """The first error in the front of a document whose root cannot be read."""
     splitter = DocumentSplitter(Limits())
     found = ElementReader("", "document", Limits()).elements(splitter.feed(front), "")
     letters = (each for each in found if isinstance(each, DeadLetter))
@@ -184,21 +184,21 @@ def _first_bad(front: bytes) -> str | None:
 
 
 def _of_packed(left: _LeftOver) -> Reason | None:
-    """All that is there of a gzip file was unpacked."""
-    if left.size > _UNPACKED:
+    """The reason for a gzip file of which all present bytes were unpacked."""
+    if left.size > _MOST_UNPACKED:
         return None
     skip, rest = left.carry.position, b""
     for piece in gunzip(storage.pieces(left.where, 0, left.size, PACKED_CHUNK)):
         if isinstance(piece, Damage):
             message = f"the gzip file '{left.where}' is not finished: {piece.reason}"
             return message, "write its end, or move it in whole"
-        rest += piece[skip:][: _GLANCE - len(rest)]
+        rest += piece[skip:][: _REST_BYTES - len(rest)]
         skip = max(0, skip - len(piece))
     return _of_rest(left.where, left.carry, left.document, rest)
 
 
 def _of_rest(where: str, carry: Carry, document: bool, rest: bytes) -> Reason | None:
-    """What is left over of a file of which all whole items were read."""
+    """The reason for the rest of a file whose complete items were all read."""
     if not rest.strip():
         return None
     if not document:
@@ -215,19 +215,19 @@ def _of_rest(where: str, carry: Carry, document: bool, rest: bytes) -> Reason | 
 
 
 def _front_of(where: str, position: int, size: int) -> bytes:
-    """Some of what is left over."""
-    return b"".join(storage.pieces(where, position, min(size, position + _GLANCE)))
+    """The first bytes of the rest."""
+    return b"".join(storage.pieces(where, position, min(size, position + _REST_BYTES)))
 
 
 # --- inputs that hold others up ---------------------------------------------------------------------------
 
 
 def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
-    """Of joins and merges: the inputs without an element to show, for which those of other inputs wait (LAWS 1.2)."""
+    """For joins and merges: the inputs without a next element, for which other inputs wait (LAWS 1.2)."""
     asked = {each.branch: each for each in plan.subscriptions}
     partitions = {each.name: len(each.source.partitions) for each in plan.streams}
     behind = ((number, kept) for number, kept in last.states.items() if kept.waiting and number in asked)
-    for number, kept in islice(behind, _BRANCHES):
+    for number, kept in islice(behind, _MOST_BRANCHES):
         for stream in asked[number].streams:
             for partition in range(partitions.get(stream, 0)):
                 key = f"{stream}/{partition}"

@@ -1,1 +1,1 @@
-"""The accents of a stream: found, logged, and shown to subscriptions (LAWS 4.5, 3.6)."""
+"""The accents of a stream: found, logged, and passed to subscriptions (LAWS 4.5, 3.6)."""

@@ -1,11 +1,11 @@
-"""Queries that are answered item by item, in a stream that evolves (LAWS 4).
+"""Item queries over a stream that evolves (LAWS 4).
 
-Queries that agree in their lineage and in when they began have one follower (`runtime/evolution/follower.py`).
+Queries with the same lineage that began together share one follower (`runtime/evolution/follower.py`).
 
-Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
-one whose answer has followed a change for all items (`columnar/items/evolution.py`).
-The others are answered by the law: from the item's canonical values, and brought forward into the units that have been
-announced in the answer.
+Within a stretch without events, a query is answered in columns as usual if no unit change concerns it, or if its answer
+has followed a change for all items (`columnar/items/evolution.py`).
+Other queries are answered by the law: from the item's canonical values, converted to the units that were announced in
+the answer.
 A query that an accent has ended gives nothing more.
 """
 
@@ -36,25 +36,25 @@ from anabranch.stream.path import Path
 from anabranch.stream.reading.source import KnownStream
 
 Kind: TypeAlias = tuple[Lineage, Policy, int]
-"""What a follower depends on beside the stream: the epoch is that from which on it sees the stream, -1 for all."""
+"""What a follower depends on beside the stream; the number is the first epoch that it sees, -1 for all."""
 
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """Queries of one lineage that began together, by their numbers."""
+    """The numbers of queries of one lineage that began together."""
 
     query: Callable[[], Standing]
-    """One of them, or their shape: what they agree in is enough for the lineage."""
+    """One of them, or their shape: it is enough for the lineage."""
     policy: Policy
     first: int
-    """The epoch they began with, -1 for the beginning of the stream."""
+    """Their first epoch, -1 for the beginning of the stream."""
     numbers: range
     root: Namespaces
-    """What the root of their stream declares."""
+    """The namespaces of their stream's root."""
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Found only where a stream evolves."""
+        """Computed only where a stream evolves."""
         query = self.query()
         return lineage_of(query, roots=dict.fromkeys(query.streams, self.root))
 
@@ -65,14 +65,14 @@ class ShapeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Queries that evolve alike, in a stretch in which nothing changes."""
+    """Queries that accents affect alike, in a stretch without events."""
 
     numbers: range
     units: Mapping[Path, Changes | None]
     follower: Follower
 
     def is_home(self, path: Path, changes: Changes, times: int) -> bool:
-        """Whether values leave as they are written, in all of so many places of the answer."""
+        """Whether values leave as they are written, in all `times` places of the answer."""
         targets = self.follower.lineage.targets(0, Alter(path, changes[-1][1]))
         if len(targets) != times or not all(each.origin.is_copy for each in targets):
             return False
@@ -83,7 +83,7 @@ class Group:
 
 
 class RangeFollowing:
-    """The queries of a stream as they follow one range of it."""
+    """The queries of a stream as they follow the events of one range."""
 
     def __init__(
         self,
@@ -92,35 +92,35 @@ class RangeFollowing:
         alike: Sequence[ShapeGroup],
         members: Sequence[ItemQuery],
         view: Callable[[int], StreamView],
-        met: Iterable[Announced],
+        earlier: Iterable[Announced],
     ) -> None:
-        """`view` gives what those know who began with an epoch; `met` are the events before the range in its own."""
+        """`view` gives the stream's view from an epoch on; `met` are the events before the range in its epoch."""
         self._stream = stream
         self._partition = partition
         self._members = members
         self._views = {each.first: view(each.first).copy() for each in alike}
-        for announced in met:
+        for announced in earlier:
             for every in self._views.values():
                 every.take(announced)
         self._followers: dict[Kind, Follower] = {}
         for each in alike:
             if each.kind not in self._followers:
-                self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].told)
+                self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].events)
         self._alike = [(each, self._followers[each.kind]) for each in alike]
         self._of = {number: each for each in self._alike for number in each[0].numbers}
         self._over = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
         self.aborted: dict[int, str] = {}
-        """By query: why it has ended in this range."""
+        """By query: why it ended in this range."""
         self._groups: tuple[Group, ...] | None = None
 
     @property
     def silent(self) -> frozenset[int]:
-        """The queries that are over."""
+        """The queries that have ended."""
         return frozenset((*self._over, *self.aborted))
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The queries that evolve alike, as they stand now."""
+        """The groups of queries that accents affect alike, at this place."""
         if self._groups is None:
             altered = {first: self._evolution(first).altered() for first in self._views}
             self._groups = tuple(
@@ -137,7 +137,7 @@ class RangeFollowing:
         return self._views[first].evolutions[self._partition]
 
     def take(self, event: Event) -> Iterator[tuple[int, str]]:
-        """Go on behind an event; gives what that adds to whose answer."""
+        """Apply an event; gives by query the text that it adds to the answer."""
         announced = Announced(self._stream.name, self._partition, event)
         self._groups = None
         for view in self._views.values():
@@ -155,18 +155,18 @@ class RangeFollowing:
                     yield number, told[follower]
 
     def piece(self, number: int, item: Item) -> str:
-        """What an item adds to the answer of a query."""
+        """The text that an item adds to the answer of a query."""
         group, follower = self._of[number]
         return self._members[number].slow(canonical(item.tree, self._evolution(group.first)), follower.outlet.forward)
 
     def keep(self) -> None:
-        """Leave the followers to the ranges behind this one."""
+        """Cache the followers for the ranges behind this one."""
         for kind, follower in self._followers.items():
-            keep_follower(self._stream, kind, follower, self._views[kind[2]].told)
+            keep_follower(self._stream, kind, follower, self._views[kind[2]].events)
 
 
-_left = cache.ProcessCache()
-"""The followers that lie in this process."""
+_cached = cache.ProcessCache()
+"""The followers cached by this process."""
 
 
 def fresh_follower(stream: KnownStream, kind: Kind) -> Follower:
@@ -175,16 +175,16 @@ def fresh_follower(stream: KnownStream, kind: Kind) -> Follower:
     return Follower(lineage, policy, {stream.name: stream.source})
 
 
-def follower_of(stream: KnownStream, kind: Kind, told: Sequence[Announced]) -> Follower:
-    """A follower that has been told all this, and nothing else, for nobody else."""
-    follower, known = _left.take((stream, kind)) or (None, [])
-    if follower is None or known != told[: len(known)]:
+def follower_of(stream: KnownStream, kind: Kind, events: Sequence[Announced]) -> Follower:
+    """A follower that has received exactly these events, for the caller alone."""
+    follower, known = _cached.take((stream, kind)) or (None, [])
+    if follower is None or known != events[: len(known)]:
         follower, known = fresh_follower(stream, kind), []
-    for each in told[len(known) :]:
+    for each in events[len(known) :]:
         follower.hear(each)
     return follower
 
 
-def keep_follower(stream: KnownStream, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
-    """Leave a follower to whoever goes on from there, in the same process."""
-    _left.put((stream, kind), (follower, told))
+def keep_follower(stream: KnownStream, kind: Kind, follower: Follower, events: Sequence[Announced]) -> None:
+    """Cache a follower for a later range in this process."""
+    _cached.put((stream, kind), (follower, events))

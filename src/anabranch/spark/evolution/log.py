@@ -1,18 +1,17 @@
-"""The evolution log: all events that the partitions of a stream have announced, in order, for good.
+"""The evolution log: all events that the partitions of a stream have announced, in order, durable.
 
-A stream has one file, a line for each event, to which the driver appends before it publishes the manifest of the epoch
-that read them; the manifest says how many bytes of it count, with their digest, so what an attempt left behind that was
-killed does not.
+A stream has one file with a line for each event, to which the driver appends before it publishes the epoch's manifest;
+the manifest gives the valid length of the file and its digest, so lines of a killed attempt do not count.
 An epoch without events writes nothing, and a stream without any has no file.
-An accent is logged valid or not: whether it holds follows from the events before it.
+An accent is logged valid or not: its validity follows from the events before it.
 
-Tasks are told the file, its length and its digest (`views.py`).
+Tasks get the file, its length and its digest (`views.py`).
 
-Accents are few and stay, for they are also the history that people look at.
+Accents are few and stay, because users look at them as history.
 Punctuations are many, and one that says more makes those before it, since the last accent, superfluous, unless they may
-have purged what was said of a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
-superfluous, the log goes on in a new file without them.
-So the work for an event does not grow with the number of those before it.
+have purged an accent on a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
+superfluous, the log is compacted into a new file.
+So the work for an event does not grow with the number of events before it.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
-_LEAST = 64
-"""So many superfluous lines are always kept."""
+_TOLERATED = 64
+"""So many superfluous lines are tolerated."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event, and where it stands in its stream."""
+    """An event, and its place in its stream."""
 
     announced: Announced
     number: int
@@ -66,7 +65,7 @@ class LoggedEvent:
 
 
 def logged_events(element: StreamElement | DeadLetter, reach: Range, epoch: int) -> list[LoggedEvent]:
-    """What an element of a range announces of the items behind it; of a dead letter what is in doubt counts."""
+    """The events that an element of a range announces for the items behind it; of a dead letter, its doubts."""
     if not is_change(element):
         return []
     assert isinstance(element, Accent | Punctuation | DeadLetter), "nothing else announces anything"
@@ -77,7 +76,7 @@ def logged_events(element: StreamElement | DeadLetter, reach: Range, epoch: int)
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """The log of a stream, as a manifest names it."""
+    """The log of a stream, as a manifest records it."""
 
     file: str
     size: int
@@ -86,7 +85,7 @@ class Logged:
     """The last epoch in which an event was followed by another range of its partition, -1 if there was none."""
 
     def read(self, folder: Path, start: int = 0) -> bytes:
-        """The lines that count, from a byte on."""
+        """The valid lines, from a byte on."""
         path = folder / self.file
         try:
             with path.open("rb") as file:
@@ -96,18 +95,18 @@ class Logged:
             raise StateError(f"cannot read '{path}': {error.strerror}") from None
 
     def damaged(self, folder: Path) -> StateError:
-        """What is raised where the file does not hold what the manifest says."""
+        """The error for a file that differs from the manifest's record."""
         path = folder / self.file
         return StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
 
 
 def events_of(lines: bytes) -> list[LoggedEvent]:
-    """The events that some lines of a log hold."""
+    """The events in some lines of a log."""
     return [LoggedEvent.from_json(json.loads(line)) for line in lines.splitlines()]
 
 
 class EvolutionLogs:
-    """The driver's side: it alone appends."""
+    """The logs as the driver appends to them; nobody else does."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,7 +115,7 @@ class EvolutionLogs:
     def append(
         self, stream: str, name: str, logged: Logged | None, events: Sequence[LoggedEvent], crossed: int
     ) -> Logged:
-        """Write events behind those that count so far, under a file name that begins with `name`."""
+        """Append events to the valid ones, in a file whose name begins with `name`."""
         held = self._held.get(stream)
         if held is None or (held.file, held.size) != ((logged.file, logged.size) if logged else ("", 0)):
             held = self._held[stream] = (
@@ -124,7 +123,7 @@ class EvolutionLogs:
             )
         for event in events:
             held.take(event)
-        if len(held.superfluous) > max(_LEAST, len(held.events) // 2):
+        if len(held.superfluous) > max(_TOLERATED, len(held.events) // 2):
             number = int(held.file.rpartition("-")[2].removesuffix(".jsonl")) + 1
             held = self._held[stream] = held.thinned(f"{name}-{number:04}.jsonl")
         with durable.writing(self._folder):
@@ -133,7 +132,7 @@ class EvolutionLogs:
         return Logged(held.file, held.size, held.hash.hexdigest(), crossed)
 
     def sweep(self, logged: Mapping[str, Logged]) -> None:
-        """Remove the files that do not count any more."""
+        """Remove the files that no manifest needs any more."""
         named = {each.file for each in logged.values()}
         for path in self._folder.iterdir() if self._folder.exists() else ():
             if path.name not in named:
@@ -146,7 +145,7 @@ def read_log(folder: Path, logged: Logged) -> list[LoggedEvent]:
 
 
 class _Held:
-    """A log as the driver has it in memory; changed by `EvolutionLogs` alone."""
+    """A log in the driver's memory; changed by `EvolutionLogs` alone."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -154,11 +153,11 @@ class _Held:
         self.hash = hashlib.sha256()
         self.events: list[LoggedEvent] = []
         self.superfluous: set[int] = set()
-        """Punctuations that later ones cover, by their numbers among the events."""
+        """Superfluous punctuations, by their numbers among the events."""
         self._written = 0
-        """How many events are in the file."""
+        """The number of events in the file."""
         self._described: set[int] = set()
-        """The partitions in which something was said of a part of the items."""
+        """The partitions with an accent on a part of the items."""
         self._runs: dict[int, Index[int]] = {}
         """By partition: its punctuations since its last accent that no later one covers, each a single box."""
 
@@ -175,7 +174,7 @@ class _Held:
         return held
 
     def take(self, logged: LoggedEvent) -> None:
-        """Add an event, which is not in the file yet."""
+        """Add an event that is not in the file yet."""
         number, partition, event = len(self.events), logged.partition, logged.announced.event
         self.events.append(logged)
         if not isinstance(event, Punctuation):
@@ -200,7 +199,7 @@ class _Held:
             run.add(parts[0], number)
 
     def thinned(self, file: str) -> _Held:
-        """The same in a new file, without what is superfluous."""
+        """The same log in a new file, without superfluous events."""
         fresh = _Held(file)
         for number, event in enumerate(self.events):
             if number not in self.superfluous:
@@ -208,7 +207,7 @@ class _Held:
         return fresh
 
     def write(self, folder: Path) -> None:
-        """Append what is not in the file yet."""
+        """Append the events that are not in the file yet."""
         lines = (json.dumps(each.to_json()).encode() + b"\n" for each in self.events[self._written :])
         data = b"".join(lines)
         self.size = durable.append(folder / self.file, (data,), self.size)

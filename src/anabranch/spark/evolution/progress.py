@@ -1,11 +1,12 @@
-"""The progress of a stream: how far each range of it has come, for whoever hands a part of its items on (`peers/`).
+"""The progress of a stream: how far each of its ranges has come, for peers that send only a part of its items
+(`peers/`).
 
-Items that nobody selects still say how far a stream is, and which of those behind them are late (LAWS 3.2).
-Whoever sends only selected items onwards adds the few others that say the same: the first of an epoch, and those with
-the largest value of each *axis*, a path by which somebody measures the stream.
-That is enough as long as nothing else happens: no item is below the largest before it, by more than the axis bears,
-none has a time of its own, and nothing but items comes.
-A range in which something else does happen is *odd*, and all of its epoch is sent.
+Items that no query selects still show how far a stream is, and which items behind them are late (LAWS 3.2).
+A peer that sends only selected items adds the few others that show the same: the first of an epoch, and those with the
+largest value of each *axis*, a path by which a query measures the stream.
+That is enough as long as no item is below the largest value before it by more than the axis bears, no item has a time
+of its own, and there are only items.
+A range with anything else is *odd*, and all items of its epoch are sent.
 
 The values of usual items are taken from columns; a range costs one number for each item and axis.
 """
@@ -43,19 +44,19 @@ Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 @dataclass(frozen=True, slots=True)
 class ProgressAxis:
-    """A path whose values say how far a stream is, and by how much one may be below those before it."""
+    """A path whose values show how far a stream is, and by how much a value may be below those before it."""
 
     path: str
     """It begins with the name of the items that have it, `*` for all: `photon/det_time`."""
     bears: str = "0"
-    """In what its numbers count, as is all that is told of it."""
+    """In the unit of its numbers, as all values of the axis are."""
     per_second: int = 1
-    """How many of them are a second, for values that are dateTimes."""
+    """How many of its numbers are a second, for values that are dateTimes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The largest value of an axis, and the item that has it."""
+    """The largest value of an axis, and its item."""
 
     value: float
     item: str
@@ -63,7 +64,7 @@ class Top:
 
 @dataclass(frozen=True, slots=True)
 class RangeProgress:
-    """What is told of a range, or of several that follow one another."""
+    """The progress of a range, or of several consecutive ones."""
 
     stream: str
     first: str | None = None
@@ -83,7 +84,7 @@ class RangeProgress:
         return from_plain(RangeProgress, json.loads(text))
 
     def then(self, later: RangeProgress, axes: Sequence[ProgressAxis]) -> RangeProgress:
-        """Both together; it is odd if something of the later one is below what the earlier one has reached."""
+        """Both together; odd if a value of the later one is below what the earlier one has reached."""
         odd = self.odd or later.odd
         for axis, top, low in zip(axes, self.tops, later.lows, strict=True):
             odd = odd or (top is not None and low is not None and bool(low < _bound(top.value, axis.bears)))
@@ -93,7 +94,7 @@ class RangeProgress:
 
 
 def _bound(top: Numbers, bears: str) -> Numbers:
-    """What is below this is below what was reached; in case of doubt too much is."""
+    """A value below this bound is below what was reached; rounded so that doubtful values are."""
     slack = float(Fraction(bears))
     return np.nextafter(top - slack, math.inf) if slack else top
 
@@ -110,7 +111,7 @@ def _lower(first: float | None, second: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class ProgressColumns:
-    """Where the axes' values stand in items of a look; by axis."""
+    """By axis: the columns of its values in items of a look."""
 
     axes: tuple[tuple[PartColumn, ...], ...]
     conditions: tuple[Condition, ...] = ()
@@ -120,7 +121,7 @@ class ProgressColumns:
 
 
 def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:
-    """What is cut out of items for some axes."""
+    """A compiler of the columns for some axes."""
 
     def compile_columns(root: str, look: Look) -> ProgressColumns | None:
         found: list[tuple[PartColumn, ...]] = []
@@ -140,7 +141,7 @@ def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:
 
 
 class ProgressTaker:
-    """Follows one range; a taker like others (`columnar/items/answering.py`)."""
+    """Follows one range, as a taker (`columnar/items/answering.py`)."""
 
     def __init__(self, stream: str, axes: Sequence[ProgressAxis]) -> None:
         self._stream = stream
@@ -175,7 +176,7 @@ class ProgressTaker:
         for others, path, scale in zip(self._others, self._paths, self._scales, strict=True):
             exact = list(numbers_at(element.tree, path, scale))
             others[entry] = list(map(float, exact))
-            spelled = [Fraction(repr(each)) for each in others[entry]]  # what a double stands for, among decimals
+            spelled = [Fraction(repr(each)) for each in others[entry]]  # the decimal that a double stands for
             self._odd = self._odd or spelled != exact
         self._shown[entry] = serialize(element.tree)
 
@@ -188,7 +189,7 @@ class ProgressTaker:
             self._take_axis(axis, values)
 
     def _take_axis(self, axis: int, values: NDArray[np.float64]) -> None:
-        """Go over the values of a batch in order."""
+        """Apply the values of a batch in order."""
         others = self._others[axis]
         if others:
             width = max(values.shape[1], *(len(each) for each in others.values()))
@@ -213,7 +214,7 @@ class ProgressTaker:
             self._tops[axis] = Top(float(numbers[at]), self._item(int(given[at]) // values.shape[1]))
 
     def _item(self, entry: int) -> str:
-        """An item as text; one that came as JSON travels as XML."""
+        """An item as text; a JSON item is sent as XML."""
         if entry in self._shown:
             return self._shown[entry]
         wanted = self._shredded.wanted
@@ -222,7 +223,7 @@ class ProgressTaker:
         return self._shredded.cut(entry).raw.decode()
 
     def progress(self) -> RangeProgress:
-        """What the range comes to."""
+        """The progress of the range."""
         return RangeProgress(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
 
 

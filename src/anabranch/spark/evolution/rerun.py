@@ -1,18 +1,19 @@
-"""Running the tasks of an epoch so that each knows the events before its range, of the same epoch too (LAWS 4.5).
+"""Running the tasks of an epoch so that each knows the events before its range, also those of the same epoch (LAWS
+4.5).
 
-The ranges of a partition are read side by side, and an accent in one holds in those behind it.
-A stream that has none must not pay for that, so the job is run as if there were none; what its tasks report shows
-whether a range did not know an event before it.
-Then nothing of that attempt counts, and the job is run again, told all events.
+The ranges of a partition are read in parallel, and an accent in one holds in those behind it.
+A stream without accents must not pay for that, so the job is run as if there were none; the reports of its tasks show
+whether a range missed an event before it.
+Then the attempt is dropped, and the job is run again with all events.
 
-A stream to which that has happened lately is searched for events first; then the job need not be run again.
+A stream to which that happened lately is searched for events first, so the job need not be run again.
 Control elements carry their name in plain bytes, and in a line of XML also the declaration of its namespace.
 So a file of lines is searched at the speed of memory, and only lines that hold such a word are read; of documents and
 packed files all items are cut out, and those with such a word read.
 
-A subscription that begins late is shown the accents in force for a part of the items (LAWS 3.6): they stand first in
-its answer, as far as they come out of it, and the driver writes them when the epoch has run.
-Branches that remember are shown the same by themselves, when they are first opened.
+A subscription that begins late is shown the accents in force for a part of the items (LAWS 3.6): those that come out
+stand first in its answer, and the driver writes them when the epoch has run.
+Branches emit them themselves, when they are first opened.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.spark.answers.segments import SegmentWriter
-from anabranch.spark.epoch.job import Job, Met, Report, SentReport
-from anabranch.spark.epoch.task import programme_for
+from anabranch.spark.epoch.job import EpochEvents, Job, Report, SentReport
+from anabranch.spark.epoch.task import compiled_plan_for
 from anabranch.spark.evolution.following import fresh_follower
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, logged_events
 from anabranch.spark.intake.range_reader import RangeReader
@@ -41,21 +42,21 @@ from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.reading.markup import BOM
 from anabranch.stream.reading.reader import Format
 
-_LATELY = 20
-"""For so many epochs a stream is searched first."""
+_SEARCHED_EPOCHS = 20
+"""For so many epochs a stream is searched before its job."""
 
 Run: TypeAlias = Callable[[Job], Sequence[Report]]
 """Runs the tasks of an epoch."""
 
 
 def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]]:
-    """Run the job of an epoch so that every range knows what stands before it; gives the job as it was run last."""
-    if lively(job):
-        job = _told(job, _changes(search(job)))
+    """Run the job of an epoch so that every range knows the events before it; gives the job as it was run last."""
+    if searched_first(job):
+        job = _with_events(job, _changes(search(job)))
     while True:
         reports = run(job)
         found = _changes(reports)
-        met = job.met.load() if job.met else {}
+        met = job.epoch_events.load() if job.epoch_events else {}
         known = {stream: frozenset(changes) for stream, changes in met.items()}
         fresh = {
             stream: [each for each in changes if each not in known.get(stream, ())] for stream, changes in found.items()
@@ -66,16 +67,16 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         for report in reports:
             for segment in report.segments:
                 (job.segments / segment.name).unlink(missing_ok=True)
-        job = _told(job, found)
+        job = _with_events(job, found)
 
 
-def lively(job: Job) -> frozenset[str]:
+def searched_first(job: Job) -> frozenset[str]:
     """The streams that are searched first."""
-    return frozenset(name for name, each in job.evolution.items() if 0 <= each.crossed >= job.epoch - _LATELY)
+    return frozenset(name for name, each in job.evolution.items() if 0 <= each.crossed >= job.epoch - _SEARCHED_EPOCHS)
 
 
 def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Mapping[str, Logged]:
-    """Make the events of an epoch durable; gives the logs of all streams as its manifest names them."""
+    """Make the events of an epoch durable; gives the logs of all streams for its manifest."""
     found = dict(job.evolution)
     for stream, changes in _changes(reports).items():
         before = job.evolution.get(stream)
@@ -109,13 +110,13 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
     )
 
 
-def _told(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
-    """The same job, whose tasks know these changes before they read."""
-    return replace(job, met=Met.save(job.checkpoint.evolution, changes)) if changes else job
+def _with_events(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
+    """The same job, with these events known to its tasks."""
+    return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes)) if changes else job
 
 
-_SMALL = 1 << 20
-"""Bytes that are searched at a time: so few that they are still at hand when they have been read."""
+_SEARCH_BYTES = 1 << 20
+"""Bytes that are searched at a time: few enough to stay in the processor's cache."""
 _NEEDLES: dict[Format, Sequence[bytes]] = {"lines": (b"xmlns",), "json": (*WORDS, ESCAPE), "document": WORDS}
 
 
@@ -126,11 +127,11 @@ def search_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def search(job: Job, found: Iterable[Range]) -> Report:
-    """The events in some ranges of streams that have had such lately."""
-    plan, searched = job.plan.load(), lively(job)
+    """The events in some ranges of streams that had events lately."""
+    plan, searched = job.plan.load(), searched_first(job)
     streams = {each.name: each for each in plan.streams if each.name in searched}
     changes: dict[str, list[LoggedEvent]] = {}
-    with suppress(AnabranchError):  # the job proper comes to the same, and says so
+    with suppress(AnabranchError):  # the job will meet the same error and report it
         for reach in found:
             if reach.mark is None and reach.stream in streams:
                 stream = streams[reach.stream]
@@ -143,17 +144,17 @@ def search(job: Job, found: Iterable[Range]) -> Report:
 
 
 def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iterator[Cut]:
-    """The pieces of a range that may be control elements; lines without one of the needles are not."""
+    """The pieces of a range that may be control elements; lines without one of the needles are none."""
     position = reader.start.position
     splitter: LineSplitter | None = None
-    for part in reader.parts(_SMALL):
+    for part in reader.parts(_SEARCH_BYTES):
         if isinstance(part, DeadLetter):
             continue
         if reader.lines and splitter is None and (part is None or part.endswith(b"\n")):
             yield from _lines(part or b"", position, limits, needles)
             position += len(part or b"")
             continue
-        if reader.lines:  # a line longer than what is read at a time, or the last one, without its newline
+        if reader.lines:  # a line longer than a piece, or the last one, without its newline
             splitter = splitter or LineSplitter(limits, Carry(position))
             cuts = splitter.finish() if part is None else splitter.feed(part)
         else:
@@ -179,24 +180,24 @@ def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes])
             yield cut
 
 
-_FRONT = 1 << 41
-"""Names the segment of what is shown first, among those of tasks and shards."""
+_FIRST_SEQUENCE = 1 << 41
+"""The number of the segment with accents shown first, beside those of tasks and shards."""
 
 
 def shown_first(job: Job) -> Report | None:
-    """What those are shown who begin in an epoch; None if that is nothing."""
+    """The accents in force for subscriptions that begin in this epoch; None if there are none."""
     if not job.evolution:
         return None
     plan = job.plan.load()
     fresh = {each.id for each in plan.subscriptions if each.first == job.epoch and {*each.late} & job.evolution.keys()}
     if not fresh:
         return None
-    programme = programme_for(job)
+    compiled = compiled_plan_for(job)
     aborted: dict[int, str] = {}
-    segment = SegmentWriter(job.segments, job.epoch, _FRONT)
+    segment = SegmentWriter(job.segments, job.epoch, _FIRST_SEQUENCE)
     with segment:
         for stream in plan.streams:
-            asked = programme.asked[stream.name]
+            asked = compiled.asked[stream.name]
             for group in asked.alike:
                 numbers = [
                     number
@@ -205,11 +206,11 @@ def shown_first(job: Job) -> Report | None:
                     if number in fresh
                 ]
                 view = job.known_log(stream).view(group.first) if numbers else None
-                if view is None or not view.shown:
+                if view is None or not view.initial:
                     continue
                 follower = fresh_follower(stream, group.kind)
                 json = follower.lineage.gives_items and stream.form.format == "json"
-                heard = (each for event in view.told[: view.shown] for each in follower.hear(event))
+                heard = (each for event in view.events[: view.initial] for each in follower.hear(event))
                 text = "".join(accent_text(each, json=json) for each in heard)
                 if text:
                     segment.add(tuple(numbers), text)

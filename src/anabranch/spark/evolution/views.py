@@ -1,11 +1,11 @@
 """How subscriptions see the evolution of a stream: from its beginning, or from where they began (LAWS 3.6).
 
-The events that a log holds are judged once, by the evolution of each partition (`algebra/accents/events.py`); those
-that are valid are what subscriptions are told.
-A `StreamView` is what of them concerns those who began with one epoch: first what was in force for a part of the items
-then, and after that all valid events since.
+The events of a log are judged once, by the evolution of each partition (`algebra/accents/events.py`); valid events are
+passed to subscriptions.
+A `StreamView` is the stream as seen by subscriptions that began with one epoch: first the accents then in force for a
+part of the items, and after that all valid events since.
 
-A worker keeps what it has read of a log, with the evolutions and views that follow from it, and reads on from there.
+A worker caches the log it has read, with the evolutions and views that follow from it, and reads on from there.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from anabranch.stream.reading.source import KnownStream
 
 @dataclass(slots=True)
 class StreamView:
-    """A stream as those see it who began together; `take` alone changes it."""
+    """A stream as seen by subscriptions that began together; `take` alone changes it."""
 
     evolutions: list[Evolution]
-    """By partition: what values mean to them."""
-    told: list[Announced] = field(default_factory=list)
-    """All that they are told, in order."""
-    shown: int = 0
-    """How much of it was in force when they began."""
+    """By partition: the units of values since then."""
+    events: list[Announced] = field(default_factory=list)
+    """All events for them, in order."""
+    initial: int = 0
+    """How many of these were in force at their beginning."""
 
     @staticmethod
     def of(stream: KnownStream, before: Sequence[Announced]) -> StreamView:
-        """The view of those who began behind some events."""
+        """The view of subscriptions that began behind some events."""
         fresh = _fresh(stream)
         if not before:
             return StreamView(fresh)
@@ -46,21 +46,21 @@ class StreamView:
             judged(each.event, fresh[each.partition])
         places = [Place(stream.name, str(number), 0) for number in range(len(fresh))]
         found = views(fresh, places)
-        told = [
+        events = [
             Announced(stream.name, number, _shown(each, places[number]))
             for number, view in enumerate(found)
             for each in view.accents
         ]
-        return StreamView([view.evolution for view in found], told, len(told))
+        return StreamView([view.evolution for view in found], events, len(events))
 
     def take(self, announced: Announced) -> None:
-        """Go on behind an event."""
+        """Apply an event."""
         judged(announced.event, self.evolutions[announced.partition])
-        self.told.append(announced)
+        self.events.append(announced)
 
     def copy(self) -> StreamView:
-        """The same, to be taken further by somebody else."""
-        return StreamView([each.copy() for each in self.evolutions], list(self.told), self.shown)
+        """A copy that the caller may change."""
+        return StreamView([each.copy() for each in self.evolutions], list(self.events), self.initial)
 
 
 def _shown(shown: Accent | Doubt, place: Place) -> Event:
@@ -71,25 +71,25 @@ def _shown(shown: Accent | Doubt, place: Place) -> Event:
 
 @dataclass(slots=True)
 class KnownLog:
-    """What a worker knows of the log of a stream; it only grows, and whoever changes what it gives copies it."""
+    """The log of a stream as a worker has read it; it only grows, and callers copy what they change."""
 
     stream: KnownStream
     evolutions: list[Evolution]
-    """By partition: behind all that is logged."""
+    """By partition: behind all logged events."""
     events: list[LoggedEvent] = field(default_factory=list)
-    """All of them, in the order of their epochs."""
+    """All events, in the order of their epochs."""
     valid: list[Announced] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """By valid event: the epoch that read it."""
     begun: dict[int, StreamView] = field(default_factory=dict)
-    """By the number of valid events before: the view of those who begin there, and nothing since."""
+    """By the number of valid events before it: the view at its beginning."""
     views: dict[int, StreamView] = field(default_factory=dict)
     """The same with all valid events since."""
     size: int = 0
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def read_on(self, folder: Path, logged: Logged) -> bool:
-        """Take in what is new; whether what was read is what the manifest means."""
+        """Read new lines; False if the lines read before are not those of the manifest."""
         data = logged.read(folder, self.size)
         self.hash.update(data)
         if self.hash.hexdigest() != logged.digest:
@@ -104,30 +104,30 @@ class KnownLog:
         return True
 
     def borders(self, last: int) -> tuple[int, ...]:
-        """The epochs with valid events, up to that in which the last subscription began."""
+        """The epochs with valid events, up to the first epoch of the last subscription."""
         return tuple(dict.fromkeys(self.epochs[: bisect_left(self.epochs, last)]))
 
     def view(self, first: int) -> StreamView:
-        """The view of those who began late, with the epoch `first`, or at the stream's beginning (-1)."""
+        """The view of subscriptions that began late, with the epoch `first`, or at the stream's beginning (-1)."""
         begin = self._begin(first)
         if begin not in self.views:
             self.views[begin] = self.begun[begin].copy()
         view = self.views[begin]
-        for announced in self.valid[begin + len(view.told) - view.shown :]:
+        for announced in self.valid[begin + len(view.events) - view.initial :]:
             view.take(announced)
         return view
 
     def starts(self, first: int) -> list[Start]:
-        """The partitions as those see them who begin with an epoch."""
+        """The partitions as seen by subscriptions that begin with an epoch."""
         view = self.begun[self._begin(first)]
         shown: list[list[Accent | DeadLetter]] = [[] for _ in view.evolutions]
-        for each in view.told:
+        for each in view.events:
             if not isinstance(each.event, Punctuation):
                 shown[each.partition].append(each.event)
         return [Start(*each) for each in zip(view.evolutions, map(tuple, shown), strict=True)]
 
     def _begin(self, first: int) -> int:
-        """The number of valid events before those who began with an epoch."""
+        """The number of valid events before an epoch."""
         begin = bisect_left(self.epochs, first) if first >= 0 else 0
         if begin not in self.begun:
             self.begun[begin] = StreamView.of(self.stream, self.valid[:begin])
@@ -136,11 +136,11 @@ class KnownLog:
 
 _known: dict[Path, KnownLog] = {}
 _MOST_KNOWN = 256
-"""Streams; fewer than a trunk has would be worse than none, for each range asks for all of them."""
+"""Streams; a smaller cache than the trunk's streams would never hit, for each range asks for all of them."""
 
 
 def known_log(folder: Path, stream: KnownStream, logged: Logged | None) -> KnownLog:
-    """The log of a stream, as far as a manifest names it; an empty one where it names none."""
+    """The log of a stream, up to the manifest's record; an empty one where there is none."""
     if logged is None:
         return KnownLog(stream, _fresh(stream))
     path = folder / logged.file

@@ -1,1 +1,1 @@
-"""Where the jobs of a trunk run, and who lets its epochs come: Spark, or this process."""
+"""Where the jobs of a trunk run, and what triggers its epochs: Spark, or this process."""

@@ -1,4 +1,4 @@
-"""What a trunk asks of its host; tasks, shards, states and manifests are the same with all of them."""
+"""The interface between a trunk and its host; tasks, shards, states and manifests are the same on every host."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Stages(Protocol):
 
 
 class EpochQuery(Protocol):
-    """What lets the epochs of a trunk come; the names are those of Spark's streaming queries."""
+    """Triggers the epochs of a trunk; the names are those of Spark's streaming queries."""
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        """Whether epochs may still come."""
+        """Whether more epochs may come."""
 
     def exception(self) -> Exception | None:
-        """What has ended it, if it was an error."""
+        """The error that ended it, if there was one."""
 
     def processAllAvailable(self) -> None:  # noqa: N802
-        """Wait until all that is there now has been read."""
+        """Wait until the present input has been read."""
 
     def stop(self) -> None:
-        """Have no epoch come any more."""
+        """Trigger no more epochs."""
 
 
 class Host(Protocol):
@@ -47,27 +47,27 @@ class Host(Protocol):
 
     @property
     def process(self) -> int:
-        """The process that may still be at work on a checkpoint when ours has ended."""
+        """The process that may still use a checkpoint after ours has ended."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What the host itself raises."""
+        """The exceptions of the host itself."""
 
     def translated(self, error: Exception) -> AnabranchError:
-        """What the host raises, in our words."""
+        """An exception of the host as one of our errors."""
 
     def stages(self) -> Stages:
-        """Those of one trunk."""
+        """The stages of one trunk."""
 
     def enter(self, checkpoint: Checkpoint) -> None:
-        """What this thread runs from now on is for the trunk of a checkpoint."""
+        """Assign this thread's jobs to the trunk of a checkpoint."""
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> EpochQuery:
-        """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often."""
+        """Trigger epochs of a checkpoint: to the end of the present input (None), or polling at this interval."""
 
 
 def host_of(spark: Session | None = None, *, local: bool) -> Host:
-    """This process, or a session of Spark, ours if none is given; what one of them needs is not loaded for both."""
+    """This process, or a session of Spark, ours if none is given; only the modules of the chosen host are loaded."""
     if local:
         from anabranch.spark.hosts.local_host import LocalHost
 

@@ -1,7 +1,7 @@
-"""This process as the host of trunks: no JVM is started; a thread lets epochs come and runs one task after the other.
+"""This process as the host of trunks: without a JVM, a thread triggers epochs and runs their tasks in turn.
 
-It is for what is done sooner than Spark has started, and for trying things out.
-Tasks, shards, states and manifests are those of any host, so the answers are, too, and a checkpoint may change hosts.
+It is for inputs that are read sooner than Spark has started, and for trying things out.
+Tasks, shards, states and manifests are those of any host, so answers are equal, and a checkpoint may change hosts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 
-_PATIENCE = 2.0
-"""Seconds that an epoch at work is waited for."""
+_STOP_SECONDS = 2.0
+"""Seconds to wait for the epoch at work."""
 
 
 class LocalHost:
@@ -45,14 +45,14 @@ class LocalHost:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:
-        """There is nothing to choose between trunks."""
+        """Does nothing: there are no pools to choose."""
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> LocalQuery:
         return LocalQuery(EpochSteps(checkpoint, epoch), trigger_ms)
 
 
 class LocalStages:
-    """Runs the jobs of one trunk, each as one task that is all shards, too."""
+    """Runs the jobs of one trunk, each as one task that also runs all shards."""
 
     def run(self, job: Job, found: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
         return run_evolving(job, lambda tried: [search(tried, found)], lambda tried: self._run(tried, found))
@@ -65,15 +65,15 @@ class LocalStages:
 
 
 class LocalQuery:
-    """Lets the epochs of a checkpoint come, in a thread; the names of methods are Spark's."""
+    """Triggers the epochs of a checkpoint in a thread; method names are Spark's."""
 
     def __init__(self, steps: EpochSteps, trigger_ms: int | None) -> None:
-        """To the end of what is there (None), or looking for more so often."""
+        """To the end of the present input (None), or polling at this interval."""
         self._steps = steps
         self._trigger_ms = trigger_ms
         self._moved = Condition()
         self._looks = 0
-        """How often there was nothing to read."""
+        """The number of polls that found nothing to read."""
         self._stopping = self._ended = False
         self._failure: Exception | None = None
         self._thread = Thread(target=self._work, name="epochs", daemon=True)
@@ -108,7 +108,7 @@ class LocalQuery:
 
     def processAllAvailable(self) -> None:  # noqa: N802
         with self._moved:
-            # the look that is at work may have begun before what is there now
+            # the poll at work may have started before the present input was there
             wanted = self._looks + 2
             self._moved.wait_for(lambda: self._looks >= wanted or self._ended)
         if self._failure is not None:
@@ -118,4 +118,4 @@ class LocalQuery:
         with self._moved:
             self._stopping = True
             self._moved.notify_all()
-        self._thread.join(_PATIENCE)  # whoever is in a hurry does not wait for the epoch at work
+        self._thread.join(_STOP_SECONDS)  # but no longer for the epoch at work

@@ -1,7 +1,7 @@
-"""Spark as the host of trunks: a streaming query lets epochs come, and an epoch is a plain job.
+"""Spark as the host of trunks: a streaming query triggers epochs, and an epoch is a plain job.
 
-The jobs are plain ones: a batch of Spark's own would be planned anew for each epoch, its ranges would pass through a
-Python process more, and each stage of it costs a multiple of what a small epoch has to do.
+The jobs do not use Spark's batch: a batch is planned anew for each epoch, its ranges pass through one more Python
+process, and each of its stages costs a multiple of the work in a small epoch.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report, SentReport
 from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.epoch.task import answer_ranges, send_ranges
-from anabranch.spark.evolution.rerun import lively, run_evolving, search, search_ranges
+from anabranch.spark.evolution.rerun import run_evolving, search, search_ranges, searched_first
 from anabranch.spark.intake import ranges
 from anabranch.spark.intake import source as intake
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.session import jvm_of
-from anabranch.spark.state.shard import BEHIND, answer_shards, pass_shards
+from anabranch.spark.state.shard import SHARD_SEQUENCE, answer_shards, pass_shards
 
-_AT_HAND = 64 << 20
-"""Bytes that one process searches in a few hundredths of a second."""
-_SHORT = 0.05
-"""Seconds of work in branches that are over sooner than Spark has begun another stage."""
+_LOCAL_SEARCH_BYTES = 64 << 20
+"""Bytes that one process searches in some hundredths of a second."""
+_SHORT_SECONDS = 0.05
+"""Seconds of branch work that take less time than another stage of Spark."""
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
@@ -44,7 +44,7 @@ _Tasks: TypeAlias = Sequence[Sequence[Range]]
 
 
 def pool_of(checkpoint: Checkpoint) -> str:
-    """The pool in which a trunk's jobs run."""
+    """The scheduler pool of a trunk's jobs."""
     return f"trunk {checkpoint.folder}"
 
 
@@ -64,7 +64,7 @@ class SparkHost:
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What calls of Spark raise; the last of them when its JVM is gone."""
+        """Exceptions of Spark calls; the last is raised when its JVM is gone."""
         return (PySparkException, Py4JError, ConnectionError)
 
     def translated(self, error: Exception) -> AnabranchError:
@@ -77,7 +77,7 @@ class SparkHost:
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> StreamingQuery:
-        """Nobody reads Spark's batch: an epoch finds its ranges by the offsets that Spark has written down."""
+        """Nobody reads Spark's batch: an epoch computes its ranges from the offsets that Spark has logged."""
 
         def come(_: DataFrame, number: int) -> None:
             epoch(number)
@@ -94,12 +94,12 @@ class SparkHost:
 
 
 class SparkStages:
-    """Runs the jobs of one trunk; it remembers how long the branches took."""
+    """Runs the jobs of one trunk; it keeps the time of the last branch work."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self._branch_seconds: float | None = None
-        """The work of all branches in the latest epoch that had some."""
+        """Seconds of branch work in the latest epoch that had some."""
 
     def run(self, job: Job, found: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
         """Run the job of an epoch, as a rule once; where accents come in between, see `spark/evolution/rerun.py`."""
@@ -107,18 +107,17 @@ class SparkStages:
         return run_evolving(job, partial(self._search, by_task), partial(self._run, by_task, shards))
 
     def _search(self, tasks: _Tasks, job: Job) -> list[Report]:
-        """Search an epoch for changes; one that the driver has read sooner than Spark has begun a job, here."""
-        found = [each for task in tasks for each in task if each.stream in lively(job)]
-        if sum(each.end - each.start for each in found) <= _AT_HAND:
+        """Search an epoch for events; a small one in the driver, sooner than Spark starts a job."""
+        found = [each for task in tasks for each in task if each.stream in searched_first(job)]
+        if sum(each.end - each.start for each in found) <= _LOCAL_SEARCH_BYTES:
             return [search(job, found)]
         return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
 
     def _run(self, tasks: _Tasks, shards: int, job: Job) -> list[Report]:
         """Run the tasks of an epoch.
 
-        Branches need a second stage, in which each shard gets the rows that are its own; and queries in strands a
-        third.
-        What one task can do alone in less time than a stage takes is done by one.
+        Branches need a second stage, in which each shard gets its rows; queries in strands need a third.
+        An epoch that one task can finish in less time than a stage takes is run as one task.
         """
         branches = branches_of(job.plan, job.functions)
         if not tasks:
@@ -126,7 +125,7 @@ class SparkStages:
         if not branches:
             return [report for _, report in _collected(_mapped(self._spread(tasks), partial(answer_ranges, job)))]
         strands = any(each.is_braid for each in branches)
-        short = self._branch_seconds is not None and self._branch_seconds <= _SHORT
+        short = self._branch_seconds is not None and self._branch_seconds <= _SHORT_SECONDS
         if len(tasks) == 1 and (short or shards == 1):
             reports = _collected(_mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
         else:
@@ -134,7 +133,7 @@ class SparkStages:
             if strands:
                 sent = _mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
             reports = _collected(_mapped(sent, partial(answer_shards, job)))
-        self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= BEHIND)
+        self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= SHARD_SEQUENCE)
         return [report for _, report in reports]
 
     def _spread(self, tasks: _Tasks) -> RDD[Sequence[Range]]:
@@ -142,7 +141,7 @@ class SparkStages:
 
 
 def _mapped(given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
-    """What a function makes of the partitions of some data, in the processes of Spark."""
+    """Map a function over the partitions of an RDD, in Spark's Python workers."""
     return given.mapPartitions(partial(_at_work, function))
 
 

@@ -1,11 +1,10 @@
 """Streaming queries of many trunks that share a machine, as the peers of a network do.
 
-A streaming query needs seconds to start and a Python process of its own, which must answer within ten seconds of its
-start.
-One that starts alone does; of many that start at once on a busy machine some do not.
-So whoever starts several has them start one after the other, and tries again where that was not enough.
-Spark forgets the offsets of all but the latest epochs; here they are kept, since whoever begins to read a stream may be
-told all of it.
+A streaming query takes seconds to start, with a Python process that must connect back within ten seconds.
+A single query does; of many that start at once on a busy machine some do not.
+So queries are started one after the other, with retries.
+Spark forgets the offsets of all but the latest epochs; here all are retained, because a new reader of a stream may need
+them from the beginning.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 from anabranch.spark.epoch.trunk import Trunk
 
 _ATTEMPTS = 5
-_PATIENCE = 0.05
-_BEGINNING = "Initializing"
+_POLL_SECONDS = 0.05
+_INITIALIZING = "Initializing"
 _TOO_BUSY = "failed to connect back"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
-_ALL = (1 << 31) - 1
+_MAX_BATCHES = (1 << 31) - 1
 
 
 class StreamedTrunk:
-    """Lets the epochs of a trunk, which must be open, come by themselves."""
+    """Has Spark trigger the epochs of an open trunk."""
 
     def __init__(self, spark: SparkSession, trunk: Trunk) -> None:
         self._spark = spark
         self._trunk = trunk
 
     def start(self) -> bool:
-        """Begin, and wait until the query is at work; False if the machine is too busy for it."""
+        """Start, and wait until the query runs; False if the machine is too busy."""
         for _ in range(_ATTEMPTS):
             query = self._begin()
-            while self._trunk.active and query.status["message"].startswith(_BEGINNING):
-                sleep(_PATIENCE)  # Spark tells nobody when a query has begun
+            while self._trunk.active and query.status["message"].startswith(_INITIALIZING):
+                sleep(_POLL_SECONDS)  # Spark has no event for the start of a query
             if self._trunk.active or _TOO_BUSY not in str(query.exception()):
                 self.check()
                 return True
@@ -48,7 +47,7 @@ class StreamedTrunk:
     def _begin(self) -> StreamingQuery:
         known = self._spark.conf.get(_RETAINED)
         assert known is not None, "Spark has a default for it"
-        self._spark.conf.set(_RETAINED, _ALL)
+        self._spark.conf.set(_RETAINED, _MAX_BATCHES)
         try:
             self._trunk.start(once=False)
         finally:
@@ -57,34 +56,34 @@ class StreamedTrunk:
         return cast(StreamingQuery, self._trunk.query)
 
     def run(self) -> None:
-        """Wait until all that is there now has been read."""
+        """Wait until the present input has been read."""
         self._trunk.catch_up()
 
     def check(self) -> None:
-        """Raise what has ended the query, if it has ended."""
+        """Raise the error that has ended the query, if it has ended."""
         if not self._trunk.active:
             self._trunk.raise_failure()
 
     def stop(self) -> None:
-        """Have no epoch come after the one at work."""
+        """Stop after the epoch at work."""
         self._trunk.halt()
 
 
-# --- what a pool costs ------------------------------------------------------------------------------------------------
+# --- the processor time of a pool -------------------------------------------------------------------------------------
 
 
 class PoolUsage:
-    """Adds up the stages of one pool; Spark forgets old ones, so it has to be asked now and then."""
+    """Sums the stages of one pool; Spark forgets old stages, so it must be polled now and then."""
 
     def __init__(self, spark: SparkSession, pool: str) -> None:
         self._spark = spark
         self._pool = pool
         self._seconds: dict[int, float] = {}
-        """By stage, for those that are still known."""
+        """By stage, for those that Spark still knows."""
         self._before = 0.0
 
     def seconds(self) -> float:
-        """All so far."""
+        """The total so far."""
         context = self._spark.sparkContext
         jvm = context._jvm
         assert jvm is not None, "a session that runs has a JVM"

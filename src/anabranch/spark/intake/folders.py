@@ -1,6 +1,6 @@
-"""What lies in the folders of a stream: which files there are, how long they are, how they are written.
+"""The files in the folders of a stream: their names, sizes and formats.
 
-Nothing here remembers anything or knows of epochs; it looks, and says what it has seen.
+These functions only look at the disk; they keep no state and know no epochs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from anabranch.stream.reading.source import Source, StreamForm, detect, is_reada
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 
-_FRONT = 1 << 16
-"""How much of a stream is looked at to see how it is written."""
+_FRONT_BYTES = 1 << 16
+"""How many bytes of a stream are read to find its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PartitionFiles:
     document: bool
 
     def path(self, file: str) -> str:
-        """A file's path; a partition that is a file has this one only."""
+        """A file's path; a partition that is a single file has only this one."""
         return os.path.join(self.where, file) if os.path.isdir(self.where) else self.where
 
     def paths(self, there: Iterable[str]) -> list[str]:
@@ -56,14 +56,14 @@ def listing(path: str) -> dict[str, int]:
         with os.scandir(path) as entries:
             found = {each.name: each.stat().st_size for each in entries if each.is_file()}
     except FileNotFoundError:
-        return {}  # not there yet, or taken away while we looked
+        return {}  # not there yet, or removed meanwhile
     except OSError as error:
         raise StreamError(f"cannot read '{path}': {error.strerror}") from None
     return {name: found[name] for name in sorted(found) if found[name] and not name.startswith(".")}
 
 
 def modified(path: str) -> int | None:
-    """When a file was changed, None if it is not there."""
+    """When a file was last modified, None if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def modified(path: str) -> int | None:
 
 
 def waiting(held: Sequence[FileStretch], there: Mapping[str, int], files: PartitionFiles) -> list[Waiting]:
-    """What is to be begun next: files that are new, and new bytes of files that have ended."""
+    """The next stretches to begin: new files, and new bytes of files that had ended."""
     ends = {stretch.file: stretch.end for stretch in held}
     found: list[Waiting] = []
     for name, size in there.items():
@@ -91,10 +91,10 @@ def waiting(held: Sequence[FileStretch], there: Mapping[str, int], files: Partit
 
 
 def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool) -> StreamForm | None:
-    """How a stream is written, from the fronts of its files; None while more bytes could say otherwise.
+    """The format of a stream, from the first bytes of its files; None while more bytes could change it.
 
-    The first file that holds something and can be read tells the format, and the first root that can be read is that
-    of the stream; what stands before them is bad, and set aside when it is read (LAWS 2.5).
+    The first readable file with content tells the format, and the first readable root is the stream's root; what stands
+    before them is bad, and set aside when it is read (LAWS 2.5).
     """
     implied = serialize(implied_root(source.implied_root))
     known = None if source.format == "auto" else source.format
@@ -108,24 +108,24 @@ def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool
             holds = holds or known is not None or bool(head.strip())
             if not is_readable(head):
                 continue
-            certain = decide or len(paths) > 1 or len(head) >= _FRONT
+            certain = decide or len(paths) > 1 or len(head) >= _FRONT_BYTES
             told = told or _told(head, schema_root, certain)
             if told == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
                 return StreamForm(told, serialize(parse_root(*tag)))
-            decide = decide or len(head) >= _FRONT
+            decide = decide or len(head) >= _FRONT_BYTES
     if told is not None and told != "document":
         return StreamForm(told, implied)
     return StreamForm("document", implied) if decide and holds else None
 
 
 def _told(front: bytes, schema_root: str | None, certain: bool) -> Format | None:
-    """The format that the front tells; a single line could still be a short document or the first of many lines."""
+    """The format by the first bytes; a single line could still be a short document or the first of many lines."""
     form = detect(front, schema_root)
     return form if certain or form != "document" or schema_root is not None or b"\n" in front.strip() else None
 
 
 def _first_root(pieces: Iterable[bytes]) -> tuple[bytes, str] | None:
-    """The first root among documents that can be read, as its start tag and encoding."""
+    """The first root of a readable document, as its start tag and encoding."""
     splitter = DocumentSplitter(Limits())
     for piece in pieces:
         splitter.feed(piece)
@@ -136,13 +136,13 @@ def _first_root(pieces: Iterable[bytes]) -> tuple[bytes, str] | None:
 
 def front(path: str) -> bytes:
     """The first bytes of a file, unpacked."""
-    return next(_unpacked(path), b"")[:_FRONT]
+    return next(_unpacked(path), b"")[:_FRONT_BYTES]
 
 
 def _unpacked(path: str) -> Iterator[bytes]:
-    """The bytes of a file, as far as they can be unpacked."""
+    """The bytes of a file, up to the first that cannot be unpacked."""
     limit = os.path.getsize(path)
     if not storage.is_packed(path):
-        return storage.pieces(path, 0, limit, _FRONT)
+        return storage.pieces(path, 0, limit, _FRONT_BYTES)
     unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))
     return (piece for piece in unpacked if not isinstance(piece, Damage))

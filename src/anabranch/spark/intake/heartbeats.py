@@ -1,16 +1,15 @@
-"""Heartbeats that a run sends into streams in which nothing new comes (LAWS 1.3).
+"""Heartbeats that a run sends into idle streams (LAWS 1.3).
 
-The survey sends them, where a stream declares `heartbeat`: into each partition that has brought nothing for so long.
-The time of a heartbeat goes into the offset of its epoch, which is on the disk before the epoch runs; from then on it
-is an element of the partition like any other, and an epoch that is run again reads the same one.
+The survey sends them, where a stream declares `heartbeat`, into each partition that was idle for so long.
+The time of a heartbeat is part of its epoch's offset, which is durable before the epoch runs; from then on it is an
+element of the partition, and an epoch that is run again reads the same one.
 Clocks decide when a heartbeat is sent, and never what was sent.
 
-In a stream without a declared time it has the moment at which it is sent, like all that comes then.
-In one with a declared time it goes on from the latest time in the stream, be it of an item or of an earlier heartbeat,
-by the seconds that have gone by since that came; so a partition without items follows the others, and a stream without
-items its own clock.
-How far the items are, the tasks tell (`spark/evolution/progress.py`); the driver writes it down for the survey, which
-reads no items.
+In a stream without a declared time, a heartbeat has the moment at which it is sent, like any element that arrives then.
+In a stream with a declared time, it continues from the latest time of the stream, of an item or an earlier heartbeat,
+by the seconds since then; so an idle partition follows the others, and an idle stream its own clock.
+Tasks report the largest times of items (`spark/evolution/progress.py`); the driver writes them down for the survey,
+which reads no items.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import Source
 
 _BEAT = ":beat/"
-"""What stands before the key of a partition: `position` is the time of its latest heartbeat in microseconds, `file` the
-number of those before it."""
+"""The prefix before the key of a partition: `position` is the time of its latest heartbeat in microseconds, `file` the
+number of heartbeats before it."""
 
 
 def beat_of(offset: Offset, key: str) -> int | None:
@@ -41,12 +40,12 @@ def beat_of(offset: Offset, key: str) -> int | None:
 
 
 class Pulse:
-    """Says when a partition needs a heartbeat; only the survey has one."""
+    """Decides when a partition needs a heartbeat; only the survey has one."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._came: dict[str, float] = {}
-        """By partition: when something new was last seen there, or it had a heartbeat."""
+        """By partition: when new bytes were last seen there, or a heartbeat was sent."""
 
     def beats(
         self,
@@ -56,7 +55,7 @@ class Pulse:
         moment: int,
         reached: Callable[[], Mapping[str, float]],
     ) -> Offset:
-        """The heartbeats of a stream in an epoch that begins at `start` and reads `fresh` partitions at a moment."""
+        """The heartbeats of a stream in an epoch from `start` on that reads the `fresh` partitions at a moment."""
         if stream.heartbeat is None:
             return {}
         now = self._clock()
@@ -80,7 +79,7 @@ class Pulse:
 
 
 def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
-    """The latest time in a stream, and the seconds since it came; None where no element has had a time."""
+    """The latest time in a stream plus the seconds since; None where no element has had a time."""
     times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
     if stream.name in reached:
         times.append(round(reached[stream.name] * MICROSECONDS / per_second(stream.time)))
@@ -88,7 +87,7 @@ def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: 
 
 
 def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> None:
-    """Write down how far the streams with heartbeats are behind an epoch, by the times of their items."""
+    """Write down the largest item times after an epoch, for streams with heartbeats."""
     names = {each.name for each in plan.streams if each.source.beats_by_time}
     if not names:
         return
@@ -104,7 +103,7 @@ def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> Non
 
 
 def read_reached(checkpoint: Checkpoint) -> dict[str, float]:
-    """By stream, the largest time that its items have had, in its own unit, as far as it was written down."""
+    """By stream: the largest time of its items, in its own unit, where it was written down."""
     if not checkpoint.reached.exists():
         return {}
     found: dict[str, float] = durable.unsealed(checkpoint.reached)

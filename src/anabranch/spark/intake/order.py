@@ -1,15 +1,15 @@
 """The order log: in which order the files of a stream were begun, and where each of them ended.
 
-A directory is one sequence (LAWS 1.1), but what lies in it changes while it is read.
-So the order in which files are begun is written down, once and for good, before any offset refers to it: an offset is
-the number of a stretch and a position in it, and what lies between two offsets follows from them and this log alone.
+A directory is one sequence (LAWS 1.1), but its content changes while it is read.
+So the order in which files are begun is logged, append-only, before any offset refers to it: an offset is the number of
+a stretch and a position in it, and the bytes between two offsets follow from them and this log alone.
 
 A stretch is a file from a position on, usually 0.
 It is open until a later one is begun; then its end is fixed, and if its file grows after all, the new bytes are a
 stretch of their own, with a warning.
-The log also holds how the stream is written and its root element, which its first bytes have decided for good.
+The log also holds the format of the stream and its root element, which its first bytes have decided.
 
-Only the intake appends; a line that a crash has left unfinished does not count.
+Only the intake appends; a line that a crash left incomplete is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.stream.reading.source import StreamForm
 
 Note = Literal["late", "grown"]
-_CHECK = 16
+_CHECKSUM_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class FileStretch:
     start: int
     packed: bool
     head: str
-    """A digest of the file's first bytes, by which one that was overwritten is known."""
+    """A digest of the file's first bytes, to detect that it was overwritten."""
     note: Note | None = None
-    """Why the user should hear of it: it came late under a smaller name, or grew after it had ended."""
+    """Why the user is warned: the file came late under a smaller name, or grew after it had ended."""
     end: int | None = None
 
 
@@ -52,7 +52,7 @@ class StretchEnd:
 
 
 class OrderLog:
-    """The log of one stream; one process appends, others may read and `refresh`."""
+    """The log of one stream; one process appends, others `refresh`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class OrderLog:
         return self._partitions.setdefault(partition, [])
 
     def refresh(self) -> list[FileStretch]:
-        """Take in what was appended since; gives the stretches that are new."""
+        """Read what was appended; gives the new stretches."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._read)
@@ -86,7 +86,7 @@ class OrderLog:
         return fresh
 
     def append(self, records: Iterable[StreamForm | FileStretch | StretchEnd]) -> None:
-        """Write records down for good, and take them in."""
+        """Make records durable, and apply them."""
         held = list(records)
         if held:
             self._read = durable.append(self._path, map(_line, held), self._read)
@@ -104,21 +104,21 @@ class OrderLog:
                 held[-1] = replace(held[-1], end=end)
 
     def check(self, partition: str, file: int, position: int) -> None:
-        """Make sure that the log goes as far as the reading; what it has lost cannot be known again."""
+        """Check that the log covers a read position; lost records cannot be recovered."""
         known = len(self.stretches(partition))
         if file > known or (file == known and position):
             raise StateError(f"'{self._path}' is damaged: it ends before what was read")
 
 
 def _line(record: StreamForm | FileStretch | StretchEnd) -> bytes:
-    """A record as JSON, behind its checksum."""
+    """A record as JSON, after its checksum."""
     data = json.dumps(asdict(record)).encode()
-    return durable.digest(data)[:_CHECK].encode() + b" " + data + b"\n"
+    return durable.digest(data)[:_CHECKSUM_LENGTH].encode() + b" " + data + b"\n"
 
 
 def _record(line: bytes) -> StreamForm | FileStretch | StretchEnd:
     check, _, data = line.partition(b" ")
-    if durable.digest(data)[:_CHECK].encode() != check:
+    if durable.digest(data)[:_CHECKSUM_LENGTH].encode() != check:
         raise ValueError("another checksum")
     fields = json.loads(data)
     if "format" in fields:

@@ -1,7 +1,7 @@
 """The order logs of a trunk's streams, as its driver reads them.
 
-The intake writes them (`order.py`); the driver judges by them whether a stream is still what it was, learns in which
-form it is written, and warns of files that came out of order.
+The intake writes them (`order.py`); the driver checks by them that a stream has not changed, learns its format, and
+warns of files that came out of order.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from anabranch.stream.reading.source import Source, StreamForm
 
 
 class OrderLogs:
-    """The logs of the streams that a trunk has been told to read."""
+    """The logs of the streams that a trunk reads."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._logs: dict[str, OrderLog] = {}
         self._survey = Survey(checkpoint, logs=self._logs)
-        """It only tells ranges."""
+        """A survey that only computes ranges."""
 
     @property
     def forms(self) -> Mapping[str, StreamForm | None]:
-        """How the streams are written, as far as it is known."""
+        """The formats of the streams, where they are known."""
         return {name: log.form for name, log in self._logs.items()}
 
     def follow(self, source: Source, last: Manifest | None, plan: Plan | None) -> None:
-        """Know the order log of a stream, and that it is still written as it was."""
+        """Load the order log of a stream, and check that the stream is declared as before."""
         if source.name not in self._logs:
             self._logs[source.name] = OrderLog(self._checkpoint.order(source.name))
-            self._logs[source.name].refresh()  # what is noted there was told by an earlier run
+            self._logs[source.name].refresh()  # an earlier run gave the warnings in it
         log = self._logs[source.name]
         for key, at in last.offsets.items() if last else ():
             stream, _, partition = key.rpartition("/")
             if stream == source.name:
                 log.check(partition, **at)
-        if last is not None and self._was_passed_over(source.name, log, last):
+        if last is not None and self._was_skipped(source.name, log, last):
             raise UsageError(
                 f"the stream '{source.name}' was taken out while an epoch was under way, which went on without it",
                 hint="what stood there is answered to nobody: give the stream another name",
@@ -63,14 +63,14 @@ class OrderLogs:
                 hint="give the stream another name",
             )
         before = max((len(each.source.partitions) for each in known), default=0)
-        if len(source.partitions) < before:  # their numbers are those of the list, and branches wait for them
+        if len(source.partitions) < before:  # branches know partitions by number and wait for each
             raise UsageError(
                 f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",
                 hint="new ones may be added behind the others; for fewer, give the stream another name",
             )
 
-    def _was_passed_over(self, stream: str, log: OrderLog, last: Manifest) -> bool:
-        """Whether Spark is further in a stream than it was read, so that accents may be lost (LAWS 4.5)."""
+    def _was_skipped(self, stream: str, log: OrderLog, last: Manifest) -> bool:
+        """Whether Spark's offset of a stream is ahead of what was read, so that accents may be lost (LAWS 4.5)."""
         if log.form is None:
             return False
         reached, document = end_of(self._checkpoint, last.epoch), log.form.format == "document"
@@ -82,7 +82,7 @@ class OrderLogs:
         return False
 
     def warnings(self) -> Iterator[str]:
-        """Read on in the logs, and say which files came out of order since they were read last."""
+        """Read on in the logs, and warn of files that came out of order since."""
         for name, log in self._logs.items():
             for stretch in log.refresh():
                 match stretch.note:
@@ -94,25 +94,25 @@ class OrderLogs:
                         yield f"stream '{name}': {warning}; the new part is read next"
 
     def reading(self, stream: str, last: Manifest) -> str:
-        """The name of the file that the first partition of a stream reads next, or reads; empty before the first."""
+        """The name of the file that the first partition of a stream reads or will read next; empty before the first."""
         begun, at = self._logs[stream].stretches("0"), last.offsets.get(f"{stream}/0")
         return begun[min(at["file"], len(begun) - 1)].file if at and begun else ""
 
     def ranges(self, epoch: int) -> list[Range]:
-        """The ranges of an epoch that has begun; `warnings` has read on in the logs before."""
+        """The ranges of an epoch that has begun; call `warnings` first, which reads the logs."""
         return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))
 
 
-# --- the offsets of epochs, as Spark writes them down before an epoch runs --------------------------------------------
+# --- the offsets of epochs, which Spark logs before an epoch runs -----------------------------------------------------
 
 
 def offset_file(checkpoint: Checkpoint, epoch: int) -> Path:
-    """Where it is written down how far an epoch goes."""
+    """The file with the end offset of an epoch."""
     return checkpoint.spark / "offsets" / str(epoch)
 
 
 def end_of(checkpoint: Checkpoint, epoch: int) -> Offset:
-    """How far an epoch goes that has begun; -1 stands for the beginning of all streams."""
+    """The end offset of an epoch that has begun; -1 stands for the beginning of all streams."""
     if epoch < 0:
         return {}
     file = offset_file(checkpoint, epoch)
@@ -126,7 +126,7 @@ def end_of(checkpoint: Checkpoint, epoch: int) -> Offset:
 
 
 def write_end(checkpoint: Checkpoint, epoch: int, end: Offset) -> None:
-    """Write down how far an epoch goes, in Spark's form."""
+    """Write the end offset of an epoch, in Spark's form."""
     durable.replace(offset_file(checkpoint, epoch), f"v1\n{{}}\n{json.dumps(end)}".encode())
 
 

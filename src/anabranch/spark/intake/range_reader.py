@@ -1,9 +1,9 @@
 """The reading of one range: bytes to elements, as `stream/` would read them from the whole file.
 
-The pieces of a file are read by different tasks and in different epochs.
-What makes the sum of them equal the whole is that lines are cut after newlines, and that a document's splitter goes on
-from the carry of the range before.
-A gzip file can only be read from its front: each of its ranges unpacks it again up to the carry, and usually there is
+The ranges of a file are read by different tasks and in different epochs.
+Together they give the elements of the whole file because lines are cut after newlines, and a document's splitter
+continues from the carry of the range before.
+A gzip file can only be read from its front: each of its ranges unpacks it again up to the carry; usually there is
 one.
 """
 
@@ -29,7 +29,7 @@ from anabranch.stream.tree import Element
 
 
 class RangeReader:
-    """Reads a range once, from its first element to its last; then `carry` says where the next range goes on."""
+    """Reads a range once, from its first element to its last; then `carry` is that for the next range."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class RangeReader:
         *,
         accents: bool = True,
     ) -> None:
-        """`carry` is what the reader of the range before has left; `accents` says whether the engine follows them."""
+        """`carry` was left by the reader of the range before; `accents` says whether the engine follows accents."""
         self._split = DocumentSplitter if stream.form.format == "document" else LineSplitter
         self._limits = limits
         self._range = reach
@@ -50,7 +50,7 @@ class RangeReader:
         self._beat = None if reach.beat is None else _heartbeat(stream, root, reach.beat)
         begin = self._begin(carry if self._beat is None else None)
         self.shredder = Shredder(self._split(limits, begin), limits)
-        """Takes the range's parts, once each and in order."""
+        """Shreds the parts of the range, each once and in order."""
         self._start = begin.position
         source, admission = stream.source, stream.source.admission(accents=accents)
         self._reader = ElementReader(
@@ -58,7 +58,7 @@ class RangeReader:
         )
 
     def carry(self) -> str | None:
-        """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""
+        """Where the next range of the file continues, as JSON; None if its own start is enough."""
         if self._range.last or not self._carries:
             return None
         return json.dumps(self.shredder.carry.to_json())
@@ -69,7 +69,7 @@ class RangeReader:
         return Position(self._range.number, self._start)
 
     def announce(self, announced: Callable[[Path, Element], bool]) -> None:
-        """Say which paths that the schema does not declare an item of a strict stream may carry."""
+        """Set which paths, beside those of the schema, items of a strict stream may have."""
         self._reader.announced = announced
 
     @property
@@ -96,11 +96,11 @@ class RangeReader:
                 yield piece
         if self._range.last or not self._carries:
             yield None
-        if damage and self._range.last:  # while a gzip file is written, it always seems cut short
+        if damage and self._range.last:  # a gzip file that is still written looks truncated
             yield damage
 
     def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
-        """What is in some cuts of the range."""
+        """The elements in some cuts of the range."""
         return self._reader.elements(cuts, self._range.file)
 
     def _begin(self, carry: str | None) -> Carry:
@@ -108,7 +108,7 @@ class RangeReader:
             return Carry.from_json(json.loads(carry))
         if not self._range.start or not self._carries:
             return Carry(self._range.start)
-        # The file had ended, a later one was begun, and now it has grown: read its front again for where it stood.
+        # The file had ended, a later one was begun, and now it has grown: read its front again to restore the splitter.
         splitter = self._split(self._limits)
         for piece in self._pieces(0, self._range.start):
             if not isinstance(piece, Damage):
@@ -135,7 +135,7 @@ class RangeReader:
 
 
 def _heartbeat(stream: KnownStream, root: Element, time: int) -> bytes:
-    """A heartbeat as it would stand in a file of the stream."""
+    """A heartbeat in the format of the stream's files."""
     element = Punctuation(None, Place(stream.name, "heartbeat", 0), Decimal(time) / MICROSECONDS)
     if stream.form.format == "json":
         return f"{to_json(element)}\n".encode()

@@ -1,15 +1,14 @@
-"""Byte ranges: how far an epoch reaches into the files, and what each of its tasks reads.
+"""Byte ranges: where an epoch ends in the files, and what each of its tasks reads.
 
-Everything here is plain reckoning over the stretches of a partition (`order.py`); nothing here knows Spark or lists a
-folder.
-What lies between two offsets is a function of the offsets and of an order log that is only ever appended to, so an
-epoch that is run again is cut in the same way.
+All of this is arithmetic over the stretches of a partition (`order.py`), without Spark and without folders.
+The ranges between two offsets are a function of the offsets and the append-only order log, so an epoch that is run
+again has the same ranges.
 
-An offset says for every partition the number of a stretch and a position there; a partition that is missing stands at
-its beginning, which is how a trunk can gain streams.
-Where a file may be cut depends on what is in it: lines after a newline, for which someone looks at the few bytes behind
-the cut; a document anywhere, because the reader of the next range is handed the unfinished item (the carry), but then
-its ranges must be read one after the other, one in each epoch; a gzip file only where it ends on disk for now.
+An offset gives for every partition the number of a stretch and a position there; a missing partition stands at its
+beginning, so a trunk can gain streams.
+Where a file may be cut depends on its format: lines after a newline, which takes a look at the few bytes behind the
+cut; a document anywhere, because the next range gets the unfinished item (the carry), but then its ranges must be read
+one after the other, one in each epoch; a gzip file only at its present end on disk.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LARGEST_RANGE = 64 * MEBIBYTE
 SMALLEST_RANGE = MEBIBYTE
 """Below this, another task costs more than it saves."""
 MICROSECONDS = 1_000_000
-"""So many are a second; moments and the times of heartbeats are whole numbers of them."""
+"""Per second; moments and the times of heartbeats are whole microseconds."""
 
 Offset: TypeAlias = dict[str, dict[str, int]]
 """`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
@@ -50,7 +49,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A file that was not begun yet, or the new bytes of one that has ended; it becomes a stretch when it is begun."""
+    """A file not begun yet, or new bytes of a file that had ended; it becomes a stretch when it is begun."""
 
     file: str
     start: int
@@ -77,9 +76,9 @@ class Range:
     packed: bool
     sequence: int
     arrived: int | None = None
-    """When its bytes were first seen, in microseconds; None where there is no clock, in finite inputs."""
+    """When its bytes were first seen, in microseconds; None in finite inputs, which have no clock."""
     beat: int | None = None
-    """The time of the heartbeat that it is, in the place of a file, in microseconds."""
+    """For a range that is a heartbeat instead of bytes: its time in microseconds."""
 
     @property
     def key(self) -> str:
@@ -87,22 +86,22 @@ class Range:
 
     @property
     def mark(self) -> Mark | None:
-        """What a range without a file says of the time."""
+        """What a range without bytes says about time."""
         return None if self.path or self.beat is not None else "ended" if self.stream else "passed"
 
     @staticmethod
     def ended(stream: str, partition: str, sequence: int) -> Range:
-        """The mark that nothing more comes in a partition."""
+        """The mark that a partition has ended."""
         return Range(stream, partition, 0, "", "", 0, 0, True, False, sequence)
 
     @staticmethod
     def heartbeat(stream: str, partition: str, beat: int, sequence: int, arrived: int | None) -> Range:
-        """An element that the run has sent into a partition."""
+        """A heartbeat of the run in a partition."""
         return Range(stream, partition, 0, "heartbeat", "", 0, 0, True, False, sequence, arrived, beat)
 
     @staticmethod
     def passed(arrived: int, sequence: int) -> Range:
-        """The mark that all has been read of what was there at a moment."""
+        """The mark that everything that was there at a moment has been read."""
         return Range("", "", 0, "", "", 0, 0, False, False, sequence, arrived)
 
 
@@ -116,21 +115,21 @@ class Lines(Protocol):
         """The position just after the last newline before `limit`, `position` where there is none behind it."""
 
 
-# --- how far an epoch goes --------------------------------------------------------------------------------
+# --- the end of an epoch ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One sequence of a stream as it lies there now (LAWS 1.1)."""
+    """One sequence of a stream, as its files are now (LAWS 1.1)."""
 
     stretches: Sequence[FileStretch]
     size: int
-    """How long the file of the last stretch is now."""
+    """The present size of the last stretch's file."""
     waiting: Sequence[Waiting]
     """In the order in which they are to be begun."""
     document: bool
     finite: bool
-    """Nothing more will come: the last line needs no newline, and the last document ends with its bytes."""
+    """Nothing more will come: the last line needs no newline, and the last document ends with the file."""
     lines: Lines
 
     def cuts(self, stretch: FileStretch) -> Cuts:
@@ -139,7 +138,7 @@ class Partition:
         return "anywhere" if self.document else "after lines"
 
     def behind(self, at: Position) -> bool:
-        """Whether there is something to read."""
+        """Whether there is something to read behind a position."""
         held = self.stretches
         if self.waiting or at.file < len(held) - 1:
             return True
@@ -151,14 +150,14 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where an epoch ends in a partition, and what the order log must hold before anybody is told."""
+    """Where an epoch ends in a partition, and the records that the order log must hold before that offset is used."""
 
     to: Position
     records: tuple[FileStretch | StretchEnd, ...]
     size: int
-    """How many bytes lie on the way."""
+    """The bytes to read."""
     done: bool
-    """Whether nothing is left to read of what is there now."""
+    """Whether everything that is there now will have been read."""
 
 
 def advance(
@@ -185,7 +184,7 @@ def advance(
         stretch = held[number]
         position = max(position, stretch.start)
         limit = size if stretch.end is None else stretch.end
-        # A file ends when another is there to be begun; nobody can tell a pause from an end otherwise.
+        # A file ends when another is there to be begun; otherwise a pause cannot be told from an end.
         ends = partition.finite or bool(waiting) or stretch.end is not None
         enough = position + max(1, left) < limit and partition.cuts(stretch) != "nowhere"
         stop = _cut(partition, stretch, position, limit, left, ends)
@@ -215,12 +214,12 @@ def _cut(partition: Partition, stretch: FileStretch, position: int, limit: int, 
     return partition.lines.last_line_end(stretch.file, position, limit)
 
 
-# --- what lies between two offsets ------------------------------------------------------------------------
+# --- the ranges between two offsets -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StretchSpan:
-    """The part of one stretch that lies between two offsets; `last` where the stretch was left behind."""
+    """The part of one stretch that lies between two offsets; `last` where nothing of the stretch follows."""
 
     number: int
     stretch: FileStretch
@@ -232,8 +231,8 @@ class StretchSpan:
 def spans(stretches: Sequence[FileStretch], start: Position, end: Position, document: bool) -> Iterator[StretchSpan]:
     """The pieces of files between two positions.
 
-    A document or gzip file that was read to its end before it was known to be the end gives an empty last span, in
-    which its unfinished item is set aside.
+    A document or gzip file that had been read completely before its end was known gives an empty last span, in which
+    its unfinished item is set aside.
     """
     for number in range(start.file, min(end.file + 1, len(stretches))):
         stretch = stretches[number]
@@ -246,7 +245,7 @@ def spans(stretches: Sequence[FileStretch], start: Position, end: Position, docu
 
 
 def cut_up(span: StretchSpan, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
-    """A span as pieces (start, end, last); a file of lines gives every core something to do."""
+    """A span as pieces (start, end, last); a file of lines is split among the cores."""
     first, size = span.start, span.end - span.start
     if document or span.stretch.packed or not size:
         yield first, span.end, span.last
@@ -261,7 +260,7 @@ def cut_up(span: StretchSpan, document: bool, cores: int, lines: Lines) -> Itera
 
 
 def tasks(found: Sequence[Range]) -> Iterator[tuple[Range, ...]]:
-    """The ranges by task: neighbours that are small share one, so that a thousand small files are not a thousand."""
+    """The ranges by task: neighbours that are small share one, so that a thousand small files make few tasks."""
     held: list[Range] = []
     size = 0
     for each in found:

@@ -1,4 +1,4 @@
-"""What the driver tells the survey, by way of a file: the streams, and the size of epochs."""
+"""The settings of the survey, which the driver writes to a file: the streams, and the size of epochs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from anabranch.stream.reading.source import Source
 
 @dataclass(frozen=True, slots=True)
 class IntakeSettings:
-    """What the driver tells the survey, by way of a file."""
+    """The settings that the driver writes for the survey."""
 
     streams: tuple[Source, ...]
     epoch_bytes: int
     epoch_files: int | None
     cores: int
     finite: bool
-    """The files are complete: what is there now is all, to the last byte."""
+    """The files are complete: nothing will be added."""
     former: tuple[Source, ...] = ()
-    """Streams that are wanted no more; an epoch that was begun with one of them may still come again."""
+    """Streams that were removed; an epoch that was begun with one of them may still be run again."""
     held: Mapping[str, int] = field(default_factory=dict)
-    """By name, streams that are read for now only as far as they reach when this number is met for the first time; with
-    0 not at all."""
+    """By name, streams on hold: each is read only up to its size when this number is first seen; with 0 not at
+    all."""
 
     def save(self, checkpoint: Checkpoint) -> None:
         durable.write_record(checkpoint.intake, self)
@@ -35,10 +35,10 @@ class IntakeSettings:
 
     @property
     def reading(self) -> tuple[Source, ...]:
-        """The streams of which something may be read now."""
+        """The streams that may be read now."""
         return tuple(each for each in self.streams if self.held.get(each.name) != 0)
 
     def followed_by(self, streams: tuple[Source, ...]) -> tuple[Source, ...]:
-        """The streams that will be former ones when these are wanted."""
+        """The former streams once `streams` are the present ones."""
         wanted = {each.name for each in streams}
         return tuple(each for each in (*self.former, *self.streams) if each.name not in wanted)

@@ -1,12 +1,12 @@
-"""The intake: a Python data source for Spark that says how far an epoch goes, and hands nothing out.
+"""The intake: a Python data source for Spark that gives offsets and no rows.
 
 All file streams of a trunk come through this one source.
 Spark's own file source has neither order nor positions, and a union of sources can gain no stream.
-Spark writes down the offsets that the source gives; what lies between two of them are byte ranges, which an epoch finds
-by itself (`order_logs.py`), and a task opens the file of its range, so the raw bytes never cross the JVM.
+Spark logs the offsets that the source gives; an epoch computes the byte ranges between two of them itself
+(`order_logs.py`), and a task opens the file of its range, so raw bytes never cross the JVM.
 
-What Spark asks is answered by the `Survey`, which knows no Spark; see there and in `ranges.py` how offsets and ranges
-are reckoned.
+The source passes Spark's calls to the `Survey`, which knows no Spark; `ranges.py` says how offsets and ranges are
+computed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANY = ReadMaxBytes(1 << 60)  # Spark asks once; the survey looks the real limit
 
 
 class RangeSource(DataSource):
-    """What Spark knows as the format `anabranch-ranges`; its option is the folder of a checkpoint."""
+    """The format `anabranch-ranges` for Spark; its option is the folder of a checkpoint."""
 
     @classmethod
     def name(cls) -> str:
@@ -42,7 +42,7 @@ class RangeSource(DataSource):
 
 
 class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Hands Spark's questions on; the names of the methods are Spark's (hence no check of names on them)."""
+    """Passes Spark's calls to the survey; method names are Spark's (hence no check of names on them)."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._survey.latest(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return []  # Spark asks when it plans the batch, which nobody reads
+        return []  # Spark plans a batch, but nobody reads it
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         raise AssertionError("there is no partition to read")

@@ -1,6 +1,6 @@
 """Files as tasks and the driver read them: through pyarrow, in bounded pieces.
 
-What is opened is what the user named as a stream's path, never what the data said.
+Only paths that the user named are opened, never paths from the data.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from anabranch.stream.reading.gzip import MAGIC
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
-_GLANCE = 1 << 16
-_HEAD = 256
+_LOOK_BYTES = 1 << 16
+_HEAD_BYTES = 256
 
 
 def open_file(path: str) -> NativeFile:
@@ -31,20 +31,20 @@ def open_file(path: str) -> NativeFile:
 
 
 def is_packed(path: str) -> bool:
-    """Whether a file is gzip, by its bytes, for names lie."""
+    """Whether a file is gzip, by its first bytes; its name does not count."""
     with open_file(path) as source:
         return bool(source.read(len(MAGIC)) == MAGIC)
 
 
 def head_of(path: str, size: int) -> str:
     """A digest of the first bytes of a file that has `size` bytes, with their number."""
-    length = min(size, _HEAD)
+    length = min(size, _HEAD_BYTES)
     with open_file(path) as source:
         return f"{length}:{hashlib.sha256(source.read(length)).hexdigest()[:16]}"
 
 
 def has_head(path: str, head: str) -> bool:
-    """Whether a file still begins as it did."""
+    """Whether a file still has the same first bytes."""
     return head_of(path, int(head.partition(":")[0])) == head
 
 
@@ -54,7 +54,7 @@ def line_end(path: str, position: int, limit: int) -> int:
     with open_file(path) as source:
         source.seek(at)
         while at < limit:
-            glance = source.read(min(_GLANCE, limit - at))
+            glance = source.read(min(_LOOK_BYTES, limit - at))
             found = glance.find(b"\n")
             if found >= 0:
                 return int(at + found + 1)
@@ -69,7 +69,7 @@ def last_line_end(path: str, position: int, limit: int) -> int:
     with open_file(path) as source:
         end = limit
         while end > position:
-            at = max(position, end - _GLANCE)
+            at = max(position, end - _LOOK_BYTES)
             source.seek(at)
             found = source.read(end - at).rfind(b"\n")
             if found >= 0:
@@ -79,9 +79,9 @@ def last_line_end(path: str, position: int, limit: int) -> int:
 
 
 def pieces(path: str, start: int, end: int, size: int = PIECE, *, lines: bool = False) -> Iterator[bytes]:
-    """The bytes of a range, piece by piece; of lines as a rule whole ones.
+    """The bytes of a range, piece by piece; with `lines`, pieces of whole lines where possible.
 
-    One without bytes is the end of a file that was read before, which need not be there any more.
+    An empty range is the end of a file that was read before, and the file need not exist any more.
     """
     if start >= end:
         return
@@ -89,8 +89,8 @@ def pieces(path: str, start: int, end: int, size: int = PIECE, *, lines: bool = 
         while start < end:
             stop = min(end, start + size)
             if lines and stop < end:
-                source.seek(max(start, stop - _GLANCE))
-                glance = source.read(min(_GLANCE, stop - start))
+                source.seek(max(start, stop - _LOOK_BYTES))
+                glance = source.read(min(_LOOK_BYTES, stop - start))
                 stop -= len(glance) - (glance.rfind(b"\n") + 1 or len(glance))
             source.seek(start)
             piece = source.read(stop - start)

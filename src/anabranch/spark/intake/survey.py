@@ -1,20 +1,20 @@
-"""The survey: what lies in the streams' files now, and how far the next epoch goes.
+"""The survey: which bytes the streams' files hold now, and where the next epoch ends.
 
-This is the thinking half of the intake (`source.py` is its face towards Spark), and it runs in a process of its own
-that Spark keeps for the purpose.
-It reads the streams and the size of epochs anew for each epoch from a file that the driver writes, so a trunk gains
-streams while it runs; it looks into the folders, begins files in the order of their names, and writes that order down
-before an offset refers to it.
+This is the logic of the intake (`source.py` is its interface to Spark), and it runs in a process that Spark keeps for
+it.
+For each epoch it reads the streams and the size of epochs from a file that the driver writes, so a trunk gains streams
+while it runs; it lists the folders, begins files in the order of their names, and logs that order before an offset
+refers to it.
 
-A *sight* is what was there at one moment, and that moment is the time of the elements in it that have none of their own
+A *sight* is a snapshot of the folders; its moment is the time of the elements in it that declare none
 (LAWS 1.3).
-Epochs take a sight to its end before the next is taken, and of a stream without a time one partition after the other:
+Epochs read a sight to its end before the next is taken, and in a stream without a time one partition after the other:
 so elements come in the order of their times, ties to the partition named first (LAWS 1.2), whatever the size of epochs.
-The moment is part of the offset; a sight that an epoch has not taken to its end is kept on disk.
-Finite inputs have no clock and no sights, and their partitions have an end, which the offset says.
+The moment is part of the offset; a sight that an epoch could not finish is kept on disk.
+Finite inputs have no clock and no sights, and their partitions have an end, which is part of the offset.
 
-Nothing is lost silently: a file that turns up late or grows after its end is read next and noted, one that has become
-shorter or was overwritten is an error.
+Nothing is lost silently: a file that turns up late or grows after its end is read next and logged as such; a file that
+became shorter or was overwritten is an error.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
-"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was taken to its end."""
+"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 _ENDED = ":ended/"
-"""What stands before the key of a partition that has ended."""
+"""The prefix before the key of a partition that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSnapshot:
-    """What was there at a moment: by partition, the files and their sizes."""
+    """The files of a moment: by partition, their names and sizes."""
 
     moment: int
     files: dict[str, dict[str, int]]
@@ -58,25 +58,25 @@ class FolderSnapshot:
 
 
 class Survey:
-    """Looks at the files for one streaming query; it alone appends to the order logs."""
+    """Surveys the files for one streaming query; it alone appends to the order logs."""
 
     def __init__(
         self, checkpoint: Checkpoint, pulse: Pulse | None = None, logs: dict[str, OrderLog] | None = None
     ) -> None:
-        """With `logs`, somebody else reads on in the order logs, by stream; there is nothing to append then."""
+        """With `logs`, order logs that the caller refreshes, by stream; the survey appends nothing then."""
         self._checkpoint = checkpoint
         self._pulse = pulse or Pulse()
         self._logs = {} if logs is None else logs
         self._frozen: dict[str, dict[str, int]] | None = None
         self._held: dict[str, tuple[int, dict[str, int]]] = {}
-        """By partition: what was there when the last hold of its stream was met."""
+        """By partition: its files when the last hold of its stream was first seen."""
         self._sight: FolderSnapshot | None = None
-        """The one that the last epoch did not take to its end."""
+        """The sight that the last epoch did not finish."""
         self._looks: dict[str, tuple[int, int]] = {}
-        """By path: size and modification time of an open file when its front was last compared."""
+        """By path: size and modification time of an open file when its first bytes were last compared."""
 
     def freeze(self) -> None:
-        """From now on the files end where they end now; files that are not there yet do not come."""
+        """Let the files end at their present sizes, without new files."""
         self._frozen = {}
         settings = IntakeSettings.load(self._checkpoint)
         for stream in settings.reading:
@@ -84,7 +84,7 @@ class Survey:
                 self._listing(key, path, settings.held.get(stream.name))
 
     def latest(self, start: Offset) -> Offset:
-        """How far the epoch that begins at `start` goes; all that has something to read shares its bytes."""
+        """The end offset of the epoch that starts at `start`; partitions with something to read share its bytes."""
         settings = IntakeSettings.load(self._checkpoint)
         sight = self._look(settings, start, self._unfinished(start))
         moves = self._moves(settings, start, sight)
@@ -103,7 +103,7 @@ class Survey:
         )
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
-        """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
+        """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
         settings = IntakeSettings.load(self._checkpoint)
         clock = end.get(_CLOCK)
         moment = clock["position"] if clock else None
@@ -130,7 +130,7 @@ class Survey:
         return found
 
     def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[StretchSpan, PartitionFiles]]:
-        """What of the stretches of a partition lies between two offsets."""
+        """The spans of a partition between two offsets."""
         if key not in end or end[key] == start.get(key):
             return
         stream, _, partition = key.rpartition("/")
@@ -150,7 +150,7 @@ class Survey:
     # --- sights -------------------------------------------------------------------------------------------
 
     def _unfinished(self, start: Offset) -> FolderSnapshot | None:
-        """The sight that the epochs so far have not taken to its end."""
+        """The sight that the epochs so far have not finished."""
         clock = start.get(_CLOCK)
         if clock is None or clock["file"]:
             return None
@@ -159,9 +159,9 @@ class Survey:
         return self._sight
 
     def _look(self, settings: IntakeSettings, start: Offset, before: FolderSnapshot | None) -> FolderSnapshot:
-        """What is there now, or what is left of an earlier sight.
+        """The present files, or those left of an earlier sight.
 
-        A file that has turned up since under a smaller name than one that waits belongs to it: it is read next.
+        A new file with a smaller name than one that waits joins the earlier sight: it is read next.
         """
         files: dict[str, dict[str, int]] = {}
         for stream in settings.reading:
@@ -178,7 +178,7 @@ class Survey:
         return FolderSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
     def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
-        """What lies there, as far as it may be read; `hold` is the number of what holds the stream."""
+        """The files of a partition that may be read; `hold` is the number of the stream's hold."""
         if self._frozen is not None and key in self._frozen:
             return self._frozen[key]
         found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else folders.listing(path)
@@ -191,11 +191,11 @@ class Survey:
     # --- moves --------------------------------------------------------------------------------------------
 
     def _moves(self, settings: IntakeSettings, start: Offset, sight: FolderSnapshot) -> _Moves:
-        """Go on in every partition, and write down which files are begun for it."""
+        """Advance every partition, and log the files that are begun."""
         groups: list[list[_View]] = []
         for stream in settings.reading:
             views = list(self._views(stream, start, settings.finite or stream.ended, sight))
-            # Without a time the partitions come one after the other; with one they are merged, so all must go on.
+            # Without a time the partitions are read one after the other; with one they are merged, so all advance.
             groups += [[view] for view in views] if stream.time else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
         files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
@@ -214,11 +214,11 @@ class Survey:
                 left -= move.size
                 if not move.done:
                     found.unfinished.add(view.key)
-                    left = 0  # those behind it have to wait
+                    left = 0  # the partitions behind it wait
         return found
 
     def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: FolderSnapshot) -> Offset:
-        """The heartbeats that are due; there are none in inputs that have an end, nor before the first element."""
+        """The heartbeats that are due; none in finite inputs, nor before the first element."""
         if settings.finite or self._frozen is not None:
             return {}
         found: Offset = {}
@@ -230,7 +230,7 @@ class Survey:
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
-        """The partitions that are read to their end, of inputs that have one."""
+        """The partitions of finite inputs that are read to their end."""
         streams = [each for each in settings.reading if settings.finite or each.ended]
         keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
@@ -260,7 +260,7 @@ class Survey:
                 yield _View(stream.name, key, partition, files, largest)
 
     def _size_of_open(self, held: list[FileStretch], there: dict[str, int], files: PartitionFiles, at: Position) -> int:
-        """How long the file of the last stretch is; an error if it is not what it was."""
+        """The size of the last stretch's file; an error if the file was truncated or overwritten."""
         if not held:
             return 0
         stretch = held[-1]
@@ -289,23 +289,23 @@ class Survey:
 
 @dataclass(slots=True)
 class _Moves:
-    """How far an epoch goes; only `_moves` changes it."""
+    """Where an epoch ends; only `_moves` changes it."""
 
     to: Offset = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
-    """The partitions of which something is left."""
+    """The partitions with something left to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A partition with something to read, and who reads it."""
+    """A partition with something to read, and its stream."""
 
     stream: str
     key: str
     partition: Partition
     files: PartitionFiles
     largest: str
-    """The largest name of a file that was begun."""
+    """The largest file name that was begun."""
 
     def begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)

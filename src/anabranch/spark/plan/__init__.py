@@ -1,1 +1,1 @@
-"""What an epoch runs with: streams, subscriptions, and who answers what."""
+"""The plan of an epoch: streams, subscriptions, and the branches that answer them."""

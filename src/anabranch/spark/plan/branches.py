@@ -1,8 +1,9 @@
-"""Who answers what: the branches of a plan, and which subscriptions each of them serves.
+"""The branches of a plan, and the subscriptions that each of them serves.
 
 A branch belongs to one shard, by its number, and serves one subscription or several (`membership.py`).
-A query that is answered in strands has a branch for each of them, and one where they come together.
-Each stream of updates has a branch that keeps its document, whoever subscribes (`branch/document/keeper.py`).
+A query in strands has a branch for each of them, and one, the braid, where they come together.
+Each stream of updates has a branch that keeps its document, with or without subscriptions
+(`branch/document/keeper.py`).
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ class BranchPlan:
     queries: tuple[QueryKind, ...] = ()
     """All of one kind."""
     twins: tuple[tuple[Registration, ...], ...] = ()
-    """For each query those that ask it; each has its own answer, and one computation serves them."""
+    """By query: its subscriptions; each has its own answer, and one computation serves them."""
     keys: tuple[str, ...] = ()
-    """What tells each of the queries from the others, in every epoch."""
+    """By query: identifies it within the branch, in every epoch."""
     kept: str | None = None
     """The stream whose document it keeps."""
     strands: int = 0
-    """Into how many strands it is divided, if it is."""
+    """The number of its strands, if it is divided."""
     strand: int | None = None
-    """Which of them it is; without one it is where they come together."""
+    """The number of this strand; None for the braid."""
 
     @property
     def is_braid(self) -> bool:
-        """Whether it takes what strands have found, and no stream."""
+        """Whether it is the braid, which reads strands' results and no stream."""
         return self.strands > 0 and self.strand is None
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams that it takes."""
+        """The streams that it reads."""
         if self.is_braid:
             return ()
         return self.queries[0].streams if self.kept is None else (self.kept,)
@@ -61,22 +62,22 @@ class BranchPlan:
 
     @property
     def panes(self) -> PanePlan | None:
-        """How its windows are counted by panes, where they are."""
+        """The pane plan of its windows, where they are counted by panes."""
         return self.queries[0].panes if self.kept is None else None
 
     def shard(self, plan: Plan) -> int:
-        """The shard that it belongs to."""
+        """Its shard."""
         return shard_of(self.number, plan)
 
 
 def shard_of(number: int, plan: Plan) -> int:
-    """The shard that the branch with a number belongs to."""
+    """The shard of the branch with this number."""
     return number % plan.shards
 
 
 @lru_cache(maxsize=4)
 def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
-    """The branches of a plan, found once per process."""
+    """The branches of a plan, cached by process."""
     plan = file.load()
     known = QueryContext({stream.name: stream for stream in plan.streams}, functions, not plan.finite)
     members: dict[int, list[Registration]] = {}
@@ -104,5 +105,5 @@ def _branches(served: list[Registration], known: QueryContext) -> Iterator[Branc
 
 
 def keeper_of(stream: str) -> int:
-    """The number of the branch that keeps the document of a stream: no subscription has it, nor another stream."""
+    """The number of the branch that keeps the document of a stream, unlike those of subscriptions and other streams."""
     return -2 - int.from_bytes(sha256(stream.encode()).digest()[:7])

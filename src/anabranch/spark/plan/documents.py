@@ -1,14 +1,14 @@
-"""The documents behind `doc()`: copied when they change, so that an epoch which is run again sees the same (LAWS 3.12).
+"""The documents behind `doc()`: copied when they change, so that an epoch that is run again sees the same (LAWS 3.12).
 
 A document is a file of the user's, which may change at any moment.
-When an epoch begins, the driver looks whether it has (`DocumentCopies.look`); what it then holds is copied beside the
-plans, under the digest of its bytes, and the plan names that.
+When an epoch begins, the driver checks whether it has (`DocumentCopies.look`); its content is copied beside the plans,
+under the digest of its bytes, and the plan names that.
 Tasks and shards read copies only, each process once (`DocumentFile.load`).
-What cannot be read, because it is gone, half written or wrong, leaves the last good content in force, with a warning;
-a document of which no good content is known is an error.
+A file that cannot be read, because it is missing, half written or malformed, leaves the last good content in force,
+with a warning; a document without any good content is an error.
 
-A copy is needed as long as an epoch may be run that sees it: that of the newest plan.
-Epochs before it are committed, and nothing that they left is evaluated again.
+A copy is needed while an epoch may be run with it: that of the newest plan.
+Epochs before it are committed, and are not evaluated again.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from anabranch.spark.plan.kinds.display import may_read
 from anabranch.stream.reading.documents import DocumentSource
 
 _SETTLED = 2.0
-"""Seconds after which a file whose times have not changed has not changed: file systems count them roughly."""
+"""Seconds after which unchanged times of a file mean unchanged content: file systems round them."""
 _MOST_LOADED = 16
-"""So many documents does a process keep."""
+"""The number of documents that a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class DocumentFile:
 
     @staticmethod
     def of(document: PlannedDocument, folder: Path) -> DocumentFile:
-        """A document of a plan whose files lie in a folder."""
+        """A document of a plan whose files are in a folder."""
         return DocumentFile(document, folder / f"{document.digest[:32]}.document")
 
     @property
     def version(self) -> str:
-        """What tells its content from that of others."""
+        """Identifies its content."""
         return " ".join((self.document.digest, self.document.root, self.document.item))
 
     def load(self) -> Input:
-        """The document, which this process reads once; of one that has changed, it keeps what was asked for last."""
+        """The document, cached by this process; of one that has changed, the version last asked for is kept."""
         place = self.path.parent, self.document.name
         known = _loaded.get(place)
         if known is None or known[0] != self:
@@ -77,7 +77,7 @@ def _load(file: DocumentFile) -> Input:
 
 
 def documents_in(file: PlanFile) -> tuple[DocumentFile, ...]:
-    """What `doc()` means in a plan, to be told from what it means in others."""
+    """The documents of a plan, as values that can be compared."""
     return tuple(DocumentFile.of(each, file.path.parent) for each in file.load().documents)
 
 
@@ -87,42 +87,42 @@ def load_all(files: tuple[DocumentFile, ...]) -> dict[str, Input]:
 
 
 def documents_for(file: PlanFile, texts: Collection[str]) -> tuple[DocumentFile, ...]:
-    """What `doc()` means in a plan, as far as queries may read it, which are given by their texts."""
+    """The documents of a plan that queries, given by their texts, may read."""
     found = documents_in(file)
     return tuple(each for each in found if any(may_read(text, (each.document.name,)) for text in texts))
 
 
 def documents_of(file: PlanFile, texts: Collection[str]) -> dict[str, Input]:
-    """The documents of a plan by name, as far as queries may read them."""
+    """The documents of a plan by name that queries may read."""
     return load_all(documents_for(file, texts))
 
 
 @dataclass(slots=True)
 class _ReadDocument:
-    """A document as it was read last."""
+    """A document as last read."""
 
     source: DocumentSource
     good: PlannedDocument
     look: tuple[int, ...] | None
-    """What the file looked like then; None where it may have changed since without a sign."""
+    """The file's times and size then; None where it may have changed since without a sign."""
 
 
 class DocumentCopies:
-    """The copies in a folder of plans; only the driver's epoch at work, and whoever tells it what is wanted, look."""
+    """The copies in a folder of plans; used by the driver's epoch, and while the workload is set."""
 
     def __init__(self, folder: Path, last: Plan | None, warn: Callable[[str], None]) -> None:
         self._folder = folder
         self._warn = warn
         self._before = {each.name: each for each in last.documents} if last else {}
-        """What was seen last by an earlier run."""
+        """The documents of an earlier run's plan."""
         self._held: dict[str, _ReadDocument] = {}
         self._refused: dict[str, tuple[tuple[int, ...] | None, str]] = {}
-        """What of a file was warned of already, with the look that it had."""
+        """By file: the times and size for which a warning was given."""
         self._swept: frozenset[PlannedDocument] | None = None
-        """What was needed when copies were swept last."""
+        """The documents at the last sweep."""
 
     def look(self, sources: Mapping[str, DocumentSource]) -> tuple[PlannedDocument, ...]:
-        """What `doc()` means from now on; raises for a document that has no good content, and never had."""
+        """The present documents; raises for a document that has no good content, and never had."""
         self._held = {name: each for name, each in self._held.items() if name in sources}
         return tuple(self._look(name, source) for name, source in sources.items())
 
@@ -164,7 +164,7 @@ class DocumentCopies:
         return good
 
     def sweep(self, plan: Plan) -> None:
-        """Remove the copies that neither the newest plan names nor, as things are, the next one will."""
+        """Remove the copies that neither the newest plan names nor the next one will."""
         needed = frozenset((*plan.documents, *(each.good for each in self._held.values())))
         if needed != self._swept:
             named = {DocumentFile.of(each, self._folder).path for each in needed}

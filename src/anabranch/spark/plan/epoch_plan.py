@@ -1,4 +1,4 @@
-"""What an epoch runs with: the streams, the subscriptions, the limits; `files.py` has the files."""
+"""The plan of an epoch: the streams, the subscriptions, the limits; `files.py` writes it to files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import KnownStream, Source
 
 MOST_STRANDS = 1 << 10
-"""In so many strands a query is answered at most."""
+"""The most strands of a query."""
 _STRANDS = 1 << 60
-"""Above the numbers of all subscriptions."""
+"""A number above those of all subscriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +23,21 @@ class Registration:
     """A query as registered; a changed one is another subscription under the same name."""
 
     id: int
-    """Its number in the checkpoint, which no other ever has."""
+    """Its number in the checkpoint, which is never reused."""
     name: str
     text: str
     first: int
     """The epoch it begins with."""
     kind: str = "items"
-    """What kind of query it is, decided when it was registered (`kinds/`)."""
+    """The kind of its query, decided when it was registered (`kinds/`)."""
     streams: tuple[str, ...] = ()
-    """Those that it reads."""
+    """The streams that it reads."""
     late: tuple[str, ...] = ()
     """The streams of which an element was committed before it began (LAWS 3.6)."""
     joined: int | None = None
     """The number of an earlier subscription whose branch serves this one too; None for a branch of its own."""
     family: str = ""
-    """Whom its branch can serve too (`membership.py`); empty for nobody."""
+    """The family that its branch can serve (`membership.py`); empty for none."""
     policy: Policy = "accumulate"
     """What it does with accents that its answer cannot express (LAWS 4.7)."""
     aborted: str = ""
@@ -47,18 +47,18 @@ class Registration:
     edited: tuple[str, ...] = ()
     """The streams of updates that it reads beside items, where it has results that stand (LAWS 5.5)."""
     timed: bool = False
-    """Whether its answer, which only grows, is told with its moments (`branch/timeline.py`)."""
+    """Whether its answer, which only grows, is recorded with its moments (`branch/timeline.py`)."""
     strands: int = 0
-    """In how many strands it is answered, where it is answered in several (`branch/display/strands.py`)."""
+    """The number of its strands, where it has several (`branch/display/strands.py`)."""
 
     @property
     def branch(self) -> int:
-        """The number of the branch that serves it, if it is one that remembers."""
+        """The number of its branch, if it has one."""
         return self.id if self.joined is None else self.joined
 
     @property
     def branches(self) -> tuple[int, ...]:
-        """The numbers of the branch that serves it, and of its strands."""
+        """The numbers of its branch and strands."""
         number = self.branch
         return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(self.strands)))
 
@@ -71,26 +71,26 @@ class PlannedDocument:
     digest: str
     root: str = "root"
     item: str = "item"
-    """What the root and the records are called where it is JSON."""
+    """The names of the root and the records where it is JSON."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an epoch runs with; it stays the same for many epochs, and so does what is looked up in it."""
+    """The plan of an epoch; it stays the same for many epochs, and so do values cached on it."""
 
     streams: tuple[KnownStream, ...]
     subscriptions: tuple[Registration, ...]
     limits: Limits
     next_id: int
-    """The number that the next subscription gets."""
+    """The number of the next subscription."""
     shards: int = 1
-    """How many tasks share the branches; another number next time changes no answer."""
+    """The number of tasks that share the branches; another number next time changes no answer."""
     documents: tuple[PlannedDocument, ...] = ()
-    """What `doc()` means in this epoch."""
+    """The documents behind `doc()`."""
     finite: bool = False
     """Whether the streams have an end."""
     sharing: bool = True
-    """Whether what subscriptions have in common is done once; no answer depends on it (LAWS 3.7)."""
+    """Whether common work of subscriptions is done once; no answer depends on it (LAWS 3.7)."""
     accents: bool = True
     """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
     courses: tuple[tuple[str, tuple[ProgressAxis, ...]], ...] = ()
@@ -121,13 +121,13 @@ class Plan:
         return found
 
     def stream(self, name: str) -> KnownStream:
-        """A stream that it has."""
+        """A stream by name."""
         return next(each for each in self.streams if each.name == name)
 
     def axes(self, source: Source) -> tuple[ProgressAxis, ...] | None:
-        """The paths whose values show the progress of a stream (`spark/evolution/progress.py`); None if nobody asks.
+        """The paths whose values show the progress of a stream (`spark/evolution/progress.py`); None if not needed.
 
-        Heartbeats that follow the times of items ask for these times.
+        Heartbeats that follow the times of items need these times.
         """
         found = dict(self.courses).get(source.name)
         if found is None and source.beats_by_time:

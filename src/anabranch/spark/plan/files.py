@@ -1,12 +1,12 @@
 """Plans in files.
 
-A plan travels to the tasks by its file's path and digest and is kept by the Python worker that has read it; in the
-closure of each epoch it would be sent and unpacked again and again.
-A file is called after its digest, so epochs with the same plan share it, and a task works by the very plan it was given
-or not at all.
-Subscriptions stand in files of their own, some hundred together by their numbers: one that comes or goes changes one of
-these *blocks*, and the others stay as they lie there, however many they are.
-Which plan an epoch has is written down before the epoch runs (`Plans`), so that one that is run again does the same.
+Tasks get a plan by its file's path and digest, and Python workers cache it; in the closure of each epoch it would be
+sent and unpacked again and again.
+A file is named after its digest, so epochs with the same plan share it, and a task works with exactly the plan it was
+given or not at all.
+Subscriptions are in files of their own, some hundred together by their numbers: one that comes or goes changes one of
+these *blocks*, and the others stay unchanged, however many they are.
+The plan of an epoch is recorded before the epoch runs (`Plans`), so that a repeated epoch does the same.
 The files are JSON: what a user wrote is never unpickled.
 """
 
@@ -27,10 +27,10 @@ from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.plain import from_plain, to_plain
 
 _VERSION = 3
-"""The first did not say what kinds of queries subscriptions ask, and the second described streams in another way."""
+"""Version 1 did not have the kinds of queries, and version 2 described streams in another way."""
 _BLOCK = 500
 _FIELDS = attrgetter(*(each.name for each in fields(Registration)))
-"""A subscription as it stands in a block."""
+"""A subscription as a row of a block."""
 
 _Block: TypeAlias = tuple[Registration, ...]
 
@@ -55,13 +55,13 @@ class PlanFile:
 
     @property
     def blocks(self) -> list[Path]:
-        """The files that it needs beside its own."""
+        """The files that it refers to."""
         return [_path(self.path.parent, digest, "block") for digest in _head(self)["subscriptions"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The plans of all epochs that are kept."""
+    """The plans of all retained epochs."""
 
     folder: Path
 
@@ -74,27 +74,27 @@ class Plans:
         return PlanFile(self.folder / f"{found[:32]}.plan", found)
 
     def ran(self, epoch: int) -> Plan:
-        """The plan of an epoch that was committed."""
+        """The plan of a committed epoch."""
         file = self.of(epoch)
         assert file is not None, "an epoch with a manifest has a plan"
         return file.load()
 
     def begin(self, epoch: int, plan: Plan) -> PlanFile:
-        """Write down that an epoch runs with a plan."""
+        """Record the plan of an epoch."""
         file = PlanFile.save(plan, self.folder)
         self.again(epoch, file)
         return file
 
     def again(self, epoch: int, file: PlanFile) -> None:
-        """Write down that an epoch runs with a plan that is there."""
+        """Record an existing plan for another epoch."""
         durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
 
     def forget(self, epoch: int) -> None:
-        """Let an epoch that was begun and never committed begin anew, with another plan."""
+        """Let an epoch that was begun and never committed start again, with another plan."""
         durable.remove(self._pointer(epoch))
 
     def epochs(self) -> list[int]:
-        """The epochs that were begun and are kept, in order."""
+        """The epochs that were begun and are retained, in order."""
         return sorted(int(each.stem) for each in self.folder.glob("[0-9]*.json"))
 
     def newest(self) -> Plan | None:
@@ -113,7 +113,7 @@ class Plans:
             before = file
 
     def drop(self, until: int) -> None:
-        """Forget the plans of the epochs before `until`, as far as no later one has them."""
+        """Remove the plans of the epochs before `until`, unless a later one has them."""
         for epoch in self.epochs():
             if epoch < until:
                 self._pointer(epoch).unlink()
@@ -132,7 +132,7 @@ def _path(folder: Path, digest: str, kind: str) -> Path:
 
 
 def _saved(folder: Path, data: bytes, kind: str) -> str:
-    """Write a file unless it is there; gives its digest."""
+    """Write a file unless it exists; gives its digest."""
     digest = durable.digest(data)
     path = _path(folder, digest, kind)
     if not path.exists():
@@ -143,7 +143,7 @@ def _saved(folder: Path, data: bytes, kind: str) -> str:
 _written: dict[tuple[Path, int], tuple[_Block, str]] = {}
 """The blocks that this process wrote last, by folder and number."""
 _blocks: dict[str, _Block] = {}
-"""Those that it wrote or read, by digest; so a plan that is read has the very subscriptions of the one written."""
+"""The blocks that it wrote or read, by digest; so a plan that is read shares the objects of the one written."""
 _MOST_BLOCKS = 2_000
 
 
@@ -173,7 +173,7 @@ def _load(file: PlanFile) -> Plan:
 
 
 def _head(file: PlanFile) -> dict[str, Any]:
-    """A plan with the digests of its blocks in the place of its subscriptions."""
+    """A plan with the digests of its blocks in place of its subscriptions."""
     found: dict[str, Any] = json.loads(_read(file.path, file.digest))
     if (version := found.pop("version", 1)) != _VERSION:
         raise StateError(

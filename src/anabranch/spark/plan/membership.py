@@ -1,14 +1,14 @@
-"""Which subscriptions an epoch has, and which branch serves each.
+"""The subscriptions of an epoch, and the branch that serves each.
 
-A subscription keeps the branch it began with for good, and a branch lasts as long as one of its members; nobody's
-answer depends on who else is there (LAWS 3.7).
-So a new subscription joins a branch only where the branch has seen exactly what is in front of the new one: both
-began with the same epoch, or before any of their streams did.
+A subscription keeps its first branch for good, and a branch lasts as long as one of its members; no answer depends on
+other subscriptions (LAWS 3.7).
+So a new subscription joins a branch only where the branch has seen exactly the same elements: both began with the same
+epoch, or before any of their streams did.
 
 A query that reads a stream of updates entry by entry may be divided into strands (`kinds/display.py`).
-In strands it needs a stage more, and each strand reads and judges all updates; so it pays where there are many shards,
-and more than such queries.
-No answer depends on it, and a query stays as it has begun.
+Strands need one more stage, and each strand reads and judges all updates; so they pay where there are many shards, and
+more shards than such queries.
+No answer depends on it, and a query keeps its number of strands.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
 from anabranch.stream.reading.source import KnownStream
 
 _MANY = 4
-"""With fewer shards, to read all updates in each of them costs what it saves."""
+"""With fewer shards, reading all updates in each of them costs as much as it saves."""
 
 
 def strands_for(asked: int | None, shards: int, others: int) -> int:
-    """In how many strands a new query is answered if it can be, where there are others over updates; 0 for none.
+    """The number of strands of a new query, if it can be divided, beside `others` over updates; 0 for none.
 
-    Without a number that was asked for, shards are shared out among such queries.
+    By default, shards are divided among such queries.
     """
     found = shards // (others + 1) if asked is None and shards >= _MANY else asked or 0
     return min(found, MOST_STRANDS) if found > 1 else 0
@@ -55,15 +55,15 @@ def subscriptions_of(
     rooted: Collection[str] = (),
     checked: Collection[str] = (),
 ) -> tuple[tuple[Registration, ...], int]:
-    """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
+    """The subscriptions of an epoch, by their numbers, and the number of the next one.
 
-    Who was there with the same query and policy goes on, others begin here; `begun` are the streams that had elements
-    before, and `endless` says that nobody waits for the streams' end.
-    Those that were `aborted` stay what they are, and are answered no more.
-    Where `timed`, the answers of new ones are told with their moments.
-    One over updates is answered in so many `strands`, which depends on how many others there are, if it can be.
-    Of the streams in `rooted` the root element is known: a query with a path to it ends, for a root has no end.
-    Those in `checked` were known before, so who was there then need not be asked again.
+    A subscription with the same query and policy as before continues, others begin here; `begun` are the streams that
+    had elements before, and `endless` says that the streams' end is not waited for.
+    Subscriptions that were `aborted` stay, and are answered no more.
+    With `timed`, the answers of new ones are recorded with their moments.
+    A query over updates gets `strands` of that number, which depends on the number of others, if it can be divided.
+    For the streams in `rooted` the root element is known: a query with a path to it ends, for a root has no end.
+    Roots in `checked` were known before: earlier subscriptions are not checked against them again.
     """
     ended, chosen = aborted or {}, policies or {}
     held = {
@@ -108,7 +108,7 @@ def subscriptions_of(
 
 
 def _decide_anew(found: dict[str, Registration], before: Plan | None, known: QueryContext) -> dict[str, QueryKind]:
-    """Decide once more what kind of query those ask whose streams are not what they were; gives their queries."""
+    """Decide the kinds of queries again whose streams have changed; gives their queries."""
     earlier = {each.name: each for each in before.streams} if before else {}
     changed = {name for name, stream in known.streams.items() if earlier.get(name) != stream}
     queries: dict[str, QueryKind] = {}
@@ -119,7 +119,7 @@ def _decide_anew(found: dict[str, Registration], before: Plan | None, known: Que
 
 
 class _Outside:
-    """Which queries look at the roots of their streams; those of one shape are asked once."""
+    """Which queries read the roots of their streams; cached by shape."""
 
     def __init__(self, streams: Mapping[str, KnownStream]) -> None:
         self._roots = {name: stream.root() for name, stream in streams.items()}

@@ -1,11 +1,11 @@
-"""Which plan an epoch runs with: one that was written for it already, the last one again, or a new one.
+"""Chooses the plan of an epoch: one that was written for it already, the last one again, or a new one.
 
 A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
-There is one exception: a plan with a stream or subscription that is wanted no more is made anew, without it.
-Nothing that an epoch did counts before its manifest is published; so a stream that cannot be read, say because somebody
-has taken its files away, holds nobody up once it is taken out of the site.
-As long as nothing has changed, epochs share a plan, and to find that out costs a few comparisons, and a look at the
-files behind `doc()`, whose content is part of the plan (`documents.py`).
+There is one exception: a plan with a stream or subscription that was removed is made anew, without it.
+Nothing of an epoch counts before its manifest is published; so a stream that cannot be read, because its files were
+removed, say, blocks nothing once it is taken out of the site.
+As long as nothing has changed, epochs share a plan, which costs a few comparisons, and a check of the files behind
+`doc()`, whose content is part of the plan (`documents.py`).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Planning:
         self._functions = tuple(functions.items())
         self._shards = settings.shards or default_shards
         self.newest = plans.newest()
-        """What the newest epoch runs or ran with."""
+        """The plan of the newest epoch."""
         self._made: tuple[Workload, _Followed, PlanFile] | None = None
-        """The plan of the last epoch, and for which wishes, streams and documents it was made."""
+        """The plan of the last epoch, and the workload, streams and documents it was made for."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
         self.documents = DocumentCopies(plans.folder, self.newest, warn)
@@ -54,13 +54,13 @@ class Planning:
     def begin(
         self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
     ) -> PlanFile:
-        """The plan that an epoch runs with, which is durable from then on."""
+        """The plan of an epoch, which is durable from then on."""
         file = self._begun(epoch, wanted, forms, last)
         self.newest = file.load()
         return file
 
     def renew(self) -> None:
-        """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
+        """Make a new plan for the next epoch: the workload is the same, but not what follows from it."""
         self._made = None
 
     def _begun(
@@ -115,7 +115,7 @@ class Planning:
 
 
 def _is_wanted(plan: Plan, wanted: Workload) -> bool:
-    """Whether all that a plan has is still wanted."""
+    """Whether everything in a plan is still in the workload."""
     return all(each.name in wanted.streams for each in plan.streams) and all(
         wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions
     )

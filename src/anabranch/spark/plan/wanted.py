@@ -1,4 +1,4 @@
-"""What a trunk is told, and what it tells: streams and subscriptions, epochs."""
+"""The workload of a trunk, and what it reports: epochs and warnings."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ class Workload:
     subscriptions: Mapping[str, str]
     """Queries by name, checked and printed."""
     sinks: Mapping[str, Sink] = field(default_factory=dict)
-    """Where answers go, by subscription."""
+    """By subscription: its sink."""
     dead_letters: Path | None = None
     late_items: Path | None = None
     epoch_bytes: int | None = None
     epoch_files: int | None = None
-    """How much an epoch reads from now on; None for what the settings of the trunk say."""
+    """The size of epochs from now on; None for the trunk's settings."""
     documents: Mapping[str, DocumentSource] = field(default_factory=dict)
     """The files behind `doc()`."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
-    """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""
+    """By subscription: what it does with accents that its answer cannot express, where it is not `accumulate`."""
     courses: Mapping[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     """By stream, for streams that are sent to other peers: the paths whose values show its progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """An epoch that was committed."""
+    """A committed epoch."""
 
     manifest: Manifest
     plan: Plan
     metrics: Metrics
     cpu: float = 0.0
-    """Seconds that the processes of its tasks have worked."""
+    """Processor seconds of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears of what happens, on the trunk's own threads: of epochs one after the other, of warnings at any time."""
+    """Callbacks on the trunk's own threads: of epochs in order, of warnings at any time."""
 
     epoch: Callable[[Epoch], None] = lambda epoch: None
     warning: Callable[[str], None] = lambda message: None

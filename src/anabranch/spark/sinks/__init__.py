@@ -1,11 +1,11 @@
-"""Sinks: where the answer to a subscription goes besides the answer log.
+"""Sinks: where answers are delivered besides the answer log.
 
-    Files(path)      one file that grows, the front of the answer to the byte (`growing.py`)
+    Files(path)      one file that grows, a byte-exact prefix of the answer (`growing.py`)
     Parquet(path)    a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`)
-    Console(out)     lines for whoever looks (`delivery.py`)
+    Console(out)     lines for people (`delivery.py`)
 
-A sink is asked for by one of these values; `delivery.py` brings it what it has not had.
-Files and tables are written exactly once, whatever is killed when; a console remembers nothing.
+A sink is configured by one of these values; `delivery.py` brings it the epochs it is missing.
+Files and tables are written exactly once, whenever a process is killed; a console has no position.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from anabranch.stream.files import called
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Into a file that grows."""
+    """A file that grows."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
-    """Into a folder of Parquet files."""
+    """A folder of Parquet files."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """To standard output, or to another stream of text."""
+    """Standard output, or another text stream."""
 
     out: TextIO | None = None
 
@@ -42,12 +42,12 @@ Sink: TypeAlias = Files | Parquet | Console
 
 
 def path_of(sink: Sink) -> Path | None:
-    """What a sink writes to, which no other may."""
+    """The path that a sink writes to, which no other sink may use."""
     return None if isinstance(sink, Console) else sink.path
 
 
 def file_of(path: Path, name: str, *, json: bool = False) -> Path:
-    """The file that a path means: itself, or in a folder that is there the one called after the subscription.
+    """The file that a path means: itself, or within an existing folder the file named after the subscription.
 
     One whose answer is `json` is called `NAME.jsonl`.
     """

@@ -1,13 +1,13 @@
 """The answer of a subscription as a stream of the same site (LAWS 3.12).
 
 Each epoch that adds to the answer adds a document to a folder in the checkpoint, under the epoch's number, by an
-exclusive create: what is delivered again after a crash is there already, so every result is in the stream once.
-The stream reads the folder as it would read any other, and documents that it has read for good are removed.
+exclusive create: a document delivered again after a crash exists already, so every result is in the stream once.
+The stream reads the folder like any other, and documents that were read in a committed epoch are removed.
 
-Its items are the results that are elements; text and comments between them are none, as in any document.
-Numbers and booleans, where a query gives nothing else, are items, too, each in an element of its own.
-What stands directly around the results in the answer is the stream's root, or `answer` where nothing does.
-A display is a stream of updates as it is, and an answer in JSON a stream of JSON.
+Its items are the results that are elements; text and comments between them are ignored, as in any document.
+Where a query gives only numbers and booleans, each is an item, in an element of its own.
+The stream's root is the element directly around the results in the answer, or `answer` where there is none.
+A display is a stream of updates already, and an answer in JSON a stream of JSON.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Instruction, Name, descendants, namespaces_in_scope
 
-_KEPT = 4
-"""So many of the newest documents stay: the last name says how far the stream has come."""
+_RETAINED = 4
+"""So many of the newest documents stay: the last name gives the position of the stream."""
 _HOLE = "anabranch-hole"
-_AROUND = "answer"
+_ROOT = "answer"
 
 
 class AnswerStream:
-    """What delivers an answer to the stream that it is."""
+    """Delivers an answer to its stream."""
 
     def __init__(self, source: Source, functions: Mapping[str, PythonFunction]) -> None:
         self._source = source
@@ -46,12 +46,12 @@ class AnswerStream:
         durable.sweep(source.path)
         names = _names(source.path)
         self.next = int(Path(names[-1]).stem) + 1 if names else 0
-        """The epoch that it gets next."""
+        """The next epoch to deliver."""
         self.written = 0
-        """How many documents it has written."""
+        """The number of documents written."""
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
-        """Write what an epoch adds to the answer of a subscription."""
+        """Write the document of an epoch."""
         path = self._source.path / f"{epoch:010}.xml"
         if not path.exists():
             durable.publish(path, "".join(self._document(subscription, texts)).encode())
@@ -82,8 +82,8 @@ class AnswerStream:
         yield f"</{root.name}>"
 
     def forget(self, read: str) -> None:
-        """Remove the documents before one that is still to be read, but not the newest of all."""
-        for name in _names(self._source.path)[:-_KEPT]:
+        """Remove the documents before the one to be read next, except the newest of all."""
+        for name in _names(self._source.path)[:-_RETAINED]:
             if name < read:
                 (self._source.path / name).unlink()
 
@@ -93,23 +93,23 @@ def _names(folder: Path) -> list[str]:
 
 
 def around(frame: AnswerFrame) -> Element:
-    """The element that stands directly around the results of an answer, without content; `answer` where none does."""
-    text = f"<{_AROUND}>{frame.opening}<?{_HOLE}?>{frame.closing}</{_AROUND}>"
+    """The element directly around the results of an answer, without content; `answer` where there is none."""
+    text = f"<{_ROOT}>{frame.opening}<?{_HOLE}?>{frame.closing}</{_ROOT}>"
     top = parse_item(text.encode(), DOCUMENT)
     hole = next(each for each in descendants(top) if isinstance(each, Instruction) and each.target == _HOLE)
     found = hole.parent
     assert isinstance(found, Element), "there is one around all"
     declared = {prefix: uri for prefix, uri in namespaces_in_scope(found).items() if prefix != "xml"}
-    root = Element(Name(_AROUND) if found is top else found.name, declared)
+    root = Element(Name(_ROOT) if found is top else found.name, declared)
     for each in found.attributes:
         root.set(each.name, each.value)
     return root
 
 
 def check_answers(streams: Mapping[str, Source], known: Mapping[str, Registration], last: Plan | None) -> None:
-    """Refuse streams that cannot be the answers they are said to be, of subscriptions that are known by name.
+    """Refuse streams that cannot be the answers they are declared to be, of subscriptions known by name.
 
-    `last` is the plan before: a display that another one follows under the same name would be two documents in one.
+    `last` is the plan before: under one name, two displays one after the other would be two documents in one stream.
     """
     for name, source in streams.items():
         asked = known.get(source.answer)

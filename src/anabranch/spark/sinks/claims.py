@@ -1,7 +1,7 @@
-"""What the sinks of a trunk write: no sink may come in the way of a stream, of another sink, or of the checkpoint.
+"""The files that sinks write: no sink may write to a stream, to another sink's file, or into the checkpoint.
 
-An answer may be read again as a stream of the same run, from the very file that a sink writes (LAWS 5.7), as long as
-what is written there does not depend on what is read there.
+An answer may be read again as a stream of the same run, from the file that a sink writes (LAWS 5.7), unless the
+answer depends on that stream.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_sinks(
     files: Mapping[str, Path | None],
     read: Collection[Claim] = (),
 ) -> None:
-    """Refuse sinks, and other `files` by their uses, that come in the way of anything; `read` is read besides streams.
+    """Refuse sinks, and other `files` by their uses, that conflict with anything; `read` is read besides streams.
 
     Subscriptions are given by their texts.
     """
@@ -44,7 +44,7 @@ def check_sinks(
 
 
 def sink_use(name: str) -> str:
-    """What the file or folder of a sink is used for."""
+    """How messages name the file or folder of a sink."""
     return f"the sink of '{name}'"
 
 
@@ -54,7 +54,7 @@ def _fed(
     written: Collection[Claim],
     sinks: Mapping[str, Sink],
 ) -> set[tuple[str, str]]:
-    """The sinks and streams, by their uses, that share a file on purpose: the answer does not depend on the stream."""
+    """The sinks and streams, by their uses, that may share a file: the answer does not depend on the stream."""
     writers = {each.identity: each.use for each in written}
     shared = {(writers[each.identity], each.use) for each in reading if not each.whole and each.identity in writers}
     if not shared:
@@ -64,7 +64,7 @@ def _fed(
 
 
 def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, str]) -> None:
-    """Refuse a stream that is the answer of a subscription which depends on it."""
+    """Refuse a stream that is the answer of a subscription that depends on it."""
     answers = {stream_use(name): sink_use(each.answer) for name, each in streams.items() if each.answer}
     if not answers:
         return
@@ -79,7 +79,7 @@ def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, st
 
 
 def _needed(sink: str, reads: Mapping[str, set[str]], shared: Collection[tuple[str, str]]) -> set[str]:
-    """The streams that what a sink gets depends on, also by way of other sinks."""
+    """The streams that a sink's answer depends on, also through other sinks."""
     needed: set[str] = set()
     pending = set(reads[sink])
     while pending:
@@ -91,7 +91,7 @@ def _needed(sink: str, reads: Mapping[str, set[str]], shared: Collection[tuple[s
 
 
 def _streams_of(text: str) -> set[str]:
-    """The streams that a subscription reads, as claims call them; none where the text is wrong, which is told later."""
+    """The streams that a subscription reads, as claims name them; none for a wrong text, which is refused later."""
     try:
         if is_plan(text):
             names = set(streams_of(read_plan(text)))
@@ -103,7 +103,7 @@ def _streams_of(text: str) -> set[str]:
 
 
 def settled(sink: str | Path | Sink | None, name: str, *, json: bool = False) -> Sink | None:
-    """A sink as it was asked for, with the place where it is now: a path is a file, or a folder for one.
+    """A sink as requested, with its path resolved: a path is a file, or a folder for one.
 
     `json` says that the answer is JSON.
     """

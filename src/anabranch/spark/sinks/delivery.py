@@ -1,10 +1,10 @@
-"""Delivery: the sinks of a trunk get what an epoch added, as soon as it is committed, each at its own position.
+"""Delivery: each sink of a trunk gets the results of an epoch once it is committed, at its own position.
 
-A sink reads from the answer log and remembers how far it came, so one that is added later, or whose trunk was killed,
-gets all that it has missed before anything else.
-A file holds the front of the subscription's answer, without the closing part, which an endless answer never reaches;
-`anabranch answer` gives it closed.
-Dead letters and late items are files of the same kind, one line of JSON each.
+A sink reads from the answer log and stores its position, so a sink that is added later, or whose trunk was killed,
+first gets all that it is missing.
+A file holds a prefix of the answer, without the closing part, which an endless answer never reaches; `anabranch answer`
+adds it.
+Dead letters and late items are such files, too, with one line of JSON each.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from anabranch.visible import visible
 
 
 class Destination(Protocol):
-    """A sink at work."""
+    """A sink that receives epochs."""
 
     next: int
-    """The epoch that it gets next."""
+    """The next epoch to deliver."""
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
-        """Take what an epoch adds to the answer of a subscription."""
+        """Deliver the results of an epoch for a subscription."""
 
 
 class AnswerFile(GrowingFile):
-    """A file with the front of an answer."""
+    """A file with a prefix of an answer."""
 
     def __init__(self, path: Path, record: Path, functions: Mapping[str, PythonFunction]) -> None:
         super().__init__(path, record)
         self._functions = functions
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
-        """Write what an epoch adds to the answer of a subscription."""
+        """Append the results of an epoch for a subscription."""
         begins = self.begins(subscription.id)
         opening = (AnswerFrame.of(subscription, self._functions).opening,) if begins else ()
         self.append(subscription.id, epoch, (*opening, *texts))
@@ -57,7 +57,7 @@ _Key: TypeAlias = tuple[str, Sink]
 
 
 class Sinks:
-    """The sinks of a trunk, by subscription name; only the trunk delivers."""
+    """The sinks of a trunk, by subscription name; only the trunk calls `deliver`."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class Sinks:
         self._plans = Plans(checkpoint.plans)
         self._sinks: dict[_Key, Destination] = {}
         self._lines: dict[int, GrowingFile] = {}
-        """Files for what is no answer, by the number that stands for it in chunks."""
+        """Files for dead letters and late items, by their numbers in chunks."""
         self._answers: dict[tuple[str, str, str], AnswerStream] = {}
-        """Streams that are answers: by their names, whose they are, and what their items are called."""
+        """Streams that are answers: by name, the subscription and the name of their items."""
 
     def set(
         self,
@@ -83,7 +83,7 @@ class Sinks:
         late_items: Path | None = None,
         streams: Collection[Source] = (),
     ) -> None:
-        """Deliver to these, and to streams that are answers, from now on, beginning with what each has missed."""
+        """Replace the sinks, including streams that are answers; each first gets what it is missing."""
         paths = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
         lines = {number: self._held(number, path) for number, path in paths.items()}
         self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in sinks.items()}
@@ -96,11 +96,11 @@ class Sinks:
                 self.deliver(self._log.manifests.load(epoch), self._plans.ran(epoch))
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are sinks."""
         return bool(self._sinks or self._lines or self._answers)
 
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
-        """Give what an epoch adds to each sink that has not got it yet."""
+        """Deliver an epoch to each sink that has not got it yet."""
         found = self._log.index(manifest)
         named: list[tuple[str, Destination]] = [(name, sink) for (name, _), sink in self._sinks.items()]
         for name, sink in (*named, *((answer, stream) for (_, answer, _), stream in self._answers.items())):
@@ -115,11 +115,11 @@ class Sinks:
 
     @property
     def streamed(self) -> int:
-        """How many documents were written for streams that are answers."""
+        """The number of documents written for streams that are answers."""
         return sum(each.written for each in self._answers.values())
 
     def forget(self, read: Callable[[str], str]) -> None:
-        """Let go of what streams have read that are answers, each up to the document that it reads next."""
+        """Remove the documents that answer streams have read; `read` gives the document that a stream reads next."""
         for (name, _, _), stream in self._answers.items():
             stream.forget(read(name))
 
@@ -146,7 +146,7 @@ class Sinks:
             case Files(path):
                 return AnswerFile(path, self._checkpoint.sink(path), self._functions)
             case Parquet(path):
-                from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet, which few need
+                from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet only where needed
 
                 return ParquetFolder(path, self._checkpoint, self._warn, self._log.subscription(name))
             case Console(out):
@@ -163,7 +163,7 @@ class Sinks:
 
 
 class ConsoleLines:
-    """Shows the answers of the epochs from `next` on."""
+    """Prints the answers of the epochs from `next` on."""
 
     def __init__(self, out: TextIO | None, next: int, functions: Mapping[str, PythonFunction] | None = None) -> None:
         self._out = out
@@ -171,7 +171,7 @@ class ConsoleLines:
         self._functions = functions
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
-        """Show what an epoch adds to the answer of a subscription."""
+        """Print the results of an epoch for a subscription."""
         out = self._out or sys.stdout
         encoding = out.encoding or "utf-8"
         frame = AnswerFrame.of(subscription, self._functions) if subscription.text else AnswerFrame("", "", "")

@@ -1,8 +1,8 @@
 """A file that grows by whole epochs, and exactly once.
 
-It remembers how far it came: whose answer it holds, the epoch that is next, and its length then.
-Bytes go to the file first and the position is moved afterwards; whoever was killed in between cuts the file back to the
-position and writes the same bytes again.
+Its position is durable: the subscription whose answer it holds, the next epoch, and the length of the file.
+Bytes are written first and the position is moved afterwards; after a kill in between, the file is truncated to the
+position and the same bytes are written again.
 When a query is changed, the answer so far is moved aside (`vela.xml.3`, after the old subscription's number).
 """
 
@@ -18,7 +18,7 @@ from anabranch.spark.checkpoint import durable
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """How far a file has come: whose answer it holds, the epoch that comes next, the length of the file."""
+    """The position of a file: whose answer it holds, the next epoch, the length of the file."""
 
     owner: int
     next: int
@@ -35,27 +35,27 @@ class GrowingFile:
         if self.reached is None and path.exists() and path.stat().st_size:
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
         self.next = self.reached.next if self.reached else 0
-        """The epoch that is to be delivered next; those that add nothing are not recorded."""
+        """The next epoch to deliver; epochs without results are not recorded."""
 
     def begins(self, owner: int) -> bool:
-        """Whether nothing of the answer of `owner` is there yet."""
+        """Whether the file holds nothing of the answer of `owner` yet."""
         return self.reached is None or self.reached.owner != owner or not self.reached.length
 
     def append(self, owner: int, epoch: int, texts: Iterable[str]) -> None:
-        """Write what an epoch adds to the answer of `owner`."""
+        """Append the results of an epoch for `owner`."""
         with durable.writing(self.path):
             start = self._prepared(owner, epoch)
         length = durable.append(self.path, (text.encode() for text in texts), start)
         self._move(FilePosition(owner, epoch + 1, length))
 
     def _prepared(self, owner: int, epoch: int) -> int:
-        """The length up to which the file is good; the answer of an earlier query moves aside."""
+        """The valid length of the file; the answer of an earlier query moves aside."""
         before = self.reached
         if before is None or before.owner != owner:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if before is not None:
                 move_aside(self.path, before.owner)
-            self._move(FilePosition(owner, epoch, 0))  # from here on the file is known as ours
+            self._move(FilePosition(owner, epoch, 0))  # from now on the file is ours
             return 0
         size = self.path.stat().st_size if self.path.exists() else 0
         if size < before.length:
@@ -69,9 +69,9 @@ class GrowingFile:
 
 
 def move_aside(path: Path, owner: int, again: int = 0) -> Path:
-    """Give what an earlier subscription wrote the name of its number; nothing is there if that has happened.
+    """Rename the file of an earlier subscription by its number; it is missing if that was done before.
 
-    `again` is how often that has happened before for the same subscription.
+    `again` counts earlier moves for the same subscription.
     """
     aside = path.with_name(f"{path.name}.{owner}.{again}" if again else f"{path.name}.{owner}")
     if path.exists():

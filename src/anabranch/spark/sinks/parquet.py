@@ -1,17 +1,18 @@
-"""Tables: a folder of Parquet files, one for each epoch that adds rows, each written whole and exactly once.
+"""Tables: a folder of Parquet files, one for each epoch that adds rows, each written atomically and exactly once.
 
-An epoch's file is called after it (`epoch-00000012.parquet`), so an epoch that is delivered again after a kill puts the
-same rows into the same place.
-Columns have the types that the query gives them (`tables.py`): 64-bit integers, doubles, booleans, and text as it is
-spelled in the answer; null where a row has none.
-The columns that the query tells of are in every file (`tables.py`); one that only the answers tell of is in the files
-from its first row on, and readers put the files together by name.
+An epoch's file is named after it (`epoch-00000012.parquet`), so an epoch that is delivered again after a kill writes
+the same rows to the same file.
+Columns have the types that the query gives them (`tables.py`): 64-bit integers, doubles, booleans, and text as spelled
+in the answer; null where a row has no value.
+Columns that the query names are in every file; a column that only the answers show is in the files from its first row
+on, and readers merge the files' columns by name.
 
-A piece that is no row, since what was a leaf until now has elements or comes twice, must neither stop the trunk nor get
-lost: it goes into `_set_aside.jsonl` in the same folder, with epoch and reason, where readers of Parquet do not look.
+A piece of an answer that is no row, because a former leaf has children or occurs twice, must neither stop the trunk
+nor get lost: it goes into `_set_aside.jsonl` in the folder, with epoch and reason, where readers of Parquet do not
+look.
 When a query is changed, the folder of the old one is moved aside (`vela.3`, after the old subscription's number).
-So is a folder whose columns have other types than the query gives them, as all had that were written before columns had
-types; the answer is then delivered again from its beginning, as far as it is kept.
+So is a folder whose columns have other types than the query gives them, as those written before columns had types;
+the answer is then delivered again from the first retained epoch.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from anabranch.visible import visible_json
 SET_ASIDE = "_set_aside.jsonl"
 
 _Columns: TypeAlias = Mapping[str, ColumnType]
-"""Columns by name, in their order."""
+"""Column types by name, in column order."""
 _ARROW: Mapping[ColumnType, pa.DataType] = {
     "integer": pa.int64(),
     "number": pa.float64(),
@@ -56,17 +57,17 @@ _BOOLEANS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class FolderPosition:
-    """How far a folder has come: whose answer it holds, the epoch that comes next, the columns until then."""
+    """The position of a folder: whose answer it holds, the next epoch, the columns so far."""
 
     owner: int
     next: int
     columns: _Columns
     moved: int = 0
-    """How often the folder was moved aside though it is the same subscription's."""
+    """How often the folder was moved aside for the same subscription."""
 
     @staticmethod
     def load(record: Path) -> FolderPosition:
-        """What was noted; columns that have no types there are text."""
+        """Read a position; columns without types there are text."""
         fields = durable.unsealed(record)
         given = fields["columns"]
         text: ColumnType = "text"
@@ -75,9 +76,9 @@ class FolderPosition:
 
 
 class ParquetFolder:
-    """A folder that gets a file for each epoch with rows; only the trunk delivers.
+    """A folder that gets a file for each epoch with rows; only the trunk writes to it.
 
-    `at_work` is the subscription whose answer it has got until now, if it is known.
+    `at_work` is the subscription whose answer it has received so far, if known.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class ParquetFolder:
         if self._reached is None and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it", hint="name a new folder")
         self._checked: int | None = None
-        """The subscription for which the types in the folder are known to be right."""
+        """The subscription whose column types were checked against the folder."""
         if at_work is not None and self._reached is not None and at_work.id == self._reached.owner:
             self._check_types(at_work, self._reached)
         self._set_aside = self._opened_set_aside()
@@ -104,13 +105,13 @@ class ParquetFolder:
             durable.sweep(path)
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
-        """Write what an epoch adds to the answer of a subscription."""
+        """Write the rows of an epoch for a subscription."""
         if self._reached is not None and subscription.id < self._reached.owner:
-            return  # an earlier query under this name, whose answer was moved aside long ago
+            return  # of an earlier query of this name, whose folder was moved aside
         try:
             reached = self._prepared(subscription, epoch)
         except UsageError:
-            return  # an earlier query under this name, from before the sink was asked for, whose answer is no table
+            return  # of an earlier query of this name, without a sink, whose answer is no table
         if not self._path.exists():
             with durable.writing(self._path):
                 self._path.mkdir(parents=True)
@@ -134,7 +135,7 @@ class ParquetFolder:
         self._move(FolderPosition(subscription.id, epoch + 1, fresh, reached.moved))
 
     def _prepared(self, subscription: Registration, epoch: int) -> FolderPosition:
-        """Where the folder stands, and that it is ready for the answer of this subscription."""
+        """The position of the folder, made ready for the answer of this subscription."""
         before = self._reached
         if before is not None and before.owner == subscription.id:
             if self._checked != subscription.id and self._check_types(subscription, before):
@@ -144,12 +145,12 @@ class ParquetFolder:
         with durable.writing(self._path):
             if before is not None:
                 move_aside(self._path, before.owner, before.moved)
-            self._move(fresh)  # from here on the folder is known as ours
+            self._move(fresh)  # from now on the folder is ours
         self._checked = subscription.id
         return fresh
 
     def _check_types(self, subscription: Registration, reached: FolderPosition) -> bool:
-        """Begin anew where the files have other types than the query gives their columns; whether that was so."""
+        """Move the folder aside where its files have other column types than the query; whether it was."""
         self._checked = subscription.id
         known = _columns(subscription)
         held = {**reached.columns, **_types_in(self._path)}
@@ -175,7 +176,7 @@ class ParquetFolder:
 
 
 def _columns(subscription: Registration) -> _Columns:
-    """The columns that a query tells of, or a plan of operators."""
+    """The columns that a query, or a plan of operators, names."""
     text = subscription.text
     if subscription.kind != PlanKind.name:
         return columns(parse(text))
@@ -187,17 +188,17 @@ def _schema(known: _Columns) -> pa.Schema:
 
 
 def _types_in(folder: Path) -> dict[str, ColumnType | None]:
-    """The types of the columns in the newest file of a folder; None for one that we do not write."""
+    """The column types in the newest file of a folder; None for a type that we do not write."""
     files = sorted(folder.glob("epoch-*.parquet"))
     ours = {arrow: given for given, arrow in _ARROW.items()}
     try:
         return {each.name: ours.get(each.type) for each in pq.read_schema(files[-1])} if files else {}
     except pa.ArrowInvalid:
-        return {}  # whatever it is, we did not write it
+        return {}  # not a file of ours
 
 
 def _alike(text: str, known: _Columns) -> pa.Table | None:
-    """The rows of an answer that all look like the first; None if they do not."""
+    """The rows of an answer that all have the form of the first; None if some do not."""
     found = rows_alike(text)
     if found is None:
         return None
@@ -209,17 +210,17 @@ def _alike(text: str, known: _Columns) -> pa.Table | None:
             }
         )
     except ValueError:
-        return None  # `_rows` finds out which of them has what is none
+        return None  # a value does not parse; `_rows` finds the row
 
 
 def _rows(text: str, known: _Columns) -> tuple[pa.Table, list[dict[str, str]]]:
-    """The rows of an answer, and what is no row, with the reason; `known` are the columns until now."""
+    """The rows of an answer, and the pieces that are no rows, with the reason; `known` are the columns so far."""
     rows: list[Mapping[str, Any]] = []
     misfits: list[dict[str, str]] = []
     for piece in take_apart(text):
         match piece.row:
             case TableRow(name, values, str(own)) if own or name in known or not known:
-                given = {**values, name: own}  # empty, it is a column if the query says so or there is no other
+                given = {**values, name: own}  # an empty text is a column if the query says so or it is the only one
             case TableRow(_, values):
                 given = dict(values)
             case reason:
@@ -238,7 +239,7 @@ def _array(values: Sequence[Any], given: ColumnType | None) -> pa.Array:
 
 
 def _read(text: str, given: ColumnType | None) -> str | int | float | bool | None:
-    """The value that is spelled in an answer; a value that is not text and is not there has no spelling."""
+    """Parse a value of an answer; an empty text of a typed column is null."""
     match given:
         case None | "text":
             return text

@@ -1,8 +1,8 @@
-"""An answer taken apart again: what stands side by side in it, as text and as rows of a table.
+"""An answer split into its pieces: results side by side, as text and as rows of a table.
 
-The answer log keeps the answers of an epoch one behind the other, as they are delivered; what shows or stores them one
-by one finds the elements again here.
-Names are taken as they are written, prefix and all: the declarations they need may stand in the frame around them.
+The answer log holds the answers of an epoch concatenated, as delivered; readers that show or store single results split
+them here.
+Names stay as written, prefix and all: the declarations they need may stand in the frame around them.
 A row is an element whose children are leaves; its attributes and children are its values.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.parsers import expat
 
-_AROUND = "answer"
-"""Stands around what is taken apart, since a document has one element only."""
+_ROOT = "answer"
+"""The element put around a text before it is parsed, since a document has one element only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class ResultPiece:
-    """An element that stands by itself, or what stands between two; and its row, or why it is none."""
+    """An element, or the text between two; and its row, or the reason why it is none."""
 
     text: str
     row: TableRow | str
 
 
 def take_apart(text: str) -> list[ResultPiece]:
-    """The pieces of an answer, or of a part of it; white space between elements is none."""
-    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    """The pieces of an answer, or of a part of it; white space between elements is no piece."""
+    data = f"<{_ROOT}>{text}</{_ROOT}>".encode()
     reading = _RowReading()
     parser = reading.parser
     parser.StartElementHandler = reading.start
@@ -46,7 +46,7 @@ def take_apart(text: str) -> list[ResultPiece]:
     parser.CharacterDataHandler = reading.characters
     parser.CommentHandler = parser.ProcessingInstructionHandler = reading.other
     parser.Parse(data, True)
-    bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_AROUND}>")])
+    bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_ROOT}>")])
     rows = (row for _, row in reading.found)
     found = (ResultPiece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
@@ -61,18 +61,18 @@ _WORDS = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
 
 
 def results_in(text: str, *, values: bool = False) -> list[str]:
-    """The results in a part of an answer, one by one and none of them empty; together they are the text.
+    """The results in a part of an answer, none of them empty; concatenated they give the text.
 
     Elements, comments and instructions are results, and so is the text between two of them.
-    White space alone goes with what follows it, at the end with what stands before.
-    With `values`, text is a row of values, each without a blank in it, and each is a result.
+    White space alone belongs to the result after it, at the end to the one before.
+    With `values`, text is a list of values separated by blanks, and each is a result.
     """
-    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    data = f"<{_ROOT}>{text}</{_ROOT}>".encode()
     starts = _Starts()
     starts.parser.Parse(data, True)
     found: list[str] = []
     blank = ""
-    for start, end in pairwise([*starts.found, len(data) - len(f"</{_AROUND}>")]):
+    for start, end in pairwise([*starts.found, len(data) - len(f"</{_ROOT}>")]):
         piece = blank + data[start:end].decode()
         if not piece.strip():
             blank = piece
@@ -85,7 +85,7 @@ def results_in(text: str, *, values: bool = False) -> list[str]:
 
 
 class _Starts:
-    """Where the results in an answer begin; only the parser calls."""
+    """Where the results of an answer start; only the parser calls."""
 
     def __init__(self) -> None:
         self.found: list[int] = []
@@ -120,11 +120,11 @@ class _Starts:
 
 @dataclass(slots=True)
 class _RowReading:
-    """The parser's side of it; only the parser calls."""
+    """Handlers of the parser that build rows."""
 
     parser: expat.XMLParserType = field(default_factory=expat.ParserCreate)
     found: list[tuple[int, TableRow | str]] = field(default_factory=list)
-    """Where each piece begins, and what it is."""
+    """The start of each piece, and its row or reason."""
     _depth: int = 0
     _start: int = 0
     _name: str = ""
@@ -132,7 +132,7 @@ class _RowReading:
     _leaf: str = ""
     _leaves: int = 0
     _text: list[str] = field(default_factory=list)
-    """Of the leaf, or of the row outside its leaves."""
+    """The text of the leaf, or of the row outside its leaves."""
     _own: list[str] = field(default_factory=list)
     _fault: str | None = None
 
@@ -180,7 +180,7 @@ class _RowReading:
             self.found.append((self.parser.CurrentByteIndex, beside))
 
 
-# --- rows that are written alike, read all at once --------------------------------------------------------------------
+# --- rows of one form, read all at once -------------------------------------------------------------------------------
 
 _NAME = r'[^\s<>/="]+'
 _VALUE = r'[^"<&\t\n\r]'
@@ -192,7 +192,7 @@ _LEAF = re.compile(rf"<({_NAME})>[^<]*</\1>")
 
 
 def rows_alike(text: str) -> Mapping[str, Sequence[str]] | None:
-    """The columns of an answer whose rows all look like the first; None if they do not."""
+    """The columns of an answer whose rows all have the form of the first; None if some do not."""
     first = _ROW.match(text)
     if first is None:
         return None
@@ -204,9 +204,9 @@ def rows_alike(text: str) -> Mapping[str, Sequence[str]] | None:
     inner = "".join(f"<{re.escape(leaf)}>({_TEXT}*)</{re.escape(leaf)}>" for leaf in leaves) or f"({_TEXT}+)"
     row = re.escape(first[1])
     found = re.findall(f"<{row}{given}>{inner}</{row}>", text)
-    rows = [(each,) for each in found] if len(names) == 1 else found  # one group alone is given without a tuple
+    rows = [(each,) for each in found] if len(names) == 1 else found  # findall gives a single group without a tuple
     columns: list[Sequence[str]] = list(zip(*rows, strict=True))
     fixed = len(first[0]) - sum(len(column[0]) for column in columns)
     if len(rows) * fixed + sum(sum(map(len, column)) for column in columns) < len(text):
-        return None  # something stands between those that look alike
+        return None  # something stands between the rows
     return dict(zip(names, columns, strict=True))

@@ -1,18 +1,18 @@
 """Which queries have tables for answers, and with what columns; decided from the query alone, before anything runs.
 
 The results must be elements of one name with leaves in them, as in `<hit at="1"><ra>..</ra><en>..</en></hit>`.
-Columns are the attributes (`@at`) and the leaves, by name; where an element holds text and no leaves, its text is a
-column called like the element.
+Columns are the attributes (`@at`) and the leaves, by name; an element with text and no leaves is a column of its own
+name.
 
-What a query computes has a type (`language/value_types.py`), and so has a column that gets nothing else: `integer`,
-`number` (a double) or `boolean`.
+What a query computes has a type (`language/value_types.py`), and a column with only such values has that type:
+`integer`, `number` (a double) or `boolean`.
 Everything else is `text`: what is copied from items keeps its spelling (LAWS 2.1), several values in one place are
 text, and so is a column that may come from places of different types, or from a place that the query does not name.
 
 A leaf may come from a constructor or from a path, `{ $p/en }`.
-Whether what a path finds is a leaf, and is there once, is in the data; a piece that turns out to be no row is set aside
-by the sink (`parquet.py`).
-What the query does not tell, as behind `{ $p/* }`, is learned from the answers.
+Whether a path finds a leaf, and only one, depends on the data; a piece that is no row is set aside by the sink
+(`parquet.py`).
+Columns that the query does not name, as behind `{ $p/* }`, are learned from the answers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TEXT_HINT = "give its text, as in <en>{ $p/en/text() }</en>"
 
 
 def columns(query: ast.Query) -> dict[str, ColumnType]:
-    """The columns that a checked query tells of, in its order; `UsageError` where its answer cannot be a table."""
+    """The columns that a checked query names, in its order; `UsageError` where its answer cannot be a table."""
     start = _Scope(ValueTypes({each.name: each for each in query.functions}))
     rows = list(_rows(query.body, start))
     names = list(dict.fromkeys(row.element.name for row in rows))
@@ -64,7 +64,7 @@ def _column_type(found: _Content, name: str, given: ValueType) -> ColumnType:
 
 
 def check_table(name: str, query: ast.Query) -> None:
-    """Refuse a sink for tables where the answer to a subscription cannot be one."""
+    """Refuse a table sink for a subscription whose answer cannot be a table."""
     try:
         columns(query)
     except UsageError as error:
@@ -83,23 +83,23 @@ def _no_result() -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What an expression gives: attributes and elements by name, as far as known, and the text it may be."""
+    """The content of an expression: attributes and elements by name, as far as known, and the text it may be."""
 
     named: tuple[tuple[str, ValueType], ...] = ()
-    """With the type of what each holds; what comes twice stands here twice."""
+    """With the type of their content; a name that occurs twice stands here twice."""
     text: ValueType | None = None
     open: frozenset[_Open] = frozenset()
-    """What it may give under names that are not known."""
+    """Whether it may give elements or attributes whose names are not known."""
 
     def __or__(self, other: _Content) -> _Content:
-        """One or the other."""
+        """The content of one or the other."""
         types: dict[str, ValueType] = {}
         for name, given in (*self.named, *other.named):
             types[name] = types[name] | given if name in types else given
         return _Content(tuple(types.items()), self._text_or(other), self.open | other.open)
 
     def __add__(self, other: _Content) -> _Content:
-        """One and the other."""
+        """The content of both together."""
         return _Content(self.named + other.named, self._text_or(other), self.open | other.open)
 
     def _text_or(self, other: _Content) -> ValueType | None:
@@ -116,7 +116,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What variables hold, as far as known, and the types of their values."""
+    """The contents of variables, as far as known, and the types of their values."""
 
     types: ValueTypes
     held: Mapping[str, _Content] = field(default_factory=dict)
@@ -135,14 +135,14 @@ _WORDS = ValueType("string")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A constructor that makes results, and the variables that it sees."""
+    """A constructor of results, and the variables in scope there."""
 
     element: ast.ElementConstructor
     scope: _Scope
 
 
 def _rows(expression: ast.Expression, scope: _Scope) -> Iterator[_Row]:
-    """The constructors that make the results, which must all be made by one."""
+    """The constructors of the results, which must have one name."""
     match expression:
         case ast.ElementConstructor(content=content) if _reads(expression):  # the frame around the results
             for part in content:
@@ -164,7 +164,7 @@ def _rows(expression: ast.Expression, scope: _Scope) -> Iterator[_Row]:
 
 
 def _inside(loop: ast.Flwor | ast.Pipeline, scope: _Scope) -> _Scope:
-    """The variables that the result of a loop sees."""
+    """The variables in scope in the result of a loop."""
     outside = scope.values
     for place, clause in enumerate(loop.clauses, 1):
         held: dict[str, _Content] = {}
@@ -183,11 +183,11 @@ def _held(bound: ast.Expression, scope: _Scope) -> _Content:
     try:
         return _value(bound, scope)
     except UsageError:
-        return _ANYTHING  # no leaf as it stands; what is taken out of it is another matter
+        return _ANYTHING  # an item is no leaf, but a path into it may be
 
 
 def _reads(part: object) -> bool:
-    """Whether a stream is read in a part of a query; what makes a result reads variables only."""
+    """Whether a part of a query reads a stream; a constructor of results reads variables only."""
     return any(isinstance(each, ast.Source) and each.kind == "stream" for each in parts(part))
 
 
@@ -211,7 +211,7 @@ def _columns(row: _Row) -> _Content:
 
 
 def _written(parts: tuple[ast.Content, ...], scope: _Scope) -> ValueType:
-    """The type of the text that stands in an element or attribute: that of one expression, if there is nothing else."""
+    """The type of the text in an element or attribute: that of its expression, if there is only one."""
     given = [each for each in parts if not isinstance(each, ast.CommentConstructor)]
     match given:
         case []:
@@ -262,7 +262,7 @@ def _value(expression: ast.Expression, scope: _Scope) -> _Content:
 
 
 def _found(step: ast.Step) -> _Content:
-    """What a path finds with its last step; a name with a prefix may be written otherwise in the data."""
+    """The content that the last step of a path finds; a prefixed name may be written otherwise in the data."""
     match step.axis, step.test:
         case "attribute", ast.NameTest(local, None) if local != "*":
             return _Content(((f"@{local}", _COPIED),))
@@ -291,7 +291,7 @@ def _check_leaf(leaf: ast.ElementConstructor, scope: _Scope) -> None:
 
 
 def computed_columns(plan: Plan) -> dict[str, ColumnType]:
-    """The columns that a plan computes, by name, as far as their types are certain."""
+    """The columns that a plan computes, by name, where their types are certain."""
     if not isinstance(plan, Apply):
         return {}
     below = computed_columns(plan.inputs[0])
@@ -315,4 +315,4 @@ def computed_columns(plan: Plan) -> dict[str, ColumnType]:
             copied = ((at, str(value.path)) for at, value in fields if isinstance(value, Copy))
             return found | {str(at): below[path] for at, path in copied if path in below}
         case _:
-            return {}  # what a join puts together may have these names from elsewhere
+            return {}  # the inputs of a join may have the same names

@@ -1,1 +1,1 @@
-"""Shards: branches that are opened on their state, fed, and put away again."""
+"""Shards: branches that are restored from their state, fed, and saved again."""

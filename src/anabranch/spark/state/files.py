@@ -1,9 +1,9 @@
-"""State files: what branches remember between epochs, on disk.
+"""State files: the states of branches between epochs, on disk.
 
-A shard's task writes one file an epoch, with the states of its branches one behind the other and, among them, what has
-to wait on disk until another input has caught up (the *spill*).
-A manifest names for each branch where its state lies; a branch that an epoch did not touch keeps pointing at its old
-file, so the number of shards may change from run to run: whoever has a branch finds its state by name.
+A shard's task writes one file per epoch, with the states of its branches and the elements that wait on disk until
+another input has caught up (the *spill*).
+A manifest locates the state of each branch; a branch without rows in an epoch keeps its old file, so the number of
+shards may change from run to run: any shard finds a state by its file name.
 
 Files have names that no other attempt has and are never changed.
 When an epoch's manifest is published, the files that it no longer names are removed.
@@ -42,19 +42,19 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """Where the state of a branch lies, and how much it is."""
+    """The location of a branch's state, and its size."""
 
     shard: int
-    """Who wrote it."""
+    """The shard that wrote it."""
     state: str
     spilled: tuple[str, ...]
-    """What waits on disk; those and `state` are blobs as text."""
+    """The spilled elements; they and `state` are blobs as text."""
     held: int
-    """How many items or panes are remembered."""
+    """The number of items or panes in it."""
     waiting: Mapping[str, int]
-    """By input: how many items wait because another input is behind."""
+    """By input: the items that wait because another input is behind."""
     together: int = 1
-    """How many branches have their states in `state`."""
+    """How many branches share the blob `state`."""
 
     @property
     def files(self) -> set[str]:
@@ -62,13 +62,13 @@ class SavedState:
 
     @property
     def size(self) -> int:
-        """The bytes on disk, or its share of them."""
+        """Its bytes on disk, or its share of them."""
         spilled = sum(Blob.parse(each).length for each in self.spilled)
         return Blob.parse(self.state).length // self.together + spilled
 
 
 class StateWriter:
-    """Writes the state file of one shard and epoch; the file appears with the first bytes."""
+    """Writes the state file of one shard and epoch; the file is created with the first bytes."""
 
     def __init__(self, folder: Path, epoch: int, shard: int) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class StateWriter:
         self._offset = 0
 
     def write(self, data: bytes) -> str:
-        """Put some bytes down; gives where they lie."""
+        """Write a blob; gives its location."""
         with durable.writing(self._path):
             if self._file is None:
                 self._path.parent.mkdir(exist_ok=True)
@@ -89,7 +89,7 @@ class StateWriter:
         return str(found)
 
     def read(self, ref: str) -> bytes:
-        """The bytes of a blob, also of one that was just written."""
+        """The bytes of a blob, also of one just written."""
         if self._file is not None:
             with durable.writing(self._path):
                 self._file.flush()
@@ -106,7 +106,7 @@ class StateWriter:
 
 
 def read_blob(folder: Path, ref: str) -> bytes:
-    """The bytes that lie at a place; StateError where they are not what was written."""
+    """The bytes of a blob; `StateError` where they are not those written."""
     at = Blob.parse(ref)
     path = folder / at.file
     try:
@@ -121,7 +121,7 @@ def read_blob(folder: Path, ref: str) -> bytes:
 
 
 def sweep(folder: Path, kept: Iterable[SavedState]) -> None:
-    """Remove the state files that nothing points at."""
+    """Remove the state files that no state refers to."""
     named = {file for each in kept for file in each.files}
     for epoch in folder.iterdir():
         if not epoch.is_dir():

@@ -1,14 +1,14 @@
-"""The branches of a shard whose windows are counted by panes: counts in, in the order of the stream, answers out.
+"""The pane branches of a shard: counts in, in the order of the stream, answers out.
 
-Where it turns out to matter what came before, because something in a count is late by that, the shard reads the range
-once more and counts it for those branches from what they know; that is rare, and the answer is the same
+A count assumes nothing about earlier ranges. Where items in it turn out to be late by what came before, the shard reads
+the range again and counts it for those branches from their state; that is rare, and the answer is the same
 (`columnar/panes/panes.py`).
 
 Where the stream evolves (LAWS 4), the rows hold the events, at their places.
-Branches that agree in lineage, policy and view are *kin*: they have one follower (`spark/evolution/following.py`), and
-are answered as far as they are complete before it hears something that may come out.
-What a branch was told in earlier epochs is in the stream's log, so nothing of it is in its state.
-A branch that begins late is first shown what was in force for a part of the items.
+Branches that agree in lineage, policy and view are *kin*: they share one follower (`spark/evolution/following.py`),
+and are answered as far as they are complete before it gets an event that may let an accent out.
+The events of earlier epochs are in the stream's log, so they are not in a branch's state.
+A branch that begins late first gets the accents in force for a part of the items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anabranch.branch.state import BranchState
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
 from anabranch.runtime.evolution.follower import Follower
-from anabranch.spark.epoch.counting import Again, CountedBranch, PaneTaking, RangeCount, RangeResult
+from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount, RangeResult, Recount
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
@@ -51,15 +51,15 @@ class PaneBranch:
 
 @dataclass(slots=True)
 class _Kin:
-    """The branches over a stream that agree in lineage, policy and view, and so have one follower."""
+    """The branches over a stream with the same lineage, policy and view, which share one follower."""
 
     stream: KnownStream
     kind: Kind
     told: list[Announced]
-    """All that the follower has heard."""
+    """All events that the follower has received."""
     follower: Follower
     is_concerned: bool
-    """Whether there were accents on paths that they look at."""
+    """Whether there were accents on paths that they read."""
     numbers: list[int] = field(default_factory=list)
 
     @staticmethod
@@ -68,19 +68,19 @@ class _Kin:
         return _Kin(stream, kind, told, follower, any(map(follower.reads, told)))
 
     def may_answer(self, announced: Announced) -> bool:
-        """Whether something may come of an event."""
+        """Whether an accent may come out at this event."""
         is_read = self.follower.reads(announced)
         self.is_concerned |= is_read
         return is_read or (self.is_concerned and isinstance(announced.event, Punctuation))
 
     def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
-        """What comes out of an event."""
+        """The accents that come out at an event."""
         self.told.append(announced)
         return self.follower.hear(announced)
 
 
 class PaneBranches:
-    """The branches of a shard that are counted, for one epoch; those are opened for which there is something."""
+    """The pane branches of a shard, for one epoch; a branch is opened when it gets its first row."""
 
     def __init__(self, job: Job, opened: Callable[[int], PaneBranch]) -> None:
         self._job = job
@@ -93,7 +93,7 @@ class PaneBranches:
         self._lively: dict[str, bool] = {}
         self._kin: dict[tuple[str, Kind], _Kin] = {}
         self._lost: set[int] = set()
-        """The branches whose windows cannot be made any more."""
+        """The branches whose windows cannot be computed any more."""
         self.aborted: dict[int, str] = {}
         """By branch: why it has ended."""
 
@@ -101,13 +101,13 @@ class PaneBranches:
         if number not in self._branches:
             branch = self._branches[number] = self._opened(number)
             self._group.add(number, branch.windows)
-            if self._is_lively(branch.stream):
+            if self._has_accents(branch.stream):
                 self._follow(number)
 
     # --- counts -----------------------------------------------------------------------------------------------
 
     def count(self, packed: bytes) -> None:
-        """Take in the next stretch of a range, and its events."""
+        """Apply the next stretch of a range, and its events."""
         result = RangeResult.unpacked(packed)
         for served in result.served:
             for number in served.numbers:
@@ -117,12 +117,12 @@ class PaneBranches:
             largest = self._branches[number].windows.largest(int(result.reach.partition))
             void.setdefault(largest, []).append(number)
         for largest, numbers in void.items():
-            again = self._take(self._recount(numbers, result.reach, Again(result.stretch, largest)))
-            assert not again, "a count from what came before is never void"
+            void_again = self._take(self._recount(numbers, result.reach, Recount(result.stretch, largest)))
+            assert not void_again, "a count from what came before is never void"
         self._hear(result.reach, result.events)
 
     def _take(self, result: RangeResult) -> list[int]:
-        """Take in what holds; gives the branches for whom it is void."""
+        """Apply the valid counts; gives the branches for which the count is void."""
         served = [
             replace(each, numbers=tuple(number for number in each.numbers if number not in self.aborted))
             for each in result.served
@@ -134,8 +134,8 @@ class PaneBranches:
                     self._branches[number].out.bury(letter)
         return void
 
-    def _recount(self, numbers: Sequence[int], reach: Range, again: Again) -> RangeResult:
-        """Read a range once more, and count a stretch of it for some branches from the largest value before it."""
+    def _recount(self, numbers: Sequence[int], reach: Range, recount: Recount) -> RangeResult:
+        """Read a range again, and count a stretch of it for some branches from the largest value before it."""
         plan, stream = self._plan, self._plan.stream(reach.stream)
         source, root = stream.source, stream.root()
         plans = {number: self._branches[number].counting for number in numbers}
@@ -143,16 +143,16 @@ class PaneBranches:
         given = (stream, root, dict(self._job.functions), documents_of(self._job.plan, texts))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
-        count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)
+        count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, recount)
         answers = StreamAnswers(
             (), stream.form.format, root, plan.limits, source.checked_schema, (taking.compile,), item=source.item_name
         )
-        passage.show(answers, _Nobody(), (count,))
+        passage.show(answers, _NoAnswers(), (count,))
         (result,) = count.results()
         return result
 
     def end(self, number: int, partition: int) -> None:
-        """A partition has ended, as far as one branch is concerned."""
+        """Apply the end of a partition to one branch."""
         self._open(number)
         self._branches[number].windows.end_of(partition)
 
@@ -162,20 +162,20 @@ class PaneBranches:
         stream = self._plan.stream(reach.stream)
         return Passage(self._job, stream, stream.root(), self._plan.limits, reach)
 
-    def _is_lively(self, name: str) -> bool:
+    def _has_accents(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
         if name not in self._lively:
             self._lively[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
         return self._lively[name]
 
     def _hear(self, reach: Range, events: Sequence[Announced]) -> None:
-        """The events at this place of a stream; what comes out of them stands here in the answers."""
+        """Apply the events at this place of a stream; accents that come out stand here in the answers."""
         name = reach.stream
         if events and name not in self._heard:
             self._heard[name] = []
-            events = (*self._passage(reach).met, *events)
+            events = (*self._passage(reach).events_before, *events)
         for each in events:
-            if not self._is_lively(name) and each.paths:
+            if not self._has_accents(name) and each.paths:
                 self._lively[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
@@ -201,32 +201,32 @@ class PaneBranches:
         self._end_aborted(kin)
 
     def _follow(self, number: int) -> None:
-        """Have a branch follow the evolution of its stream, as far as it has come."""
+        """Make a branch follow the evolution of its stream up to this place."""
         branch = self._branches[number]
         stream, first = self._plan.stream(branch.stream), branch.counting.view
         view, heard = self._job.known_log(stream).view(first), self._heard.get(branch.stream, ())
         kind = branch.counting.plan.lineage, branch.policy, first
         if (branch.stream, kind) not in self._kin:
-            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.told, *heard])
+            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.events, *heard])
         kin = self._kin[branch.stream, kind]
         kin.numbers.append(number)
-        for each in (*(view.told if branch.is_new else ()), *heard):
+        for each in (*(view.events if branch.is_new else ()), *heard):
             self._doubt(number, each)
         branch.windows.follow(kin.follower.outlet)
-        if branch.is_new and view.shown:
+        if branch.is_new and view.initial:
             shown = fresh_follower(stream, kind)
-            branch.windows.tell(accent for each in view.told[: view.shown] for accent in shown.hear(each))
+            branch.windows.tell(accent for each in view.events[: view.initial] for accent in shown.hear(each))
         self._end_aborted(kin)
 
     def _doubt(self, number: int, announced: Announced) -> None:
-        """Have windows that are sent tell those who read them what is in doubt."""
+        """Tell the readers of windows that are sent which paths are in doubt."""
         windows, event = self._branches[number].windows, announced.event
         if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
             known = [windows.doubt(each.path, event.reason) for each in event.doubts]
             self._lost |= set() if all(known) else {number}
 
     def _end_aborted(self, kin: _Kin) -> None:
-        """A query that cannot go on gives nothing more."""
+        """End the branches whose query cannot go on."""
         if kin.follower.aborted is not None:
             ends = [number for number in kin.numbers if not self._goes_on(number)]
             for number in ends:
@@ -238,13 +238,13 @@ class PaneBranches:
             kin.numbers[:] = [number for number in kin.numbers if number not in ends]
 
     def _goes_on(self, number: int) -> bool:
-        """Whether a branch sends windows that can do without what is in doubt."""
+        """Whether a branch sends windows that do not need the path in doubt."""
         return isinstance(self._branches[number].windows, SentWindows) and number not in self._lost
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
     def save(self) -> tuple[BranchState, dict[int, int]] | None:
-        """Answer what is complete; gives what to remember, and by branch how many panes that are."""
+        """Answer complete windows; gives the common state, and by branch its number of panes."""
         for kin in self._kin.values():
             keep_follower(kin.stream, kin.kind, kin.follower, kin.told)
         going = [number for number in self._branches if number not in self.aborted]
@@ -254,8 +254,8 @@ class PaneBranches:
         return pack(self._group.save()), {number: self._branches[number].windows.held for number in going}
 
 
-class _Nobody:
-    """Bad items were set aside when the range was first read."""
+class _NoAnswers:
+    """A writer that drops dead letters: bad items were set aside when the range was first read."""
 
     def lay(self, data: bytes | memoryview, rows: object) -> None:
         raise AssertionError("there are no subscriptions")

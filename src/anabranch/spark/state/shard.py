@@ -1,12 +1,12 @@
-"""What a task does that has the branches of a shard: state in, rows in the order of the stream, answers and state out.
+"""A task that runs the branches of a shard: state in, rows in the order of the stream, answers and state out.
 
-An epoch of a branch is a pure function of its state, the rows and the plan; it is run again after a crash with the same
-three and gives the same.
-State is read where the last manifest says and written to a new file; nothing counts until the driver publishes it.
-Only branches for which there are rows are looked at: the others keep their state as it lies there.
+An epoch of a branch is a pure function of its state, the rows and the plan; after a crash it is run again on the same
+three with the same result.
+State is read from the last manifest's location and written to a new file; nothing counts until the driver publishes it.
+Only branches with rows are opened: the others keep their state file.
 
-Where a query is answered in strands, what they find goes on to the shard in which they come together; that one is run
-behind all others, in the same way.
+Where a query is divided into strands, their results go on to the shard of the braid, which is run after all others in
+the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
-from anabranch.branch.panes.grouped import windows_of
+from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
@@ -54,27 +54,27 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import KnownStream
 
-BEHIND = 1 << 40
-"""Added to the number of a shard, it orders shards behind all ranges."""
+SHARD_SEQUENCE = 1 << 40
+"""Added to a shard's number, it orders shards behind all ranges."""
 
 
 def pass_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[tuple[int, ShardRow]]:
-    """The function that Spark maps over the rows of some shards where there are strands: what they find goes on."""
+    """The function that Spark maps over the rows of shards with strands: their results go on to braids."""
     outbox = Outbox()
-    for sequence, report in _reports(job, (row for _, row in sent), BEHIND, outbox):
+    for sequence, report in _reports(job, (row for _, row in sent), SHARD_SEQUENCE, outbox):
         outbox.rows.append(ShardRow(DRIVER, sequence, "report", ALL, report.encode()))
     yield from ((row.shard, row) for row in outbox.rows)
 
 
 def answer_shards(job: Job, sent: Iterable[tuple[int, ShardRow]]) -> Iterator[SentReport]:
-    """The function that Spark maps at last over the rows of some shards, usually of one, and over reports."""
-    yield from _reports(job, (row for _, row in sent), 2 * BEHIND, Outbox())
+    """The function that Spark maps last over the rows of some shards, usually of one, and over reports."""
+    yield from _reports(job, (row for _, row in sent), 2 * SHARD_SEQUENCE, Outbox())
 
 
 def _reports(job: Job, sent: Iterable[ShardRow], behind: int, outbox: Outbox) -> Iterator[SentReport]:
-    """The reports that have come, and those of shards, which come behind a number."""
+    """The reports among the rows, and those of shards, which are ordered from `behind` on."""
     rows: dict[int, list[ShardRow]] = {}
-    for row in sorted(sent, key=lambda row: row.sequence):  # those of one range keep their order
+    for row in sorted(sent, key=lambda row: row.sequence):  # rows of one range keep their order
         rows.setdefault(row.shard, []).append(row)
     yield from ((row.sequence, row.payload.decode()) for row in rows.pop(DRIVER, ()))
     for number in sorted(rows):
@@ -82,7 +82,7 @@ def _reports(job: Job, sent: Iterable[ShardRow], behind: int, outbox: Outbox) ->
 
 
 def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
-    """Run the branches of a shard over the rows of one epoch; what strands have found goes to the outbox."""
+    """Run the branches of a shard over the rows of one epoch; results of strands go to the outbox."""
     begun = process_time()
     plan = job.plan.load()
     allow(plan.limits.steps)
@@ -92,7 +92,7 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
     fault: Fault | None = None
-    segment = SegmentWriter(job.segments, job.epoch, BEHIND + shard)
+    segment = SegmentWriter(job.segments, job.epoch, SHARD_SEQUENCE + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
             running = _Shard(job, plan, shard, before, noted, segment, files, aborted, outbox)
@@ -109,7 +109,7 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
 
 
 def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, ShardRow]]) -> list[ShardRow]:
-    """The rows that concern a branch: its own, and the feeds of its streams."""
+    """The rows for a branch: its own, and the feeds of its streams."""
     return [row for stream, row in rows if row.branch == branch.number or stream in branch.streams]
 
 
@@ -121,21 +121,21 @@ class _Shard:
     plan: Plan
     number: int
     before: Mapping[int, SavedState]
-    """Where the states of branches lie."""
+    """By branch: the location of its state."""
     noted: frozenset[str]
     segment: SegmentWriter
     files: StateWriter
     aborted: dict[int, str]
     """By subscription: why it has ended."""
     outbox: Outbox
-    """For what strands have found."""
+    """For the results of strands."""
     shared: dict[str, SharedReader] = field(default_factory=dict)
-    """Of each stream of updates, what its branches have parsed."""
+    """By stream of updates: the elements that were parsed for all its branches."""
 
-    # --- branches that are fed --------------------------------------------------------------------------------
+    # --- branches that take items -----------------------------------------------------------------------------
 
     def feed(self, branch: BranchPlan, rows: Sequence[ShardRow]) -> SavedState | None:
-        """Run a branch that takes items; gives what it remembers, None for nothing."""
+        """Run a branch that takes items; gives its new state, None for an empty one."""
         outputs = [self._output(twins) for twins in branch.twins]
         opened = self._opened(branch, outputs)
         if isinstance(opened, Merged):
@@ -150,7 +150,7 @@ class _Shard:
             self._send_on(branch, opened)
         left = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
-        for key, reason in opened.aborted.items():  # some end with what is complete when the epoch is over
+        for key, reason in opened.aborted.items():  # some end only when the epoch is complete
             self.aborted.update({each.id: reason for each in twins[key]})
         if left is None:
             return None
@@ -158,7 +158,7 @@ class _Shard:
         return SavedState(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
 
     def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
-        """Send what a strand has found to where strands come together."""
+        """Send the results of a strand to its braid."""
         number = branch.twins[0][0].branch
         to = shard_of(number, self.plan)
         for told in packed(strand.told):
@@ -167,7 +167,7 @@ class _Shard:
             self.outbox.rows.append(ShardRow(to, self.number, "finished", number, b""))
 
     def braid(self, branch: BranchPlan, rows: Sequence[ShardRow]) -> SavedState:
-        """Put together what the strands of a query have found."""
+        """Merge the results of the strands of a query."""
         ((*twins,),) = branch.twins
         (query,) = branch.queries
         assert isinstance(query, DisplayKind), "others have no strands"
@@ -186,12 +186,12 @@ class _Shard:
         return Timed(plain) if twins and twins[0].timed else plain
 
     def _state(self, number: int) -> BranchState | None:
-        """What a branch has left; None for nothing."""
+        """The state of a branch; None for an empty one."""
         kept = self.before.get(number)
         return None if kept is None else BranchState.from_bytes(self.files.read(kept.state))
 
     def _opened(self, branch: BranchPlan, outputs: Sequence[Output]) -> Branch:
-        """A branch at work; `outputs` are those of its queries."""
+        """Open a branch; `outputs` are those of its queries."""
         state = self._state(branch.number)
         inputs = {name: self._input(name, branch) for name in branch.streams}
         if branch.kept is not None:
@@ -205,20 +205,20 @@ class _Shard:
         return seats[0].query.open(seats, setup)
 
     def _given(self, branch: BranchPlan, state: BranchState | None) -> BranchContext:
-        """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
+        """The context of a query over updates; if it begins late, with the present documents (LAWS 3.6)."""
         begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
         keepers = {name: kept for name, kept in begun.items() if kept is not None}
         versions = {each.document.name: each.version for each in documents_for(self.job.plan, branch.texts)}
         return BranchContext(*self._known(branch), self.plan.limits, keepers, versions)
 
     def _known(self, branch: BranchPlan) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
-        """The functions and documents that the queries of a branch may use."""
+        """The functions and documents that the queries of a branch use."""
         return dict(self.job.functions), documents_of(self.job.plan, branch.texts)
 
     def _input(self, name: str, branch: BranchPlan) -> InputStream:
         stream = self.plan.stream(name)
         source, root = stream.source, stream.root()
-        # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
+        # Elements of feeds were checked where they were read, by the schema and the accents before them.
         given = name, stream.form.format, self.plan.limits, root, source.item_name
         reader = partial(ElementReader, *given, admission=source.admission(accents=self.plan.accents))
         shared = self.shared.setdefault(name, SharedReader(reader())) if source.updates else None
@@ -233,16 +233,16 @@ class _Shard:
         )
 
     def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
-        """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
+        """How a branch that begins late sees its stream (LAWS 3.6): behind all events before its first epoch."""
         if stream.name not in branch.late or stream.name not in self.job.evolution:
             return None
         known, first = self.job.known_log(stream), branch.twins[0][0].first
         return lambda: _doubted_starts(stream, known.events, first) if stream.source.updates else known.starts(first)
 
-    # --- branches that are counted ----------------------------------------------------------------------------
+    # --- pane branches ----------------------------------------------------------------------------------------
 
     def count(self, branches: Sequence[BranchPlan], rows: Sequence[ShardRow]) -> dict[int, SavedState | None]:
-        """Run the branches whose windows are counted by panes; what they remember is written together."""
+        """Run the branches whose windows are counted by panes; they share one state blob."""
         known = {each.number: each for each in branches}
         parting = self._borders() if branches else {}
         blobs: dict[str, dict[int, PaneState]] = {}
@@ -283,7 +283,7 @@ class _Shard:
         return states
 
     def _borders(self) -> dict[str, tuple[int, ...]]:
-        """By stream: the epochs that part those who began in them."""
+        """By stream: the epochs in which it evolved."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
         return {each.name: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
@@ -300,15 +300,15 @@ def _take(branch: Branch, row: ShardRow) -> None:
 
 
 class _Output:
-    """Puts what a branch gives to a query into the shard's segment, for all who have asked it."""
+    """Writes a branch's answers to a query into the shard's segment, for all subscriptions with this query."""
 
     def __init__(self, segment: SegmentWriter, twins: Sequence[Registration], noted: frozenset[str]) -> None:
         self._segment = segment
         self._numbers = tuple(each.id for each in twins)
         self._names: list[str] | list[None] = [each.name for each in twins] or [None]
-        """Without any, it is for nobody in particular."""
+        """Empty where the output belongs to no subscription."""
         self._noted = noted
-        """Late items that another branch has come to in an earlier epoch."""
+        """Late items that another branch logged in an earlier epoch."""
 
     def piece(self, text: str) -> None:
         self._segment.add(self._numbers, text)
@@ -326,7 +326,7 @@ class _Output:
 
 
 def _doubted_starts(stream: KnownStream, events: Sequence[LoggedEvent], first: int) -> list[Start]:
-    """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
+    """The starts of a stream of updates: paths in doubt stay so, for the document holds values of all times."""
     elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
     numbers = range(len(stream.source.partitions))

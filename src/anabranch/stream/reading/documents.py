@@ -1,8 +1,8 @@
-"""The finite documents behind `doc()` (LAWS 3.12): files that are there as a whole, in XML or in JSON.
+"""The finite documents behind `doc()` (LAWS 3.12): complete files in XML or in JSON.
 
-JSON is read as a stream of it would be: one record per line, each an item below an implied root; a whole file may also
-be one array of records.
-Gzip is known by its first bytes.
+JSON is read like a stream: one record per line, each an item below an implied root; a whole file may also be one array
+of records.
+Gzip is recognised by its first bytes.
 
 Guarantees: size, depth and number of nodes are bounded (`stream/limits.py`), no entity is expanded beyond XML's five,
 and nothing is fetched or opened because a document says so.
@@ -25,14 +25,14 @@ from anabranch.stream.tree import Document
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A file behind `doc()`, and what its root and its records are called where it is JSON."""
+    """A file behind `doc()`, and the names of its root and records where it is JSON."""
 
     path: Path
     root: str = "root"
     item: str = "item"
 
     def parse(self, data: bytes) -> Document:
-        """The document that the bytes of the file hold; `StreamError` says what is wrong with them."""
+        """The document in the bytes of the file; `StreamError` says what is wrong with them."""
         try:
             text = _unpacked(data)
             if text.removeprefix(BOM).lstrip()[:1] in (b"{", b"["):
@@ -42,12 +42,12 @@ class DocumentSource:
             raise StreamError(f"'{self.path}': {error.message}", hint=error.hint) from None
 
     def read(self) -> bytes:
-        """The bytes of the file; `UsageError` where it cannot be read, or is larger than any document may be."""
+        """The bytes of the file; `UsageError` where it cannot be read, or is too large."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size > DOCUMENT.item_bytes:
                     raise UsageError(f"'{self.path}' has more than {DOCUMENT.item_bytes:,} bytes")
-                return file.read(DOCUMENT.item_bytes + 1)  # it may have grown; `parse` sees to it
+                return file.read(DOCUMENT.item_bytes + 1)  # it may have grown; `parse` checks the size
         except OSError as error:
             raise UsageError(f"cannot read '{self.path}': {error.strerror}") from None
 

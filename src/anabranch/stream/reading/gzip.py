@@ -1,10 +1,10 @@
 """Gzip, unpacked as it is read.
 
-The standard library's reader loses what it had unpacked when it meets damage; a stream must not lose good items to
-what comes behind them, so this one gives all that zlib could make of the bytes and then says what is wrong.
+The standard library's reader loses unpacked data when it meets damage; a stream must not lose good items to damage
+behind them, so this one gives all that zlib could unpack and then reports the damage.
 
-Guarantees: no more than a chunk is unpacked at a time, so a bomb costs time, in proportion to what comes out of it, and
-no memory.
+Guarantees: no more than a chunk is unpacked at a time, so a bomb costs time, in proportion to its output, but no
+memory.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAGIC = b"\x1f\x8b"
-"""The first bytes of a gzip file; names lie."""
+"""The first bytes of a gzip file, which count instead of its name."""
 PACKED_CHUNK = 1 << 14
-"""How much to hand over at a time: little, because zlib copies what is left of it for every member."""
+"""The size of a chunk to pass: small, because zlib copies the rest of it for every member."""
 
 _CHUNK = 1 << 20
 _SMALLEST = 1 << 16
@@ -25,13 +25,13 @@ _GZIP_WINDOW = 31  # zlib's word for: expect a gzip header
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The place in a file from which on it cannot be read."""
+    """The place from which on a file cannot be read."""
 
     reason: str
 
 
 def gunzip(chunks: Iterable[bytes]) -> Iterator[bytes | Damage]:
-    """Unpack the chunks of a file into pieces of 64 KiB or more, but for the last; damage comes at the end."""
+    """Unpack the chunks of a file into pieces of 64 KiB or more, except the last; damage comes at the end."""
     out = bytearray()
     inflate = zlib.decompressobj(_GZIP_WINDOW)
     for chunk in chunks:
@@ -55,7 +55,7 @@ def gunzip(chunks: Iterable[bytes]) -> Iterator[bytes | Damage]:
 
 
 def _inflated_before_damage(inflate: zlib._Decompress, chunk: bytes) -> bytes:
-    """What zlib threw away with its error: unpacked again byte by byte, up to the bad one."""
+    """The output that zlib dropped with its error: unpacked again byte by byte, up to the bad one."""
     out = bytearray()
     try:
         for byte in chunk:

@@ -10,11 +10,11 @@ an object of one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after
     {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
     {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
 
-A control object is turned into the tree of the XML wire format and judged by `wire.py`, so both formats have one law.
+A control object is converted to the tree of the XML wire format and checked by `wire.py`, so both formats have one law.
 
-Guarantees: `parse_line(to_json(e))` says the same as `e` for what JSON can express, and `to_json` refuses the rest
-(mixed content, namespaces, comments, repeated children with others between); nesting is counted before anything
-recursive looks at the text; time is linear in bytes.
+Guarantees: `parse_line(to_json(e))` is equivalent to `e` for what JSON can express, and `to_json` refuses the rest
+(mixed content, namespaces, comments, repeated children with others between); nesting is checked before any recursive
+code reads the text; time is linear in bytes.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def parse_line(raw: bytes, place: Place, limits: Limits, item_name: str) -> Stre
     """Read one record; it is an item called `item_name` or a control element; BadItem with the reason otherwise."""
     try:
         return wire.element_of(_tree(raw, limits, item_name), place)
-    except RecursionError:  # where the cap on depth is set higher than Python goes
+    except RecursionError:  # where the cap on depth exceeds Python's own
         raise BadItem("nested too deep") from None
 
 
 def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Element]:
     """The records of a finite document, each as an element called `item_name`: one per line, or all in one array.
 
-    The limits are those of all records together; BadItem says what is wrong, and in which record.
+    The limits apply to all records together; BadItem names the error and its record.
     """
     if len(data) > limits.item_bytes:
         raise BadItem(f"more than {limits.item_bytes:,} bytes")
@@ -207,7 +207,7 @@ def _scalar(key: str, value: Json) -> str:
 
 
 class _Grower:
-    """Makes the nodes of one record and counts them against the caps; only it knows the counts."""
+    """Creates the nodes of one record and counts them against the caps."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -224,7 +224,7 @@ class _Grower:
         return Element(name)
 
     def fill(self, element: Element, value: Json, key: str = "", *, listed: bool = False) -> None:
-        """Give an element the attributes, children or text that a value stands for; `listed` in an array."""
+        """Add the attributes, children or text of a value to an element; `listed` in an array."""
         self.depth += 1
         if self.depth > self.limits.depth:
             raise BadItem("nested too deep")
@@ -270,7 +270,7 @@ class _Grower:
         element.mark = _MARKS["object", listed] if plain else JsonMark("object", listed, False, tuple(empty), types)
 
     def control(self, record: dict[str, Json], key: str) -> Element:
-        """A control object as the tree of the XML wire format; what it may hold is left to `wire.py` to judge."""
+        """A control object as the tree of the XML wire format; `wire.py` checks its content."""
         body = record[key]
         if len(record) > 1:
             raise BadItem(f"{_quoted(key)} must be the only key of its object")
@@ -395,7 +395,7 @@ def _key(name: Name) -> str:
 
 
 def _control_entry(control: Element) -> tuple[str, str]:
-    """A control element as key and value; `at` is a number, whatever else it says is a string."""
+    """A control element as key and value; `at` is a number, all else a string."""
     local = control.name.local
     if local in ("replace", "before", "after") and control.parent is not None:
         raise _inexpressible(f"'{control.name}' inside an item or other content")

@@ -1,12 +1,12 @@
-"""Bytes into raw pieces, as they arrive: what a cut is, what a splitter hands on, and the splitter for lines.
+"""Bytes into raw pieces, as they arrive: cuts, the carry of a splitter, and the splitter for lines.
 
-A splitter finds borders and leaves judging what lies between them to the parser; it speaks up only where there is
+A splitter finds the borders of items and leaves their content to the parser; it reports errors only where there is
 nothing to parse.
 The splitter for whole documents is in `split.py`.
 
-Guarantees of both: the cuts depend on the bytes alone, not on how they were fed; a splitter made from another's `carry`
-and fed with the bytes from `carry.position` on continues as the other would have; no more than one item and what was
-fed last is held in memory.
+Guarantees of both: the cuts depend on the bytes alone, not on how they were fed; a splitter created from another's
+`carry` and fed with the bytes from `carry.position` on continues as the other would have; no more than one item and the
+last bytes fed are in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.reading.markup import BOM, ByteWindow
 
-SHOWN = 8_192
-"""How many bytes of a bad piece are kept for the dead letter."""
+SHOWN_BYTES = 8_192
+"""The bytes of a bad piece that are kept for the dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A piece of a partition: an item's bytes, or something bad with the reason, of which only the front is kept.
+    """A piece of a partition: an item's bytes, or a bad piece with the reason, of which only the front is kept.
 
     `start` and `end` are positions in the uncompressed partition; `root` is the start tag of the root around the item
     and `encoding` that of its document, because several documents may follow one another.
@@ -40,14 +40,14 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Where a splitter stands, and all that another needs to go on from there."""
+    """The state of a splitter: all that another needs to continue."""
 
     position: int = 0
     """The first byte that is still needed: where the last unfinished item starts."""
     skipping: str | None = None
-    """The item whose end is looked for, because it is bad; empty for a line."""
+    """The bad item whose end is searched; empty for a line."""
     root: str | None = None
-    """The start tag of the last root that was seen, a character per byte."""
+    """The start tag of the last root, one character per byte."""
     inside: bool = False
     """Whether that root is still open."""
     encoding: str = "utf-8"
@@ -55,12 +55,12 @@ class Carry:
     """Items are read strictly before this position."""
 
     def to_json(self) -> Any:
-        """A value that the json module can write."""
+        """The carry as a JSON value."""
         return to_plain(self)
 
     @staticmethod
     def from_json(value: Any) -> Carry:
-        """The carry that `to_json` gave this value for."""
+        """The carry from its JSON value."""
         return from_plain(Carry, value)
 
 
@@ -69,7 +69,7 @@ START = Carry()
 
 
 class LineSplitter:
-    """One item per line; LF and CRLF end a line, a CR alone does not; blank lines are nothing."""
+    """One item per line; LF and CRLF end a line, a CR alone does not; blank lines are ignored."""
 
     root: bytes | None = None
 
@@ -84,12 +84,12 @@ class LineSplitter:
         return Carry(self._at, "" if self._skipping else None)
 
     def feed(self, data: bytes) -> list[Cut]:
-        """Take the next bytes; give the lines that end in them."""
+        """Add bytes; gives the lines that end in them."""
         self._window.append(data)
         return self._advance(final=False)
 
     def finish(self) -> list[Cut]:
-        """There are no more bytes: give the last line, if it has no line end."""
+        """End of the bytes: gives the last line, if it has no line end."""
         return self._advance(final=True)
 
     def _advance(self, *, final: bool) -> list[Cut]:
@@ -113,21 +113,21 @@ class LineSplitter:
         start = self._at
         if start == 0 and self._window.read(0, 3) == BOM:
             start = 3
-        # of a line that is too long one byte more than allowed is enough to know it
+        # one byte more than allowed shows that a line is too long
         line = self._window.read(start, min(end, start + self._limits.item_bytes + 1))
         if cut := line_cut(start, line, self._limits):
             cuts.append(cut)
 
 
 def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
-    """What is in a line, given without its LF; None if it is blank."""
+    """The cut of a line, given without its LF; None if it is blank."""
     if len(line) > limits.item_bytes:
-        shown = line[: min(limits.item_bytes, SHOWN)]
+        shown = line[: min(limits.item_bytes, SHOWN_BYTES)]
         return Cut(start, start + limits.item_bytes, shown, too_long(limits))
     line = line.removesuffix(b"\r")
     return Cut(start, start + len(line), line) if line and not line.isspace() else None
 
 
 def too_long(limits: Limits) -> str:
-    """The reason for which an item is set aside that has no end in sight."""
+    """The reason for setting an item aside whose end is too far."""
     return f"more than {limits.item_bytes:,} bytes"

@@ -5,8 +5,8 @@ parser: it knows tags, comments, CDATA sections, instructions and the document t
 One fact of XML carries the recovery: a `<` never stands inside a tag, not even in quotes.
 A tag that meets one is broken there, and a missing quote cannot swallow the rest of a stream.
 
-Guarantees: asking again with more bytes behind the old ones does not look at the old ones again (but for a document
-type, which is short), so the work is linear in bytes however they arrive; `ByteWindow.scanned` counts it.
+Guarantees: asking again with more bytes does not read the old ones again (except for a document type, which is short),
+so the work is linear in bytes however they arrive; `ByteWindow.scanned` counts it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ BOM = b"\xef\xbb\xbf"
 _COMMENT = rb"<!--(?:[^-]++|-(?!-))*+-->"
 _INSTRUCTION = rb"<\?(?:[^?]++|\?(?!>))*+\?>"
 PROLOG = re.compile(rb"(?:%s)?+(?:\s++|%s|%s)*+" % (BOM, _COMMENT, _INSTRUCTION))
-"""What may stand before a document type or a root element."""
+"""The part before a document type or a root element."""
 DOCTYPE = re.compile(
     rb"""<!DOCTYPE(?:[^"'\[\]<>]++|"[^"]*+"|'[^']*+')*+"""
     rb"""(?:\[(?:[^"'\]<]++|"[^"]*+"|'[^']*+'|%s|%s|<(?!!--|\?))*+\]\s*+)?+>""" % (_COMMENT, _INSTRUCTION)
 )
-"""A document type to its end, the internal subset included, so that it can be left out unread."""
+"""A complete document type, including the internal subset, so that it can be skipped."""
 _LONGEST_DOCTYPE = 1 << 16
 _BARE_TAG_SPAN = LONGEST_NAME + 70
 _DECLARATION = re.compile(rb"(?:%s)?\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']" % BOM)
@@ -68,7 +68,7 @@ _OPENINGS = (b"<!--", b"<![CDATA[", b"<!DOCTYPE")
 
 
 class Token(NamedTuple):
-    """A piece of markup; `end` is one past it. A broken one mostly ends behind its `<`, and may still have a name."""
+    """A piece of markup; `end` is one past it. A broken one usually ends behind its `<`, and may still have a name."""
 
     kind: Kind
     end: int
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 def check_width(head: bytes) -> None:
-    """Refuse bytes that begin like UTF-16 or UTF-32; four are enough to know."""
+    """Refuse bytes that begin like UTF-16 or UTF-32; four bytes are enough."""
     for mark, encoding in _WIDE:
         if head.startswith(mark):
             raise _unsupported(encoding)
@@ -85,7 +85,7 @@ def check_width(head: bytes) -> None:
 
 
 def declared_encoding(head: bytes) -> str:
-    """The encoding that an XML declaration at the front names, in Python's word for it; UTF-8 without one."""
+    """Python's name of the encoding in an XML declaration at the front; UTF-8 without one."""
     declared = _DECLARATION.match(head)
     if not declared:
         return "utf-8"
@@ -101,7 +101,7 @@ def _unsupported(encoding: str) -> StreamError:
 
 
 def start_tag_name(tag: bytes) -> bytes:
-    """The name in a start tag that a window has found."""
+    """The name in a complete start tag."""
     found = _BROKEN_TAG.match(tag)
     assert found
     return found[1]
@@ -117,8 +117,8 @@ class ByteWindow:
         self.start = start
         self.scanned = 0
         self._data = bytearray()
-        self._absent: dict[bytes, tuple[int, int]] = {}  # what does not begin between two positions
-        self._tag = (-1, 0, 0)  # an unfinished tag: its start, how far it was read, the quote that is open there
+        self._absent: dict[bytes, tuple[int, int]] = {}  # searches that failed between two positions
+        self._tag = (-1, 0, 0)  # an unfinished tag: its start, how far it was read, the open quote
 
     @property
     def end(self) -> int:
@@ -142,7 +142,7 @@ class ByteWindow:
         return found.end() + self.start
 
     def find(self, what: bytes, at: int, end: int) -> int:
-        """Where `what` first stands between two positions, or -1; a search that failed is not made again."""
+        """Where `what` first stands between two positions, or -1; failed searches are cached."""
         low, high = self._absent.get(what, (0, 0))
         begin = max(at, high) if low <= at else at
         found = self._data.find(what, begin - self.start, end - self.start)
@@ -156,7 +156,7 @@ class ByteWindow:
     def token(self, at: int, end: int, *, prolog: bool = False) -> Token | None:
         """The markup that starts at `at`, where a `<` stands; None where `end` is too early to tell.
 
-        Only in a prolog is a document type more than broken markup.
+        Only in a prolog is a document type valid markup.
         """
         head = self.read(at, min(at + 9, end))
         if head.startswith((b"<!", b"<?")):
@@ -173,7 +173,7 @@ class ByteWindow:
         return self.broken(at, end)
 
     def broken(self, at: int, end: int) -> Token:
-        """The `<` at `at` as broken markup, whatever it was meant to be."""
+        """The `<` at `at` as broken markup."""
         tag = _BROKEN_TAG.match(self._data, at - self.start, end - self.start)
         return Token("broken", at + 1, bytes(tag[1]) if tag else b"")
 
@@ -188,7 +188,7 @@ class ByteWindow:
         return Token(kind, tag.end() + self.start, bytes(tag[2]))
 
     def _read_tag(self, end: int) -> Literal["ended", "broken"] | None:
-        """Go on reading the unfinished tag, to the `>` that ends it or the `<` that breaks it."""
+        """Continue reading the unfinished tag, to the `>` that ends it or the `<` that breaks it."""
         start, at, quote = self._tag
         while True:
             found = (_INSIDE_QUOTES[quote] if quote else _OUTSIDE_QUOTES).match(
@@ -217,17 +217,17 @@ class ByteWindow:
             if whole:
                 self.scanned += whole.end() - whole.start()
                 return Token("doctype", whole.end() + self.start)
-            # Not tried again from its middle, where it might find another like itself, and another.
+            # Not retried from its middle, which might contain another one, and another.
             return None if end < at + _LONGEST_DOCTYPE else Token("broken", at + _LONGEST_DOCTYPE)
         if len(head) < 9 and any(opening.startswith(head) for opening in _OPENINGS):
             return None
         return Token("broken", at + 1)
 
     def plain_end(self, at: int, end: int, name: bytes, root: bytes) -> int | None:
-        """Where the element that was opened just before `at` ends, if that can be seen without reading it.
+        """The end of the element that was opened just before `at`, if it can be found without reading its content.
 
-        So it is where the first closing tag of its name must be the element's own: nothing stands before it that could
-        hide a tag (comments and the like), open another element of the name, or close the root.
+        That is so where the first closing tag of its name must be the element's own: nothing before it could hide a tag
+        (comments and the like), open another element of the name, or close the root.
         """
         data, low = self._data, at - self.start
         close = data.find(b"</" + name, low, end - self.start)
@@ -240,7 +240,7 @@ class ByteWindow:
         return behind + 1 + self.start
 
     def bare_tags(self, at: int, end: int) -> Iterator[tuple[int, int, bytes, bytes]]:
-        """All that looks like a tag, wherever it stands: start, end, the name if it closes, the name if it opens."""
+        """Everything that looks like a tag: start, end, the name if it closes, the name if it opens."""
         for tag in _BARE_TAG.finditer(self._data, at - self.start, end - self.start):
             self.scanned += tag.end() + self.start - at
             at = tag.end() + self.start
@@ -248,6 +248,6 @@ class ByteWindow:
         self.scanned += end - at
 
     def last_opening(self, at: int, end: int) -> int:
-        """Where a tag may begin that `bare_tags` could not see whole; `end` where there is none."""
+        """Where an incomplete tag for `bare_tags` may begin; `end` where there is none."""
         found = self._data.rfind(b"<", max(at, end - _BARE_TAG_SPAN) - self.start, end - self.start)
         return end if found < 0 else found + self.start

@@ -1,12 +1,12 @@
 """Bytes to trees: one item, a root's start tag, or a finite document, by expat and nothing else.
 
-Expat is the parser because it is small, strict and in the standard library, and because it can be kept blind: no
-handler for external entities exists, a document type is refused before it is read, so no entity but the five built-in
-ones is ever known, and nothing is fetched or opened because data said so.
+Expat is small, strict and in the standard library, and it can be kept blind: no handler for external entities exists, a
+document type is refused before it is read, so no entity except the five built-in ones is ever known, and nothing is
+fetched or opened because of data.
 Namespaces are resolved here, since an item's prefixes may be declared on a root that is not part of its bytes.
 
-Guarantees: a tree that comes out is well-formed with regard to namespaces and within the limits; everything else is a
-`BadItem` with a plain reason, raised while parsing and not after; time and memory are linear in bytes.
+Guarantees: a resulting tree is namespace-well-formed and within the limits; everything else is a `BadItem` with a plain
+reason, raised while parsing; time and memory are linear in bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_SCOPE: Mapping[str, str] = MappingProxyType({})
 
 
 def parse_item(raw: bytes, limits: Limits, scope: Mapping[str, str] = _NO_SCOPE, encoding: str = "utf-8") -> Element:
-    """Read one element; `scope` are the prefixes that the root declares, which the tree itself does not repeat."""
+    """Parse one element; `scope` are the prefixes that the root declares, which the tree itself does not repeat."""
     return next(each for each in _parse(raw, limits, scope, encoding) if isinstance(each, Element))
 
 
@@ -41,14 +41,14 @@ def parse_root(raw: bytes, encoding: str = "utf-8", limits: Limits = DOCUMENT) -
 
 
 def implied_root(name: str) -> Element:
-    """The root of a stream that has none on the wire: one item per line, or JSON."""
+    """The root of a stream without one in its files: one item per line, or JSON."""
     return Element(Name(name))
 
 
 def parse_document(data: bytes, limits: Limits = DOCUMENT) -> Document:
-    """Read a finite document whole; its document type, if it has one, is left out unread."""
+    """Parse a finite document; its document type, if it has one, is skipped."""
     check_width(data[:4])
-    document = Document()  # made first, for it stands first in document order
+    document = Document()  # created first, for it is first in document order
     prolog = PROLOG.match(data)
     end = prolog.end() if prolog else 0
     doctype = DOCTYPE.match(data, end)
@@ -69,7 +69,7 @@ def _parse(raw: bytes, limits: Limits, outer: Mapping[str, str], encoding: str) 
         raise BadItem(f"more than {limits.item_bytes:,} bytes")
     if encoding != "utf-8":
         raw = _recoded(raw, encoding)
-    if b"\0" in raw:  # expat would take it for UTF-16, whatever it is told
+    if b"\0" in raw:  # expat would take it for UTF-16, whatever the encoding given
         raise BadItem(f"a control character (U+0000) at byte {raw.index(0)}")
     top: list[Child] = []
     open_elements: list[Element] = []
@@ -193,7 +193,7 @@ def _uri(name: str, scope: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(written: str, uri: str) -> Name:
-    """Items of a stream share their names, so they are made once."""
+    """Names are cached, for the items of a stream share them."""
     if len(written) > LONGEST_NAME or len(uri) > LONGEST_NAME:
         raise BadItem(f"a name or namespace of more than {LONGEST_NAME:,} characters")
     prefix, _, local = written.rpartition(":")
@@ -203,7 +203,7 @@ def _name(written: str, uri: str) -> Name:
 
 
 def _declarations(attributes: list[str]) -> dict[str, str]:
-    """The namespaces that an element declares; `attributes` are names and values in turn."""
+    """The namespaces that an element declares; `attributes` alternates names and values."""
     declared: dict[str, str] = {}
     for name, uri in zip(attributes[::2], attributes[1::2], strict=True):
         if name == "xmlns":
@@ -229,7 +229,7 @@ def _set_attributes(element: Element, attributes: list[str], scope: Mapping[str,
         elif not name.startswith("xmlns:"):
             prefixed = True
             element.set(_name(name, _uri(name, scope)), value)
-    # Expat has seen to equal spellings; two prefixes for one namespace it does not know.
+    # Expat refuses equal spellings, but does not know two prefixes of one namespace.
     if prefixed and len({each.name for each in element.attributes}) < len(element.attributes):
         raise BadItem(f"an attribute of '{element.name}' is given twice")
 

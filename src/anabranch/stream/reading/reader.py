@@ -1,9 +1,9 @@
-"""Cuts to elements: the one place where the raw bytes of an item are judged, whoever has cut them out.
+"""Cuts to elements: the one place where the raw bytes of an item are judged, whichever reader cut them out.
 
-A stream that is read to its end by one process and one that is read range by range by many must set the same items
-aside for the same reasons, so both hand their cuts to an `ElementReader`.
-An item's parent is the root element around it, though the root does not hold the items: a stream has no end to wait
-for, and what was read can be forgotten.
+A stream that one process reads to its end and one that many tasks read range by range must set the same items aside
+for the same reasons, so both pass their cuts to an `ElementReader`.
+An item's parent is the root element around it, though the root does not hold the items: a stream need not end, and
+items that were read can be freed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Format: TypeAlias = Literal["lines", "document", "json"]
 
 
 class ElementReader:
-    """Reads the items of one stream; it keeps the root around the last item, which the next one mostly shares."""
+    """Reads the items of one stream; it caches the root of the last item, which the next one mostly shares."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class ElementReader:
         self._schema = schema  # given only where the stream is strict
         self._admission = admission
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
-        """Whether an item may carry a path that the schema does not declare; whoever follows the accents knows."""
+        """Whether an item may have a path that the schema does not declare; set by the follower of accents."""
         self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
 
     def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]:
-        """What is in some cuts; a bad one becomes a dead letter."""
+        """The elements of some cuts; a bad one becomes a dead letter."""
         for cut in cuts:
             place = Place(self._stream, partition, cut.start)
             reason = cut.reason
@@ -68,7 +68,7 @@ class ElementReader:
             yield DeadLetter(place, reason, raw, doubts=doubts)
 
     def _element(self, cut: Cut, place: Place) -> StreamElement:
-        """The element in a cut that may be good; BadItem where it is not."""
+        """The element of a cut; BadItem where it is bad."""
         root, scope = self._enclosing(cut)
         if self._format == "json":
             element = json_items.parse_line(cut.raw, place, self._limits, self._item)
@@ -96,12 +96,12 @@ class ElementReader:
             try:
                 self.enter(cut.root, cut.encoding)
             except StreamError as error:
-                raise BadItem(error.message) from None  # it is bad with all that it holds, and ends no stream
+                raise BadItem(error.message) from None  # a bad root makes its items bad, but ends no stream
         assert self._around
         return self._around[2:]
 
     def enter(self, tag: bytes, encoding: str) -> None:
-        """Begin a document, given its root's start tag; the first that can be read is the root of the stream."""
+        """Begin a document with its root's start tag; the first readable one is the root of the stream."""
         root = parse_root(tag, encoding)
         self.root = self.root or root
         self._around = (tag, encoding, root, root.namespaces)

@@ -1,9 +1,9 @@
 """Streams in files, read to their end: a file, a gzip file, or a directory of them, in XML or JSON.
 
-`read` gives what is in a stream in the order in which it stands there: elements, and dead letters where something had
-to be set aside (LAWS 2.5).
-It opens the files that the source names and nothing else, and holds one item and one chunk in memory, so the size of a
-stream does not matter.
+`read` gives the content of a stream in order: elements, and dead letters where something had to be set aside
+(LAWS 2.5).
+It opens only the files that the source names, and holds one item and one chunk in memory, so the size of a stream does
+not matter.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _HEAD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream as it was registered: where it is, what it looks like, and how its time runs (LAWS 1.3, 3.1, 3.2)."""
+    """A stream as registered: its files, their format, and its time (LAWS 1.3, 3.1, 3.2)."""
 
     name: str
     path: FilePath
     format: Literal["auto"] | Format = "auto"
     schema: Schema | None = None
     root: str | None = None
-    """The name of the root where the wire has none; without it the schema's, else 'root'."""
+    """The name of the root where the files have none; by default the schema's, else 'root'."""
     item: str | None = None
-    """The name of items that have none of their own; without it 'item'."""
+    """The name of items that have none of their own; by default 'item'."""
     time: Path | None = None
-    """Where items have their time, with the unit of its numbers."""
+    """The path of items' times, with the unit of its numbers."""
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
-    """Both in seconds where numbers at the time path are times; else in whatever a window's reference counts."""
+    """Both in seconds where numbers at the time path are times; else in the unit of a window's reference."""
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
     more: tuple[FilePath, ...] = ()
@@ -62,16 +62,16 @@ class Source:
     updates: bool = False
     """A stream of updates: what has passed may be edited (LAWS 5.1)."""
     retain: Fraction | None = None
-    """For how many seconds what has not changed stays in the document of a stream of updates; None is for good
+    """For how many seconds unchanged entries stay in the document of a stream of updates; None is for good
     (LAWS 3.6)."""
     ended: bool = False
-    """Whether its files are complete: it ends with what is there now, while other streams go on."""
+    """Whether its files are complete: it ends at their present end, while other streams go on."""
     heartbeat: Decimal | None = None
-    """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
+    """The idle seconds after which a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
-    """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+    """Whether it may have accents; in a stream declared to have none they are bad (LAWS 4.5)."""
     time_unit: TimeUnit | None = None
-    """The unit of its time path, which paths do not differ by, and streams do."""
+    """The unit of its time path, which comparisons of paths ignore, and of streams do not."""
     answer: str = ""
     """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
 
@@ -90,50 +90,50 @@ class Source:
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
-        """Where its partitions are, each one sequence (LAWS 1.1)."""
+        """Its partitions, each one sequence (LAWS 1.1)."""
         return (self.path, *self.more)
 
     def scale(self, path: Path | None) -> TimeScale:
-        """What the values at a path of its items count in."""
+        """The time scale of the values at a path of its items."""
         return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
     def keys(self) -> dict[str, str]:
-        """Where its partitions are, by the keys by which offsets and states know them."""
+        """Its partitions by the keys that offsets and states use."""
         return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
 
     @property
     def beats_by_time(self) -> bool:
-        """Whether the heartbeats that are sent into it follow the times of its items."""
+        """Whether its heartbeats follow the times of its items."""
         return self.heartbeat is not None and self.time is not None
 
     @property
     def item_name(self) -> str:
-        """What items are called that have no name of their own."""
+        """The name of items that have none of their own."""
         return self.item or "item"
 
     @property
     def checked_schema(self) -> Schema | None:
-        """The schema that items must keep to; None unless the stream is strict."""
+        """The schema that items must conform to; None unless the stream is strict."""
         return self.schema if self.strict else None
 
     def admission(self, *, accents: bool = True) -> Admission:
-        """Which elements it takes; `accents` says whether the engine follows them."""
+        """The elements that it accepts; `accents` says whether the engine follows them."""
         merged = self.time is not None or not self.more
         return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents)
 
     @property
     def implied_root(self) -> str:
-        """The name of the root where the wire has none."""
+        """The name of the root where the files have none."""
         return self.root or (self.schema.root if self.schema else "root")
 
     @property
     def files(self) -> tuple[FilePath, ...]:
-        """The files of all partitions, one partition after the other."""
+        """The files of all partitions, partition by partition."""
         return tuple(file for partition in self.partitions for file in self.files_of(partition))
 
     def files_of(self, partition: FilePath) -> list[FilePath]:
-        """The files of one partition, in the order in which they are read."""
+        """The files of one partition, in reading order."""
         if partition.is_file():
             return [partition]
         if not partition.is_dir():
@@ -144,7 +144,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class StreamForm:
-    """How a stream is written, and its root element as text, without the items: its first bytes decide it for good."""
+    """The format of a stream, and its root element as text, without the items: its first bytes decide both for good."""
 
     format: Format
     root: str
@@ -152,14 +152,14 @@ class StreamForm:
 
 @dataclass(frozen=True, slots=True)
 class KnownStream:
-    """A stream as it was declared, and the form that was found; tasks and branches work with it."""
+    """A stream as declared, and the form that was found; tasks and branches work with it."""
 
     source: Source
     form: StreamForm
 
     @staticmethod
     def of(source: Source, form: StreamForm | None = None) -> KnownStream:
-        """A stream whose form is known, or one without bytes yet, which passes for lines below the implied root."""
+        """A stream whose form is known, or one without bytes yet, which is treated as lines below the implied root."""
         return KnownStream(source, form or StreamForm("lines", serialize(implied_root(source.implied_root))))
 
     @property
@@ -178,7 +178,7 @@ class KnownStream:
 
 @lru_cache
 def _declared_by(root: str) -> Mapping[str, str]:
-    """The prefixes that a root declares; it is read once, and not for each subscription."""
+    """The prefixes that a root declares; parsed once for all subscriptions."""
     return parse_root(root.encode()).namespaces
 
 
@@ -187,7 +187,7 @@ _LONGEST = 10**12
 
 
 def seconds_of(given: object, key: str = "retain") -> Decimal:
-    """A time as a user writes it, in seconds or with a unit, as in '90 min'; UsageError where it makes no sense."""
+    """A time as users write it, in seconds or with a unit, as in '90 min'; UsageError where it is invalid."""
     amount, unit = str(given).strip(), "s"
     for each in _UNITS:
         if amount.endswith(each):
@@ -203,7 +203,7 @@ def seconds_of(given: object, key: str = "retain") -> Decimal:
 
 
 def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple[str, ...]], ...]:
-    """Declared domains, `{"s": [1, 2]}`, as a source has them; UsageError where they make no sense."""
+    """Declared domains, `{"s": [1, 2]}`, as a source has them; UsageError where they are invalid."""
     found: list[tuple[Path, tuple[str, ...]]] = []
     for path, values in given.items():
         if not isinstance(values, list | tuple) or not values:
@@ -218,7 +218,7 @@ def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple
 
 
 def mentioned(source: Source, words: Iterable[str]) -> set[str]:
-    """Which of some words of plain letters the bytes of a stream hold; much faster than to read it."""
+    """Which of some ASCII words the bytes of a stream contain; much faster than parsing it."""
     found: set[str] = set()
     sought = {word: word.encode() for word in words}
     longest = max(map(len, sought.values()))
@@ -235,18 +235,18 @@ def mentioned(source: Source, words: Iterable[str]) -> set[str]:
 
 
 def read(source: Source, limits: Limits) -> Contents:
-    """Begin to read a stream, one partition after the other."""
+    """Start reading a stream, partition by partition."""
     return Contents(source, limits)
 
 
 class Contents:
-    """What a stream holds, in order and once; whoever iterates is the only one to change it."""
+    """The content of a stream, in order and once; only the iterating caller changes it."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self._source = source
         self._limits = limits
         self.format = source.format if source.format != "auto" else self._told_format()
-        """How the stream is written; one that holds nothing that can be read is a document, as good as any."""
+        """The format of the stream; one without readable content counts as a document."""
         self._split = DocumentSplitter if self.format == "document" else LineSplitter
         self._implied_root = implied_root(source.implied_root)
         root = None if self.format == "document" else self._implied_root
@@ -255,9 +255,9 @@ class Contents:
         )
         self._reader.announced = lambda path, tree: self.announced(path, tree)
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
-        """Whether an item of a strict stream may carry a path that the schema does not declare (LAWS 4.5)."""
+        """Whether an item of a strict stream may have a path that the schema does not declare (LAWS 4.5)."""
         self.partitions = tuple(_Ahead(self._read(source.files_of(each))) for each in source.partitions)
-        """What each partition holds; the format and the root are those of the first that can be read."""
+        """The content of each partition; the format and the root are those of the first readable one."""
         self._all = chain.from_iterable(self.partitions)
 
     def _told_format(self) -> Format:
@@ -268,7 +268,7 @@ class Contents:
 
     @property
     def root(self) -> Element:
-        """The root element: the first one in the stream that can be read, or the implied one."""
+        """The root element: the first readable one of the stream, or the implied one."""
         for partition in self.partitions:
             while not self._reader.root and partition.look_further():
                 pass
@@ -299,7 +299,7 @@ class Contents:
         self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
     ) -> Iterator[StreamElement | DeadLetter]:
         if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
-            self._reader.enter(*splitter.first)  # also where it has no items, and another follows
+            self._reader.enter(*splitter.first)  # also where the root has no items, and another follows
         yield from self._reader.elements(cuts, file.name)
 
 
@@ -311,7 +311,7 @@ class _Ahead:
         self._ahead: deque[StreamElement | DeadLetter] = deque()
 
     def look_further(self) -> bool:
-        """Read one more; whether there was one."""
+        """Read one element ahead; whether there was one."""
         following = next(self._rest, None)
         if following is not None:
             self._ahead.append(following)
@@ -325,7 +325,7 @@ class _Ahead:
 
 
 def is_readable(head: bytes) -> bool:
-    """Whether the front of a file holds something, in an encoding that can be read."""
+    """Whether the front of a file has content, in a supported encoding."""
     try:
         check_width(head[:4])
     except StreamError:
@@ -334,7 +334,7 @@ def is_readable(head: bytes) -> bool:
 
 
 def detect(head: bytes, schema_root: str | None) -> Format:
-    """Tell the format from the front of a stream; 64 KiB of it are plenty.
+    """The format of a stream by its first bytes; 64 KiB are plenty.
 
     XML whose first element is closed and followed by another has an item per line; where the schema names the root,
     the first element decides alone.
@@ -354,14 +354,14 @@ def detect(head: bytes, schema_root: str | None) -> Format:
                 return "document" if token.name.decode("utf-8", "replace") == schema_root else "lines"
             first = first or token.name
             depth += token.kind != "empty" and token.name == first
-        elif token.kind == "close" and token.name == first:  # other elements may be broken and do not count
+        elif token.kind == "close" and token.name == first:  # other elements may be broken, and are ignored
             depth -= 1
         at = token.end
     return "document"
 
 
 def _pieces(file: FilePath) -> Iterator[bytes | Damage]:
-    """A file's bytes, unpacked; the first piece is as long as `detect` likes it, or all there is."""
+    """A file's bytes, unpacked; the first piece is long enough for `detect`, or all there is."""
     try:
         with file.open("rb") as opened:
             packed = opened.read(len(MAGIC)) == MAGIC

@@ -1,15 +1,15 @@
 """Whole documents into raw items: the children of the root, also of a root that is never closed.
 
 Broken markup costs the item it is in and no other.
-The item ends at its own closing tag whatever is wrong inside, and the parser will say what.
-Where that tag does not come, reading goes on at the first start tag of the same name inside the item: *strictly* then,
-as far as the bytes were read before, which means that a further tag of that name ends the item again.
-Where there is none either, reading goes on at the first thing further on that looks like the start or the end of such
-an item, or like the end of the root; comments are not respected then, since one that is never closed may be the cause.
+The item ends at its own closing tag whatever is wrong inside, and the parser reports the error.
+Where that tag is missing, reading goes on at the first start tag of the same name inside the item: *strictly* then, up
+to the bytes read before, which means that a further tag of that name ends the item again.
+Where there is none either, reading goes on at the next thing that looks like the start or the end of such an item, or
+like the end of the root; comments are not respected then, since an unclosed one may be the cause.
 
-A document in an encoding that cannot be read is set aside, and with it the rest of its file.
+A document in an unsupported encoding is set aside, and with it the rest of its file.
 
-So nothing is read more than twice, and the work is linear in bytes; what `lines.py` guarantees holds here too.
+So nothing is read more than twice, and the work is linear in bytes; the guarantees of `lines.py` hold here too.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.lines import SHOWN, START, Carry, Cut, LineSplitter, too_long
+from anabranch.stream.reading.lines import SHOWN_BYTES, START, Carry, Cut, LineSplitter, too_long
 from anabranch.stream.reading.markup import BOM, ByteWindow, Token, check_width, declared_encoding, start_tag_name
 from anabranch.stream.reading.parse import parse_root
 
 __all__ = ["Carry", "Cut", "DocumentSplitter", "LineSplitter"]
 
 _FRONT = 4
-"""So many bytes tell a wide encoding."""
+"""The number of bytes that show a wide encoding."""
 _LOST = b"\x00"
-"""What is skipped where no item can be told from another."""
+"""The name of what is skipped where items cannot be told apart."""
 _DECLARATIONS = (b"<?xml ", b"<?xml\t", b"<?xml\r", b"<?xml\n")
 _OPENINGS = (
     (b"<!--", "a comment"),
@@ -40,7 +40,7 @@ _OPENINGS = (
 
 @dataclass(slots=True)
 class _Item:
-    """The item that is being read: how far, which elements are open in it, and what was seen to be wrong."""
+    """The item being read: the position, the open elements, and whether it is broken."""
 
     start: int
     name: bytes
@@ -52,7 +52,7 @@ class _Item:
 
 
 class DocumentSplitter:
-    """The children of the root of a document, or of several documents one behind the other."""
+    """The children of the root of a document, or of several consecutive documents."""
 
     def __init__(self, limits: Limits, carry: Carry = START) -> None:
         self._limits = limits
@@ -67,14 +67,14 @@ class DocumentSplitter:
         self._glance = 0
         self._cuts: list[Cut] = []
         self.root: bytes | None = None if carry.root is None else carry.root.encode("latin-1")
-        """The start tag of the root, once it is seen."""
+        """The start tag of the root, once it was read."""
         self._root_name = b"" if self.root is None else start_tag_name(self.root)
         self.first: tuple[bytes, str] | None = None
-        """The first root that it has seen open and that can be read, with its encoding; `root` is the last of all."""
+        """The first readable root that was opened, with its encoding; `root` is the last of all."""
 
     @property
     def carry(self) -> Carry:
-        """All but the item that is being read: the next splitter reads that from its start."""
+        """The state without the item being read, which the next splitter reads from its start."""
         return Carry(
             self._at,
             None if self._skipping is None else self._skipping.decode("latin-1"),
@@ -86,16 +86,16 @@ class DocumentSplitter:
 
     @property
     def scanned(self) -> int:
-        """How many bytes were looked at, those counted twice that were read twice."""
+        """The number of bytes scanned; those read twice count twice."""
         return self._window.scanned
 
     def feed(self, data: bytes) -> list[Cut]:
-        """Take the next bytes; give the items that end in them."""
+        """Add bytes; gives the items that end in them."""
         self._window.append(data)
         return self._advance()
 
     def finish(self) -> list[Cut]:
-        """There are no more bytes; an item that is still open is bad, a root that is still open is not."""
+        """End of the bytes; an item that is still open is bad, a root that is still open is not."""
         self._final = True
         return self._advance()
 
@@ -119,12 +119,12 @@ class DocumentSplitter:
         return True
 
     def _lose(self, start: int, end: int, reason: str) -> None:
-        """Set a document aside that cannot be read, and all behind it in its file, for nobody can tell its end."""
+        """Set an unreadable document aside, and the rest of its file, since its end cannot be found."""
         self._cut(start, end, reason)
         self._skipping = _LOST
 
     def _step(self) -> bool:
-        """One step from `_at` on; False if the bytes do not suffice for it."""
+        """One step from `_at` on; False if more bytes are needed."""
         if self._skipping is not None:
             return self._skip(self._skipping)
         return self._read_between() if self._item is None else self._read_item(self._item)
@@ -171,7 +171,7 @@ class DocumentSplitter:
         return True
 
     def _declare(self, at: int, end: int) -> None:
-        """An XML declaration: the encoding of what follows."""
+        """Apply an XML declaration: the encoding of what follows."""
         try:
             self._encoding = declared_encoding(self._window.read(at, end))
         except StreamError as error:
@@ -208,7 +208,7 @@ class DocumentSplitter:
         return "text between items" if self._inside else "text outside the root element"
 
     def _set_aside(self, at: int, token: Token, end: int, starved: bool) -> bool:
-        """Markup that is none, and the text behind it."""
+        """Set broken markup aside, and the text behind it."""
         found = self._window.find(b"<", token.end, end)
         if found < 0 and not starved:
             return False
@@ -222,14 +222,14 @@ class DocumentSplitter:
         return f"{what} is not closed" if what else "broken markup"
 
     def _cut(self, start: int, end: int, reason: str | None = None) -> None:
-        raw = self._window.read(start, end if reason is None else min(end, start + SHOWN))
+        raw = self._window.read(start, end if reason is None else min(end, start + SHOWN_BYTES))
         self._cuts.append(Cut(start, end, raw, reason, self.root, self._encoding))
         self._at = end
 
     # --- inside an item -----------------------------------------------------------------------------------
 
     def _open_item(self, at: int, token: Token, end: int) -> None:
-        """Begin to read an item, or be done with it at a glance, which finds the same end sooner or finds none."""
+        """Start an item, or finish it at once by a quick search for its end, which finds the same end or none."""
         reach = min(end, token.end + self._glance)
         if plain := self._window.plain_end(token.end, reach, token.name, self._root_name):
             self._cut(at, plain)
@@ -264,7 +264,7 @@ class DocumentSplitter:
         return False
 
     def _read_start(self, item: _Item, at: int, token: Token) -> bool:
-        """Take in a start tag, or something like one; True if the item ends with it."""
+        """Process a start tag, or something like one; True if the item ends with it."""
         if token.name == item.name:
             if at < self._strict:
                 self._item = None
@@ -278,11 +278,11 @@ class DocumentSplitter:
             if len(item.stack) < self._limits.depth:
                 item.stack.append(token.name)
             else:
-                item.broken = True  # the parser will say that it is too deep; memory must not grow with it
+                item.broken = True  # the parser will report its depth; memory must not grow with it
         return False
 
     def _read_close(self, item: _Item, at: int, token: Token) -> bool:
-        """Take in a closing tag, which should be that of the innermost element; True if the item ends with it."""
+        """Process a closing tag, which should be that of the innermost element; True if the item ends with it."""
         stack = item.stack
         if token.name == stack[-1]:
             stack.pop()
@@ -298,18 +298,19 @@ class DocumentSplitter:
         return False
 
     def _end_item(self, item: _Item, at: int, end: int) -> bool:
-        """The closing tag of the item stands at `at`; what is broken inside, the parser will say."""
+        """End the item at its closing tag at `at`; the parser reports errors inside."""
         self._item = None
         if item.broken and item.again is not None:
             self._read_again(item, at)
         else:
             self._cut(item.start, end)
-            # Items resemble one another; a glance in vain costs at most twice this item, and is not repeated at once.
+            # Items resemble one another; a failed quick search costs at most twice this item, and is not repeated at
+            # once.
             self._glance = 2 * (end - item.start)
         return True
 
     def _give_up(self, item: _Item, reason: str, at: int, end: int) -> bool:
-        """The item has no end that makes sense; `at` is the first markup that was not read, or is too much."""
+        """The item has no proper end; `at` is the first markup that was not read, or is too much."""
         self._item = None
         if item.again is not None:
             self._read_again(item, at)
@@ -339,7 +340,7 @@ class DocumentSplitter:
         return False
 
     def _resync(self, name: bytes, at: int, end: int) -> int | None:
-        """Where reading may go on after a bad item: before its like, before the root's end, behind its own end."""
+        """Where reading goes on after a bad item: before a similar one, before the root's end, behind its own end."""
         for start, after, closes, opens in self._window.bare_tags(at, end):
             if opens == name or closes == self._root_name:
                 return start

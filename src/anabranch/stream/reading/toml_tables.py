@@ -1,8 +1,8 @@
-"""The tables of a TOML file that a user wrote: taken key by key, and what nobody asked for is a mistake of the user's.
+"""The tables of a user's TOML file: keys are taken one by one, and unknown keys are errors.
 
 A misspelt key must not be a setting that silently does nothing.
-Errors name the file, the table and, where it is found, the line; the library that reads TOML does not tell lines, so
-they are looked for: the table's header, then the key below it.
+Errors name the file, the table and, where possible, the line; the TOML library gives no lines, so the table's header
+and the key below it are searched.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_tables(file: Path) -> Table:
 
 
 def max_steps_of(table: Table) -> int:
-    """How many steps a table allows to one evaluation (LAWS 2.6)."""
+    """The step limit of one evaluation that a table sets (LAWS 2.6)."""
     steps = table.whole("max_steps", LEAST_STEPS)
     if steps < LEAST_STEPS:
         raise table.wrong(f"'max_steps' must be at least {LEAST_STEPS:,}", key="max_steps")
@@ -47,7 +47,7 @@ def max_steps_of(table: Table) -> int:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file that a user named, without the byte order mark that some editors put before it."""
+    """The text of a user's file, without a byte order mark."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -63,19 +63,19 @@ def read_text(file: Path) -> str:
 
 @dataclass
 class Table:
-    """A table; `take` takes keys out, and `done` refuses what is left."""
+    """A table; `take` takes keys out, and `done` refuses the rest."""
 
     file: Path
     name: str
     values: dict[str, Any]
     lines: list[str] = field(repr=False)
     number: int = 0
-    """Which it is of those of its name, in a list of tables."""
+    """Its index among tables of the same name, in a list of tables."""
     asked: set[str] = field(default_factory=set, repr=False)
-    """The keys that somebody has asked for: those that are known."""
+    """The keys that were asked for, which are the known ones."""
 
     def wrong(self, message: str, *, key: str | None = None, hint: str | None = None) -> UsageError:
-        """The error for what is wrong with the table, or with one of its keys."""
+        """The error for a table, or for one of its keys."""
         line = self._line(key)
         table = f"[{self.name}]" if self.name else "the file"
         return UsageError(f"'{self.file}'{f', line {line}' if line else ''}, {table}: {message}", hint=hint)
@@ -114,18 +114,18 @@ class Table:
         return found
 
     def needed(self, key: str, hint: str) -> str:
-        """A text that must be there."""
+        """A required text."""
         found = self.text(key, None)
         if found is None:
             raise self.missing(key, hint)
         return found
 
     def missing(self, key: str, hint: str) -> UsageError:
-        """The error for a key that must be there; perhaps it is, misspelt."""
+        """The error for a required key; it may be there, misspelt."""
         return self.wrong(f"'{key}' is missing", hint=self.misspelt(key) or hint)
 
     def misspelt(self, key: str) -> str | None:
-        """The hint that a key which is missing stands there under a name of nearly the same letters."""
+        """The hint that a missing key is there under a similar name."""
         near = (each for each in self.values if abs(len(each) - len(key)) < 2 and did_you_mean(each, (key,)))
         return next((f"'{each}' is unknown, did you mean '{key}'?" for each in near), None)
 
@@ -135,7 +135,7 @@ class Table:
         return None if text is None else self.file.absolute().parent / text
 
     def named(self, key: str) -> Path | None:
-        """The path that is there to be taken, if it is one."""
+        """The path of a key without taking it, if it is one."""
         text = self.values.get(key)
         return self.file.absolute().parent / text if isinstance(text, str) else None
 
@@ -189,7 +189,7 @@ class Table:
         return Table(self.file, f"{self.name}.{key}" if self.name else key, dict(value), self.lines, number)
 
     def done(self) -> None:
-        """Refuse what nobody has asked for."""
+        """Refuse keys that were not asked for."""
         for key in self.values:
             raise self.wrong(f"'{key}' is unknown", key=key, hint=did_you_mean(key, self.asked))
 
@@ -203,7 +203,7 @@ def _are_tables(value: Any) -> bool:
 
 
 class TimingReader(Protocol):
-    """Reads what a user has written of a stream's time: its path and unit, its slack, and its origin."""
+    """Reads the settings of a stream's time: its path and unit, its slack, and its origin."""
 
     def __call__(
         self, path: str | None, unit: str | None, slack: Any, origin: Any
@@ -211,7 +211,7 @@ class TimingReader(Protocol):
 
 
 def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[str, DocumentSource]:
-    """The documents behind `doc()`, each a table with the path of a file; `streams` are names that are taken."""
+    """The documents behind `doc()`, each a table with the path of a file; `streams` are names already in use."""
     found: dict[str, DocumentSource] = {}
     for name, table in tables.items():
         if name in streams:
@@ -225,7 +225,7 @@ def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[
 
 
 def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[str], Path] | None = None) -> Source:
-    """A stream as it is registered; `answers` says where one that is an answer lies, where there can be such."""
+    """A stream as registered; `answers` gives the folder of a stream that is an answer, where that is possible."""
     kind = table.text("source", "files")
     if kind not in ("files", "answer") or (kind == "answer" and answers is None):
         hint = "use 'files' or 'answer'" if answers else "only 'files' can be read here"

@@ -1,14 +1,14 @@
 """The wire format in XML: trees become stream elements, and stream elements become trees again.
 
 Control elements stand in the namespace `urn:anabranch:stream`, under any prefix; every other tree is an item.
-All checking of control elements is here and nowhere else: JSON builds the same trees and hands them to this module.
+All checking of control elements is here and nowhere else: JSON builds the same trees and passes them to this module.
 A malformed control element is a bad item, never an ignored one, because a stream that lost an accent or an update
-would go on with wrong answers; what a malformed accent spoke of, as far as that can be read, is in doubt (`BadAccent`).
+would lead to wrong answers; the readable paths of a malformed accent are in doubt (`BadAccent`).
 
 Where regions and updates may stand: between items, inside items, and inside one another (history paper, section 2).
-Accents and punctuations speak about the items that follow, so they stand between items only.
+Accents and punctuations are about the items that follow, so they stand between items only.
 
-Guarantees: `element_of(tree_of(e), e.place)` says the same as `e`; the time of both functions is linear in the tree.
+Guarantees: `element_of(tree_of(e), e.place)` is equivalent to `e`; both functions are linear in the tree.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _REQUIRED = {"path", "by", "target"}
 _INSIDE_ITEMS = ("mutable", "replace", "before", "after")
 _AT = Name("at", STREAM_NAMESPACE)
 _CAME = "anabranch-came"
-"""The prefix under which an item is told when it came; no item has it, so that it hides none of theirs."""
+"""The prefix for an item's time of arrival; no item uses it, so that it hides none of theirs."""
 _OPENING = re.compile(r"<[^\s/>]+")
 _TIME = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})\s*\Z")
 
@@ -78,13 +78,13 @@ class BadAccent(BadItem):
 
 
 def refused(accent: Accent, reason: str) -> BadAccent:
-    """Why an accent is bad that could be read."""
+    """The error for a readable accent that is bad."""
     evolution = accent.evolution
     return BadAccent(BadItem(reason), () if isinstance(evolution, Add) else (Doubt(evolution.path, accent.where),))
 
 
 def element_of(tree: Element, place: Place) -> StreamElement:
-    """Read one child of the root; it takes the tree over, and takes an item's `s:at` off it; BadItem if malformed."""
+    """Parse one child of the root; it takes the tree over, and removes an item's `s:at`; BadItem if malformed."""
     try:
         return _element(tree, place)
     except BadItem as error:
@@ -152,7 +152,7 @@ def write(element: StreamElement) -> str:
 
 
 def write_came(item: Item, at: Decimal) -> str:
-    """An item with its time, or the one at which it came; nothing of that shows in what is read."""
+    """An item with its time, or its time of arrival, which the reader removes again."""
     text = serialize(item.tree)
     opening = _OPENING.match(text)
     assert opening is not None, "an item is an element"
@@ -161,7 +161,7 @@ def write_came(item: Item, at: Decimal) -> str:
 
 
 def write_doubt(doubt: Doubt, at: Decimal | None = None) -> str:
-    """The text of an accent that cannot be read, and leaves just this in doubt."""
+    """The text of an unreadable accent that leaves exactly this in doubt."""
     accent = _control("accent", where=str(doubt.where), at=_written(at))
     accent.append(_control("alter", path=str(doubt.path), by="?"))
     return serialize(accent)
@@ -186,7 +186,7 @@ def _time(text: str) -> Decimal:
 
 
 def _attributes(control: Element) -> dict[str, str]:
-    """The attributes of a control element, each known, those it needs all there, none that names something empty."""
+    """The attributes of a control element: all known, required ones present, names not empty."""
     known = _ATTRIBUTES.get(control.name.local)
     if known is None:
         raise BadItem(f"unknown control element '{control.name}'")
@@ -235,7 +235,7 @@ def _evolution(accent: Element, where: Description) -> Add | Drop | Alter:
 
 
 def _doubts(tree: Element) -> tuple[Doubt, ...]:
-    """What a tree that could not be read would have altered or dropped, were it the accent it seems to be."""
+    """The doubts of an unreadable tree, if it seems to be an accent: the paths it would have altered or dropped."""
     if tree.name != Name("accent", STREAM_NAMESPACE):
         return ()
     try:
@@ -251,7 +251,7 @@ def _doubts(tree: Element) -> tuple[Doubt, ...]:
 
 
 def _elements(control: Element) -> list[Element]:
-    """The child elements of a control element that holds nothing else but white space and comments."""
+    """The child elements of a control element that otherwise has only white space and comments."""
     found: list[Element] = []
     for child in control.children:
         match child:
@@ -265,7 +265,7 @@ def _elements(control: Element) -> list[Element]:
 
 
 def _check_inside(tree: Element) -> None:
-    """Judge what stands in an item, a region or an update: ordinary elements, and further regions and updates."""
+    """Check the content of an item, a region or an update: ordinary elements, and further regions and updates."""
     if tree.name.uri != STREAM_NAMESPACE:
         _check_plain(tree)
     for node in descendants(tree):
@@ -312,7 +312,7 @@ def _filled(element: Element, content: tuple[Child, ...]) -> Element:
 
 
 def _stamped(tree: Element, at: str) -> Element:
-    """A copy of an item with its time on it; whoever writes it sees to it that the prefix means the right thing."""
+    """A copy of an item with its time; the caller ensures that the prefix is bound correctly."""
     fresh = Element(tree.name, namespaces_in_scope(tree))
     for attribute in tree.attributes:
         fresh.set(attribute.name, attribute.value)

@@ -10,6 +10,7 @@ from anabranch.errors import DynamicError, StreamError
 from anabranch.stream.reading.json_items import write_object, write_string, write_untyped, write_value
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Text
 from anabranch.values.atomic import JsonNull, JsonNumber, Untyped, spell
+from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import Value, Values, atom
 
@@ -65,6 +66,8 @@ def json_text(value: Value) -> str:
             raise DynamicError("JSON cannot say what is no element, text or attribute", code="SERE0022")
         case Text() | Attribute():
             return write_untyped(str(atom(value)))
+        case FunctionItem():
+            raise DynamicError("JSON cannot say a function", code="SERE0021")
         case JsonNull():
             return "null"
         case JsonNumber():

@@ -1,4 +1,4 @@
-"""What kind of query a subscription asks: decided once, when it is registered, and stored in the plan by name.
+"""The kinds of queries: decided once, when a subscription is registered, and stored in the plan by name.
 
 A new kind of query is a class in a module of this folder, and a line in `_ORDER`.
 """
@@ -23,6 +23,7 @@ from anabranch.spark.plan.kinds.standing import (
     OrderedItemKind,
     PaneKind,
     SessionKind,
+    SessionPaneKind,
     StepJoinKind,
     UnreadKind,
     WindowKind,
@@ -40,25 +41,26 @@ _ORDER: tuple[type[QueryKind], ...] = (
     OrderedItemKind,
     PaneKind,
     WindowKind,
+    SessionPaneKind,
     SessionKind,
     StepJoinKind,
     IntervalJoinKind,
     GrowingKind,
     BlockingKind,
 )
-"""A query is of the first kind as which it can be read."""
+"""A query is of the first kind that can read it."""
 KINDS = MappingProxyType({each.name: each for each in _ORDER})
-"""All kinds, by the names that plans have."""
+"""All kinds, by their names in plans."""
 
 
 def decide(asked: Registration, known: QueryContext) -> tuple[Registration, QueryKind]:
-    """Decide what kind of query a subscription asks; gives the subscription with that, and the query."""
+    """Decide the kind of a subscription's query; gives the subscription with its kind, and the query."""
     query = next(query for each in _ORDER if (query := each.read(asked, known)) is not None)
     return replace(asked, kind=query.name, streams=query.streams), query
 
 
 def read_query(asked: Registration, known: QueryContext) -> QueryKind:
-    """The query of a subscription whose kind was decided, over streams that are there."""
+    """The query of a subscription whose kind is decided, over known streams."""
     query = KINDS[asked.kind].read(asked, known)
     if query is None:
         raise StateError(f"'{asked.name}' was registered as '{asked.kind}', and this release does not take it for that")
@@ -66,13 +68,13 @@ def read_query(asked: Registration, known: QueryContext) -> QueryKind:
 
 
 def alone_as(name: str, text: str, known: QueryContext) -> QueryKind | None:
-    """A query that has no property tree, and so is explained by itself; None for others."""
+    """A query without a property tree, which is explained by itself; None for others."""
     asked = Registration(-1, name, text, 0)
     kinds = (PlanKind, PastKind, DisplayKind, GrowingKind)
     return next((query for each in kinds if (query := each.read(asked, known)) is not None), None)
 
 
 def not_begun(name: str, text: str, known: QueryContext) -> Registration:
-    """A subscription that no epoch has seen."""
+    """A subscription before its first epoch."""
     found, query = decide(Registration(-1, name, text, 0), known)
     return replace(found, shows=query.shows, edited=query.edited)

@@ -1,6 +1,6 @@
-"""Queries over streams of updates: their answer is a display, which is corrected.
+"""Queries over streams of updates: their answer is a display.
 
-One that reads its stream entry by entry can be answered in strands, which keep some of the entries each.
+One that reads its stream entry by entry can be answered in strands, each of which keeps some of the entries.
 A query without strands belongs to one shard, so one task evaluates all its entries.
 """
 
@@ -57,13 +57,13 @@ class DisplayKind(QueryKind):
         return StrandBranch(strand, setup.inputs, setup.state, setup.given, setup.files)
 
     def member(self, seat: Seat) -> DisplayMember:
-        """What a branch, a strand, or where strands come together has to know of the query."""
+        """The member for a branch, a strand, or a braid."""
         return DisplayMember(seat.key, seat.asked.name, self.query, seat.out)
 
 
 @lru_cache(maxsize=1 << 14)
 def _display(text: str, edited: tuple[str, ...]) -> DisplayQuery | None:
-    """A query that reads a stream of updates, which are given by name; None for another one."""
+    """A query that reads a stream of updates, given by name; None for another one."""
     if not may_read(text, edited):
         return None
     query = parse(text)
@@ -72,7 +72,7 @@ def _display(text: str, edited: tuple[str, ...]) -> DisplayQuery | None:
 
 
 def may_read(text: str, streams: Collection[str]) -> bool:
-    """Whether a query may read one of some streams: where it does, the name is there, as it is."""
+    """Whether a query may read one of some streams: then its text contains the name."""
     return any(each in text or not each.isidentifier() for each in streams)
 
 
@@ -81,5 +81,5 @@ def _splits(text: str, stream: KnownStream, functions: Functions) -> bool:
     """Whether a query reads a stream entry by entry."""
     query = parse(text)
     if any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query)):
-        return False  # what it says is not known before it is read
+        return False  # its content is not known before it is read
     return spreads(ContinuousQuery(query, {stream.name: stream.root()}, functions=dict(functions), text=text).part)

@@ -1,6 +1,6 @@
-"""Queries over streams of items that have no part that stands before their end: their answer is a display (LAWS 3.11).
+"""Queries over streams of items without results that stand before their end: their answer is a display (LAWS 3.11).
 
-Where the streams end and nobody asks what was shown on the way, such a query waits for the end instead.
+Where the streams end and no timeline is asked for, such a query waits for the end instead.
 """
 
 from __future__ import annotations

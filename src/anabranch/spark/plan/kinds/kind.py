@@ -1,7 +1,7 @@
-"""What a query says of itself as one of its kind; a module of this folder has one kind, or a few alike.
+"""The interface of a kind of query; a module of this folder has one kind, or a few similar ones.
 
-A kind says how a query is recognised, which streams it reads, who may share its state, how its branch is opened, what
-stands around its answer, and what people call it.
+A kind defines how a query is recognised, which streams it reads, which queries share its state, how its branch is
+opened, the frame of its answer, and its name for people.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.stream.reading.source import KnownStream, Source
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
-"""What the user registered, by name."""
+"""The functions that the user registered, by name."""
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """What is known where queries are read."""
+    """The context in which queries are read."""
 
     streams: Mapping[str, KnownStream]
     functions: Functions = ()
     endless: bool = True
-    """Whether nobody waits for the streams' end."""
+    """Whether the streams' end is not waited for."""
 
     @staticmethod
     def of(sources: Iterable[Source], functions: Mapping[str, PythonFunction], *, endless: bool = True) -> QueryContext:
-        """What is known before anything was read of the streams."""
+        """The context before anything was read of the streams."""
         return QueryContext({each.name: KnownStream.of(each) for each in sources}, tuple(functions.items()), endless)
 
     @cached_property
@@ -49,7 +49,7 @@ class QueryContext:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One of the queries that a branch serves: its key in the branch, who asks it, and where its answer goes."""
+    """One of the queries of a branch: its key in the branch, its subscription, and its output."""
 
     key: str
     asked: Registration
@@ -59,7 +59,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class BranchSetup:
-    """What a branch is opened with beside its queries; for one of several strands, which it is, and of how many."""
+    """What a branch is opened with beside its queries; for a strand, its number and their number."""
 
     inputs: Mapping[str, InputStream]
     state: BranchState | None
@@ -73,23 +73,23 @@ class QueryKind(ABC):
     """A query that was read as one of its kind."""
 
     name: ClassVar[str]
-    """As the plan has it."""
+    """Its name in plans."""
     label: ClassVar[str]
-    """As people are told."""
+    """Its name for people."""
     is_branch: ClassVar[bool] = True
-    """Whether it remembers something; otherwise a task answers each item where it is read."""
+    """Whether it has state; otherwise a task answers each item where it is read."""
     twins: ClassVar[str] = ""
-    """Where subscriptions of equal texts share a branch, and no others: what their family is called."""
+    """Where only subscriptions of equal texts share a branch: the name of their family."""
     has_frame: ClassVar[bool] = True
 
     streams: tuple[str, ...]
-    """Those that it reads."""
+    """The streams that it reads."""
     standing: Standing | None = None
-    """The query taken apart, where it is a frame with one hole."""
+    """The analysed query, where it is a frame with one hole."""
     panes: PanePlan | None = None
-    """How its windows are counted by panes, where they are."""
+    """The pane plan of its windows, where they are counted by panes."""
     shows: bool = False
-    """Whether its answer is a display, which is corrected; others only grow."""
+    """Whether its answer is a display; others only grow."""
     edited: tuple[str, ...] = ()
     """The streams of updates that it reads beside items, where it has results that stand (LAWS 5.5)."""
 
@@ -99,16 +99,16 @@ class QueryKind(ABC):
         """Read a query of this kind; None if it is of another kind."""
 
     def family(self, text: str, strands: int) -> str:
-        """What it has in common with those that its branch can serve too; empty for nobody."""
+        """The family of queries that its branch can serve; empty for none."""
         return f"{self.twins} {text}" if self.twins else ""
 
     @property
     def key(self) -> str:
-        """What tells it from the other queries of its branch; where only equal ones share a branch, nothing does."""
+        """Identifies it among the queries of its branch; the same for all where only equal ones share a branch."""
         return ""
 
     def can_be_divided(self, known: QueryContext) -> bool:
-        """Whether it can be answered in strands."""
+        """Whether it can be divided into strands."""
         return False
 
     @abstractmethod
@@ -117,13 +117,13 @@ class QueryKind(ABC):
 
     @classmethod
     def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:
-        """The query whose frame stands around the answer; None where nothing does."""
+        """The query whose frame is around the answer; None where there is none."""
         return standing(parse(text), functions) if cls.has_frame else None
 
 
 @lru_cache(maxsize=4)
 def shapes_of(functions: Functions) -> Shapes:
-    """The shapes of queries that this process has met."""
+    """The shapes of queries that this process has cached."""
     return Shapes(dict(functions))
 
 

@@ -1,4 +1,4 @@
-"""Plans of operators, which the builder has made: each has a branch of its own, whatever its operators are."""
+"""Plans of operators from the builder: each has a branch of its own, whatever its operators are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.branch import Branch
 from anabranch.branch.members import BranchMember
-from anabranch.branch.plans.plans import Planned
+from anabranch.branch.plans.plans import PlanBranch
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 
@@ -34,4 +34,4 @@ class PlanKind(QueryKind):
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
         member = BranchMember(seat.key, seat.asked.name, self.operators, seat.out, seat.asked.policy)
-        return Planned(member, setup.inputs, setup.state, setup.files)
+        return PlanBranch(member, setup.inputs, setup.state, setup.files)

@@ -1,4 +1,4 @@
-"""Queries about the past of items, of which it is known beforehand how much they need."""
+"""Queries about the past of items whose need of the past is bounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext
 
 @dataclass(frozen=True, kw_only=True)
 class PastKind(QueryKind):
-    """Its results stand, or are on display; streams of updates may be read beside items. Only twins share a branch."""
+    """Its results stand, or are a display; it may read streams of updates beside items. Only twins share a branch."""
 
     name = label = "past"
     twins = "history"

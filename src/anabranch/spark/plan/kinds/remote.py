@@ -1,7 +1,7 @@
-"""Windows and tuples that travel between trunks; only twins share a branch, whatever query they were made of.
+"""Windows and tuples that are sent between trunks; only twins share a branch, whatever query they were made from.
 
-Who makes windows counts them as any window query does, and who reads them has a branch of its own; tuples are sent by
-the branch of their join, and read as items.
+The maker of windows counts them like any window query, and their reader has a branch of its own; tuples are sent by the
+branch of their join, and read as items.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Self
 
 from anabranch.branch import Branch
 from anabranch.branch.members import BranchMember
-from anabranch.branch.remote.gathering import Gathered
+from anabranch.branch.remote.gathering import SentWindowBranch
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import SentQuery, sent_query
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of
@@ -28,7 +28,7 @@ from anabranch.stream.reading.source import KnownStream
 
 
 class RemoteTupleKind(StandingKind):
-    """A join whose tuples are sent; one whose condition raises an error is sent too, and judged where it is read."""
+    """A join whose tuples are sent; one whose condition raises an error is sent, too, and judged where it is read."""
 
     name = "remote tuples"
     label = "plan"
@@ -47,7 +47,7 @@ class RemoteTupleKind(StandingKind):
 
 
 class RemotePaneKind(PaneKind):
-    """Windows that are made of items, and sent."""
+    """Windows that are made from items, and sent."""
 
     name = "remote windows of items"
     label = "plan"
@@ -69,7 +69,7 @@ class RemotePaneKind(PaneKind):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteWindowKind(QueryKind):
-    """Larger windows that are made of windows, and sent on, or the answer of a query that is read out of them."""
+    """Larger windows that are made from windows, and sent on, or the answer of a query computed from them."""
 
     name = "remote windows"
     label = "plan"
@@ -90,7 +90,7 @@ class RemoteWindowKind(QueryKind):
         (seat,) = seats
         member = BranchMember(seat.key, seat.asked.name, self.query, seat.out)
         given = setup.given
-        return Gathered(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
+        return SentWindowBranch(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
 
     @classmethod
     def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:

@@ -1,9 +1,10 @@
 """Queries that are a frame with one hole: items, windows, joins, and those that wait for the end of their streams.
 
-What needs one item at a time is answered where the item is read; the others are branches, which remember.
-So are items that have an order to keep: that of partitions with a time, which are read side by side (LAWS 1.2), or
-that of values in a row; and all queries whose answers are told with their moments.
-Windows are counted by panes where their query needs no more of them than aggregates, and no document that may change.
+Queries that need one item at a time are answered where the item is read; the others are branches with state.
+So are item queries that need an order: that of partitions with a time, which are read in parallel (LAWS 1.2), or that
+of adjacent values; and all queries whose answers are recorded with their moments.
+Windows are counted by panes where their query needs only aggregates of them, and no document that may change; so are
+sessions.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from anabranch.stream.reading.source import KnownStream
 
 @dataclass(frozen=True, kw_only=True)
 class StandingKind(QueryKind):
-    """What these kinds have in common; they differ in the operator behind the merge of their inputs."""
+    """The common part of these kinds; they differ in the operator behind the merge of their inputs."""
 
     sends: ClassVar[bool] = False
-    """Whether its answer are tuples for another trunk."""
+    """Whether its results are tuples for another trunk."""
 
     standing: Standing
     operator: str
-    """As a rule it is called as people call the kind."""
+    """Usually the same as the label of the kind."""
 
     @classmethod
     def read(cls, asked: Registration, known: QueryContext) -> Self | None:
@@ -59,7 +60,7 @@ class StandingKind(QueryKind):
 
 
 class UnreadKind(StandingKind):
-    """A query over a stream that is not there; what it is, is decided when the stream comes."""
+    """A query over a stream that does not exist yet; its kind is decided when the stream comes."""
 
     name = label = "unread"
     is_branch = False
@@ -77,7 +78,7 @@ class UnreadKind(StandingKind):
 
 
 class ItemKind(UnreadKind):
-    """A query that is answered where its items are read; the constants of its shape are not those of its text."""
+    """A query that is answered where its items are read; its constants are those of the shape, not of its text."""
 
     name = label = "items"
 
@@ -88,7 +89,7 @@ class ItemKind(UnreadKind):
 
 
 class OrderedItemKind(StandingKind):
-    """A query of one item at a time whose answer has an order to keep."""
+    """A query of one item at a time whose answer needs an order."""
 
     name = "items in order"
     label = "items"
@@ -109,7 +110,7 @@ class PaneKind(StandingKind):
         if _is_merged(stream):  # panes are merged in the order in which ranges are read
             return None
         if found.standing.documents and known.endless:
-            return None  # a window sees documents as they are when it closes, and an item is counted when it comes
+            return None  # a window sees documents as of its close, but an item is counted when it comes
         functions = dict(known.functions)
         source = stream.source
         panes = pane_plan(found.standing, source.slack, source.origin, functions, stream.namespaces, source.time)
@@ -124,6 +125,13 @@ class PaneKind(StandingKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         raise AssertionError("panes are merged for all branches of a shard together")
+
+
+class SessionPaneKind(PaneKind):
+    """Sessions that are counted by panes."""
+
+    name = "sessions by panes"
+    label = "sessions"
 
 
 class WindowKind(StandingKind):
@@ -151,7 +159,7 @@ class IntervalJoinKind(StandingKind):
 
 
 class BlockingKind(StandingKind):
-    """What can be answered at the end of the streams only."""
+    """Queries that can be answered only at the end of the streams."""
 
     name = label = "whole"
 
@@ -161,17 +169,17 @@ def _shape(asked: Registration, known: QueryContext) -> Standing:
 
 
 def operator_in(query: Standing, known: QueryContext) -> str:
-    """The operator that a query needs over streams that are there."""
+    """The operator of a query over known streams."""
     times = {name: known.streams[name].source.time for name in query.streams}
     return operator_of(query, times, endless=known.endless)
 
 
 def _is_merged(stream: KnownStream) -> bool:
-    """Whether a stream has another order than that in which its ranges are read."""
+    """Whether the order of a stream differs from that in which its ranges are read."""
     return bool(stream.source.more) and stream.source.time is not None
 
 
 @lru_cache(maxsize=1 << 14)
 def taken_apart(text: str, functions: Functions) -> Standing:
-    """A query that remembers; the plans of this process that have it have it together."""
+    """An analysed stateful query, shared by the plans of this process."""
     return standing(parse(text), dict(functions))

@@ -1,0 +1,246 @@
+"""The parts that a query on display splits into (`split.py` says how).
+
+* `FixedPart`: reads no stream, and no document behind `doc()`, which may change between epochs (LAWS 3.12);
+* `EachPart`: distributes over the entries of a stream, in the order of the document or, with `order by`, of its keys;
+* `Folded`: an aggregate over what gives results entry by entry;
+* `ComputedPart`: an expression whose streams are all inside aggregates, if it reads any; they are few and small, the
+  rest is evaluated anew;
+* `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
+* `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
+
+Streams that only grow (`branch/growing/`) have more, since what has come stays:
+
+* `WindowPart`: a loop over windows, whose results stand when one closes;
+* `GroupPart`: groups of items, each of which is an entry that its items edit;
+* `DistinctPart`: the different values among those of entries;
+* `SlicePart`: some values of these, by their places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.branch.display.join_keys import JoinKey
+from anabranch.language import ast
+from anabranch.runtime.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPart:
+    """What reads nothing, and has its value for good."""
+
+    expression: ast.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class EachPart:
+    """What distributes over the entries of a stream."""
+
+    stream: str
+    expression: ast.Expression
+    beside: tuple[str, ...] = ()
+    """Streams that it reads as a whole."""
+    keys: tuple[tuple[str, JoinKey], ...] = ()
+    """For some of these, what an entry has in common with all those entries that can matter to it."""
+
+    @property
+    def order(self) -> tuple[ast.OrderKey, ...]:
+        """The keys by which all results of all entries are ordered."""
+        return self.expression.order if isinstance(self.expression, ast.Flwor) else ()
+
+    @property
+    def first(self) -> ast.Expression:
+        """What is evaluated before any entry is looked at, for the errors that it may raise: the first `let`s."""
+        return _first_lets(self.expression.clauses if isinstance(self.expression, ast.Flwor) else ())
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPart:
+    """A loop over windows of streams that only grow, whose results stand when a window closes."""
+
+    flwor: ast.Flwor
+    standing: Standing
+    """The loop taken apart, as it would be alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFold:
+    """An aggregate through which groups are seen: the variable that stands for it, its function, and its argument.
+
+    The argument has a value for each item of a group by itself, and for all of them those one after the other.
+    """
+
+    variable: str
+    function: str
+    argument: ast.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """Groups of the items of a stream that only grows (LAWS 3.8), and what is said of each."""
+
+    stream: str
+    pipeline: ast.Pipeline
+    """All of it, as it is written."""
+    ahead: tuple[ast.Clause, ...]
+    """What makes tuples of an item."""
+    keys: tuple[ast.GroupKey, ...]
+    behind: tuple[ast.Clause, ...]
+    """The clauses behind the `group by`, up to a `count`, if there is one; variables stand for aggregates."""
+    result: ast.Expression
+    folds: tuple[GroupFold, ...]
+    held: tuple[str, ...] = ()
+    """The variables of which a group holds all values, where aggregates do not do."""
+    count: GroupCount | None = None
+
+    @property
+    def first(self) -> ast.Expression:
+        """What is evaluated before any item is looked at, for the errors that it may raise: the first `let`s."""
+        return _first_lets(self.ahead)
+
+    @property
+    def order(self) -> tuple[ast.OrderKey, ...]:
+        """The keys by which tuples are ordered, the last `order by` first."""
+        orders = [each.keys for each in self.behind if isinstance(each, ast.OrderBy)]
+        return tuple(key for keys in reversed(orders) for key in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCount:
+    """`count $variable` behind groups, and the clauses behind that; `limit` bounds the numbers that give anything."""
+
+    variable: str
+    behind: tuple[ast.Clause, ...]
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctPart:
+    """The different values of what distributes, in the order of their first entries."""
+
+    over: EachPart | WindowPart
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Places in a sequence, counted from 0: from `first` on, and before `end` where there is one.
+
+    They are counted from the front, or from the back.
+    """
+
+    first: int
+    end: int | None
+    is_from_back: bool = False
+
+    def of(self, length: int) -> tuple[int, int]:
+        """The same places in a sequence of this length, counted from the front."""
+        first = min(self.first, length)
+        end = length if self.end is None else max(first, min(self.end, length))
+        return (length - end, length - first) if self.is_from_back else (first, end)
+
+    def within(self, other: Interval) -> Interval | None:
+        """The places among those of another interval; None where they are counted from the other side."""
+        if self.is_from_back != other.is_from_back:
+            return None
+        ends = [each for each in (other.end, None if self.end is None else other.first + self.end) if each is not None]
+        return Interval(other.first + self.first, min(ends) if ends else None, self.is_from_back)
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePart:
+    """Some of the values of a part, by their places (LAWS 3.10)."""
+
+    over: EachPart | WindowPart | GroupPart | DistinctPart
+    interval: Interval
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether no more is kept than the interval says: what is outside of it stays there."""
+        return self.interval.end is not None and not isinstance(self.over, GroupPart)
+
+
+EntriesPart: TypeAlias = EachPart | WindowPart | GroupPart | DistinctPart | SlicePart
+"""What gives results entry by entry."""
+
+
+def order_of(part: EntriesPart) -> tuple[ast.OrderKey, ...]:
+    """The keys by which the results of all entries are ordered."""
+    match part:
+        case EachPart():
+            return part.order
+        case WindowPart(flwor):
+            return flwor.order
+        case GroupPart(count=None):
+            return part.order
+        case SlicePart(over):
+            return order_of(over)
+        case _:
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """An aggregate over what gives results entry by entry."""
+
+    function: str
+    over: EntriesPart
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedPart:
+    """An expression over the values of aggregates, each under the name of a variable."""
+
+    expression: ast.Expression
+    names: tuple[tuple[str, Folded], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholePart:
+    """What does not split."""
+
+    expression: ast.Expression
+    streams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePart:
+    """Parts one after another."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementPart:
+    """An element constructor, and what stands in it."""
+
+    constructor: ast.ElementConstructor
+    content: tuple[ast.Characters | ast.CommentConstructor | Part, ...]
+
+
+Part: TypeAlias = FixedPart | EntriesPart | ComputedPart | WholePart | SequencePart | ElementPart
+
+
+def _first_lets(clauses: tuple[ast.Clause, ...]) -> ast.Expression:
+    """The `let`s that clauses begin with, and nothing else."""
+    lets: list[ast.For | ast.Let] = []
+    for each in clauses:
+        if not isinstance(each, ast.Let):
+            break
+        lets.append(each)
+    return ast.Flwor(tuple(lets), None, (), ast.Sequence(())) if lets else ast.Sequence(())
+
+
+def splits(part: Part) -> bool:
+    """Whether no part of it is evaluated anew as a whole."""
+    match part:
+        case WholePart():
+            return False
+        case SequencePart(inner):
+            return all(splits(each) for each in inner)
+        case ElementPart(_, content):
+            return all(
+                splits(each) for each in content if not isinstance(each, ast.Characters | ast.CommentConstructor)
+            )
+        case _:
+            return True

@@ -1,0 +1,269 @@
+"""Some results by their places, kept up to date: what comes into an interval of places, and what leaves it.
+
+One result more or less moves all behind it by one place, so at each border of the interval one comes and one leaves,
+whatever their number (`SlicedResults`).
+
+Over entries that stay what they are, a result that has left the first k never comes back, and none but these is kept:
+so the ten greatest of a stream are ten rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
+from anabranch.branch.display.parts import Interval
+from anabranch.branch.display.stages import (
+    EachStage,
+    EntryPlaces,
+    EntrySource,
+    Finding,
+    ResultId,
+    ShownResult,
+    SortedResults,
+)
+from anabranch.branch.document.state import read_rank, write_rank
+from anabranch.language import ast
+from anabranch.law.evaluate import ResultRow
+from anabranch.values.atomic import OrderRank
+
+P = TypeVar("P")
+
+
+class Ranked(NamedTuple, Generic[P]):
+    """A result, with its place in the order asked for."""
+
+    ranks: tuple[OrderRank, ...]
+    result: P
+
+
+@dataclass(slots=True)
+class Moves:
+    """What has changed within an interval, to be done in this order: what has left it, come in, or become another.
+
+    What has come in is told with what it stands in front of, None for nothing; that is there already.
+    """
+
+    left: list[ResultId] = field(default_factory=list)
+    entered: list[tuple[ResultId, ResultId | None]] = field(default_factory=list)
+    edited: list[ResultId] = field(default_factory=list)
+
+
+class SlicedResults(SortedResults):
+    """Results in their order, of which an interval is seen."""
+
+    def __init__(self, entries: EntryPlaces, descending: Sequence[bool], interval: Interval) -> None:
+        super().__init__(entries, descending)
+        self._interval = interval
+
+    def seen(self) -> Iterator[ResultId]:
+        """The results in the interval, in their order."""
+        first, end = self._interval.of(len(self))
+        return (self.at(place) for place in range(first, end))
+
+    def enter(self, thing: ResultId, ranks: Sequence[OrderRank]) -> Moves:
+        """A new result."""
+        first, end = self._interval.of(len(self))
+        self.put(thing, ranks)
+        at = self.place(thing)
+        return self._moved(first + (at <= first), end + (at < end), at)
+
+    def leave(self, thing: ResultId) -> Moves:
+        """A result is gone."""
+        first, end = self._interval.of(len(self))
+        at = self.place(thing)
+        self.remove(thing)
+        moves = self._moved(first - (at < first), end - (at < end), None)
+        if first <= at < end:
+            moves.left.insert(0, thing)
+        return moves
+
+    def move(self, thing: ResultId, ranks: Sequence[OrderRank]) -> Moves:
+        """A result has another place, and is another one."""
+        first, end = self._interval.of(len(self))
+        before = self.place(thing)
+        self.remove(thing)
+        self.put(thing, ranks)
+        at = self.place(thing)
+        was_seen = first <= before < end
+        first, end = first - (before < first), end - (before < end)
+        moves = self._moved(first + (at <= first), end + (at < end), at)
+        if was_seen:
+            moves.left.insert(0, thing)
+        return moves
+
+    def surplus(self) -> ResultId | None:
+        """A result that can never be in an interval with an end, if none is ever taken out; it is taken out here."""
+        assert self._interval.end is not None
+        if len(self) <= self._interval.end:
+            return None
+        thing = self._order.first if self._interval.is_from_back else self._order.last
+        assert thing is not None
+        self.remove(thing)
+        return thing
+
+    def _moved(self, first: int, end: int, new: int | None) -> Moves:
+        """What changes, where the places from `first` to `end` were seen, but for a `new` one."""
+        now, until = self._interval.of(len(self))
+        if first >= end:
+            first = end = now
+            coming = list(range(now, until))
+        else:
+            coming = [*range(now, min(first, until)), *range(max(end, now), until)]
+            coming += [new] if new is not None and first <= new < end and now <= new < until else []
+        going = [*range(first, min(now, end)), *range(max(until, first), end)]
+        moves = Moves([self.at(place) for place in going if place != new])
+        for place in sorted(set(coming), reverse=True):
+            moves.entered.append((self.at(place), self.at(place + 1) if place + 1 < until else None))
+        return moves
+
+
+class Slice(Generic[P]):
+    """The results of entries, of which an interval is seen; `forgets` says that entries stay what they are."""
+
+    def __init__(
+        self, places: EntryPlaces, order: Sequence[ast.OrderKey], interval: Interval, *, forgets: bool
+    ) -> None:
+        self._places, self._descending, self._interval = places, tuple(key.descending for key in order), interval
+        self._forgets = forgets and interval.end is not None
+        self._arranged = SlicedResults(places, self._descending, interval)
+        self._results: dict[int, dict[int, Ranked[P]]] = {}
+        self._recalled: dict[int, dict[int, Ranked[P]]] = {}
+        """What is taken back."""
+        self._seen: set[ResultId] = set()
+        self.forgotten: list[int] = []
+        """The entries of which nothing is kept any more, until someone has asked."""
+
+    def __contains__(self, entry: int) -> bool:
+        return entry in self._results
+
+    def __getitem__(self, thing: ResultId) -> P:
+        """A result."""
+        entry, number = thing
+        return self._results[entry][number].result
+
+    def seen(self) -> list[P]:
+        """What is in the interval, in its order."""
+        return [self[thing] for thing in self._arranged.seen()]
+
+    def take(self, entry: int, results: Sequence[Ranked[P]]) -> Iterator[Moves]:
+        """Put the results of an entry in the place of those it had; gives what changes, step by step."""
+        yield from self._replace(entry, dict(enumerate(results)))
+        while self._forgets and (surplus := self._arranged.surplus()) is not None:
+            other, number = surplus
+            del self._results[other][number]
+            if not self._results[other]:
+                del self._results[other]
+                self.forgotten.append(other)
+
+    def _replace(self, entry: int, results: dict[int, Ranked[P]]) -> Iterator[Moves]:
+        before = self._results.pop(entry, {})
+        for number in before.keys() - results.keys():
+            yield self._noted(self._arranged.leave((entry, number)))
+        if results:
+            self._results[entry] = results
+        for number, each in results.items():
+            thing, known = (entry, number), before.get(number)
+            if known is None:
+                yield self._noted(self._arranged.enter(thing, each.ranks))
+            elif known.ranks != each.ranks:
+                yield self._noted(self._arranged.move(thing, each.ranks))
+            elif known.result != each.result and thing in self._seen:
+                yield Moves(edited=[thing])
+
+    def _noted(self, moves: Moves) -> Moves:
+        self._seen.difference_update(moves.left)
+        self._seen.update(thing for thing, _ in moves.entered)
+        return moves
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def remembered(self, entry: int, write: Callable[[P], Any]) -> Any:
+        """What is kept of an entry, as plain data; None for nothing."""
+        return [
+            [number, [write_rank(rank) for rank in each.ranks], write(each.result)]
+            for number, each in self._results.get(entry, {}).items()
+        ] or None
+
+    def recall(self, entry: int, data: Any, read: Callable[[Any], P]) -> None:
+        """Take back what was kept of an entry, None for nothing."""
+        if data or entry in self._results or entry in self._recalled:
+            self._recalled[entry] = {
+                number: Ranked(tuple(map(read_rank, ranks)), read(written)) for number, ranks, written in data or ()
+            }
+
+    def recalled(self) -> Iterator[Moves]:
+        """All has been taken back."""
+        found, self._recalled = self._recalled, {}
+        if self._results:
+            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # first what is gone
+                yield from self._replace(entry, several)
+            return
+        self._results = {entry: several for entry, several in found.items() if several}
+        things = {
+            (entry, number): each.ranks for entry, several in self._results.items() for number, each in several.items()
+        }
+        self._arranged.fill(things)
+        yield self._noted(Moves(entered=[(thing, None) for thing in self._arranged.seen()]))
+
+
+class SlicedStage(EachStage):
+    """Some results by their places: a region of the display for each."""
+
+    def __init__(
+        self,
+        id: str,
+        site: QuerySite,
+        scope: AnswerScope,
+        entrywise: EntrySource,
+        places: EntryPlaces,
+        order: Sequence[ast.OrderKey],
+        interval: Interval,
+    ) -> None:
+        super().__init__(id, site, scope, entrywise, places, order)
+        self._slice: Slice[ShownResult] = Slice(places, order, interval, forgets=entrywise.is_lasting)
+
+    def find(self, changed: Changed) -> Iterator[Finding]:
+        for entry in self._entrywise.again(changed):
+            single = [ResultRow(row.ranks, [value]) for row in self._entrywise.rows(entry) for value in row.values]
+            yield Finding(self.id, entry, tuple(self._results_of(entry, single)))
+
+    def take(self, finding: Finding) -> None:
+        results = [Ranked(each.ranks, each) for each in finding.value]
+        for moves in self._slice.take(finding.entry, results):
+            self._move(moves)
+
+    def _move(self, moves: Moves) -> None:
+        display = self.site.display
+        for thing in moves.left:
+            display.delete(self._name(thing))
+        for thing, behind in moves.entered:
+            anchor = self.id if behind is None else self._name(behind)
+            display.region(self._name(thing), (self._slice[thing].piece,), before=anchor)
+        for thing in moves.edited:
+            display.rewrite(self._name(thing), (self._slice[thing].piece,))
+
+    def forgotten(self) -> Collection[tuple[str, int]]:
+        found, self._slice.forgotten = self._slice.forgotten, []
+        return [(self._entrywise.stream, entry) for entry in found]
+
+    def keeps(self, stream: str, entry: int) -> bool:
+        return stream == self._entrywise.stream and entry in self._slice
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        known = self._entrywise.remembered(stream, entry)
+        own = stream == self._entrywise.stream
+        results = self._slice.remembered(entry, lambda each: self.write((each,))[0]) if own else None
+        return None if known is None and results is None else [known, results]
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        known, written = data or (None, None)
+        self._entrywise.recall(stream, entry, known)
+        if stream == self._entrywise.stream:
+            self._slice.recall(entry, written, lambda each: self.read((each,))[0])
+
+    def recalled(self) -> None:
+        for moves in self._slice.recalled():
+            self._move(moves)

@@ -1,0 +1,48 @@
+"""Operators that only compute, as calls of functions: `a eq b` is `op:eq(a, b)`.
+
+XQuery's own specification defines its operators by functions in the namespace `op:`; so does this tree.
+Whoever walks over a query then meets a function that takes values and gives some, and needs no case for each operator;
+the printer writes them as they are written.
+The operators that conditions and windows are derived from, `and`, `or`, `=`, `<`, `+` and kin, have nodes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Level: TypeAlias = Literal["comparison", "range", "multiplicative", "union", "intersect", "instance", "treat"]
+
+VALUE_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+@dataclass(frozen=True, slots=True)
+class InfixOperator:
+    """An operator between two operands: how it is written, and how tightly it binds."""
+
+    word: str
+    level: Level
+
+
+INFIX: Mapping[str, InfixOperator] = {
+    **{f"op:{word}": InfixOperator(word, "comparison") for word in VALUE_COMPARISONS},
+    "op:is": InfixOperator("is", "comparison"),
+    "op:precedes": InfixOperator("<<", "comparison"),
+    "op:follows": InfixOperator(">>", "comparison"),
+    "op:to": InfixOperator("to", "range"),
+    "op:idiv": InfixOperator("idiv", "multiplicative"),
+    "op:union": InfixOperator("union", "union"),
+    "op:intersect": InfixOperator("intersect", "intersect"),
+    "op:except": InfixOperator("except", "intersect"),
+}
+"""By the name of its function."""
+
+TYPE_OPERATORS: Mapping[str, InfixOperator] = {
+    "op:instance": InfixOperator("instance of", "instance"),
+    "op:treat": InfixOperator("treat as", "treat"),
+}
+"""Those whose right side is a type, which a string names."""
+
+NAMED = {each.word: name for name, each in INFIX.items()} | {"|": "op:union"}
+"""The function of an operator, by its word."""

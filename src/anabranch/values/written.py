@@ -1,0 +1,145 @@
+"""Values as plain data, which can be written down and read back: a list, the first of which is a kind.
+
+Nothing that a query can ask of a value is lost: a number that a change of unit has made, or that was rounded, keeps
+what it was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from anabranch.stream.affine import Affine
+from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Measure, Name, Text
+from anabranch.values.atomic import NULL, Atomic, JsonNull, JsonNumber, Measured, Rounded, Untyped, WrittenDouble
+from anabranch.values.function_items import FunctionItem
+from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.objects.maps import JsonArray, JsonObject
+from anabranch.values.sequences import Value
+from anabranch.values.times import TIMES, TimeValue, read_time
+
+_TYPES: Mapping[str, type[TimeValue]] = {each.name: each for each in TIMES}
+
+
+def write_atom(atom: Atomic) -> list[str]:
+    """An atomic value as plain data."""
+    match atom:
+        case bool():
+            return ["boolean", str(int(atom))]
+        case Measured():
+            return ["measured", str(atom), *write_measure(atom.measure)]
+        case JsonNumber():
+            return ["json number", str(atom)]
+        case Untyped():
+            return ["untyped", str(atom)]
+        case JsonNull():
+            return ["null", ""]
+        case str():
+            return ["string", atom]
+        case int():
+            return ["integer", f"{atom:x}"]
+        case Decimal():
+            return ["decimal", str(atom)]
+        case Rounded():
+            return ["rounded", repr(float(atom)), write_fraction(atom.exact)]
+        case WrittenDouble():
+            return ["written", repr(float(atom)), str(atom.exact)]
+        case float():
+            return ["double", repr(float(atom))]
+        case _:
+            return [atom.name, str(atom)]
+
+
+def read_atom(data: Sequence[str]) -> Atomic:
+    """What `write_atom` has written."""
+    kind, text, *more = data
+    match kind:
+        case "boolean":
+            return text == "1"
+        case "measured":
+            return Measured(text, read_measure(more))
+        case "json number":
+            return JsonNumber(text)
+        case "null":
+            return NULL
+        case "untyped":
+            return Untyped(text)
+        case "string":
+            return text
+        case "integer":
+            return int(text, 16)
+        case "decimal":
+            return Decimal(text)
+        case "rounded":
+            return Rounded(float(text), read_fraction(more[0]))
+        case "written":
+            return WrittenDouble(more[0])
+        case "double":
+            return float(text)
+        case _:
+            return read_time(_TYPES[kind], text)
+
+
+def write_value(value: Value) -> list[Any]:
+    """An atomic value, or a node that is in no tree but its own, as plain data."""
+    match value:
+        case Element():
+            attributes = [[*_name(each.name), each.value, _measured(each)] for each in value.attributes]
+            children = [write_value(each) for each in value.children]
+            return ["element", _name(value.name), value.namespaces, attributes, children]
+        case Text():
+            return ["text", value.value, _measured(value)]
+        case Comment():
+            return ["comment", value.value]
+        case Instruction():
+            return ["instruction", value.target, value.value]
+        case Attribute() | Document() | FunctionItem() | JsonObject() | JsonArray():
+            raise AssertionError("queries make no such nodes by themselves, and no state holds what functions give")
+        case _:
+            return write_atom(value)
+
+
+def read_value(data: Sequence[Any]) -> Value:
+    """What `write_value` has written."""
+    match data:
+        case ["element", name, namespaces, attributes, children]:
+            element = Element(Name(*name), dict(namespaces))
+            for local, uri, prefix, text, measure in attributes:
+                element.set(Name(local, uri, prefix), text, None if measure is None else read_measure(measure))
+            for each in children:
+                child = read_value(each)
+                assert isinstance(child, Element | Text | Comment | Instruction)
+                element.append(child)
+            return element
+        case ["text", text, measure]:
+            return Text(text, None if measure is None else read_measure(measure))
+        case ["comment", text]:
+            return Comment(text)
+        case ["instruction", target, text]:
+            return Instruction(target, text)
+        case _:
+            return read_atom(data)
+
+
+def _name(name: Name) -> list[str]:
+    return [name.local, name.uri, name.prefix]
+
+
+def _measured(node: Attribute | Text) -> list[str] | None:
+    return None if node.measure is None else write_measure(node.measure)
+
+
+def write_measure(measure: Measure) -> list[str]:
+    """An exact number behind a text, as plain data."""
+    by = measure.by
+    exact = (write_fraction(each) for each in (by.a, by.b, measure.number))
+    return [measure.raw, *exact, "computed" if measure.computed else ""]
+
+
+def read_measure(data: Sequence[str]) -> Measure:
+    """What `write_measure` has written."""
+    raw, a, b, number, computed = data
+    by = Affine(read_fraction(a), read_fraction(b))
+    return Measure(raw, by, Fraction(read_fraction(number)), bool(computed))
