@@ -2,10 +2,10 @@
 
 A page is read from top to bottom, and its fenced blocks say by their first line what they are:
 
-* `xml stream=NAME` (with `time=`, `unit=`, `slack=`, `origin=` and `domain=s:1,2` where wanted) and `xml doc=NAME` are
-  inputs, and `dtd stream=NAME` is a schema, for the rest of the page;
-* `xquery` is a query and the `xml` block behind it the exact answer, but for line breaks between tags, which are
-  layout; what the query warns of or sets aside, and why it has ended, stands in a `text` block behind that, and
+* `xml stream=NAME` (with `time=`, `unit=`, `slack=`, `origin=` and `domain=s:1,2` where wanted), `json stream=NAME` and
+  `xml doc=NAME` are inputs, and `dtd stream=NAME` is a schema, for the rest of the page;
+* `xquery` is a query and the `xml` or `json` block behind it the exact answer, but for line breaks between tags, which
+  are layout; what the query warns of or sets aside, and why it has ended, stands in a `text` block behind that, and
   nothing where there is none; over a stream that evolves it is answered by a trunk, with `policy=` if it has one;
 * `xquery timeline` is followed by a `json` block with what `--timeline` prints;
 * `xquery error` is followed by a `text` block with the message;
@@ -37,7 +37,7 @@ import papers
 from anabranch.engine import inputs as given_inputs
 from anabranch.engine.finite import answering
 from anabranch.engine.preparing import prepare
-from anabranch.engine.reading import looked_into
+from anabranch.engine.reading import looked_into, read_stream
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
@@ -159,7 +159,7 @@ def examples(page: Path) -> Iterator[Example]:
     while pending:
         block = pending.pop(0)
         match block.kind, block.words:
-            case "xml", (word, *_) if word.startswith(("stream=", "doc=")):
+            case "xml" | "json", (word, *_) if word.startswith(("stream=", "doc=")):
                 inputs = {**inputs, **given(block)}
             case "dtd", (word,) if word.startswith("stream="):
                 stream = block.options["stream"]
@@ -179,6 +179,8 @@ def examples(page: Path) -> Iterator[Example]:
 
 def given(block: Block) -> Inputs:
     match block.options:
+        case {"stream": name} if block.kind == "json":
+            return {name: Given(json_input(name, block.text))}
         case {"stream": name, **settings}:
             known = {key: value for key, value in settings.items() if key != "domain"}
             if is_edited(name, block.text):
@@ -187,6 +189,13 @@ def given(block: Block) -> Inputs:
         case {"doc": name}:
             return {name: Given(document_input(parse_document(block.text.encode())))}
     raise AssertionError(f"{block.place} is neither a stream nor a document")
+
+
+def json_input(name: str, text: str) -> Input:
+    """A stream of lines of JSON."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / name).write_text(f"{text}\n")
+        return read_stream(Source(name, Path(folder) / name, "json"), Limits()).input
 
 
 def is_edited(name: str, text: str) -> bool:
@@ -208,7 +217,8 @@ def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[
         case ["error"]:
             return Example("error", block, known, taken("text", pending, block))
         case []:
-            answer = taken("xml", pending, block)
+            is_json = bool(pending) and pending[0].kind == "json"
+            answer = taken("json" if is_json else "xml", pending, block)
             notes = taken("text", pending, block) if pending and pending[0].kind == "text" else ()
             return Example("answers", block, known, (*answer, *notes))
     raise AssertionError(f"{block.place} is a query of unknown kind")
@@ -242,7 +252,7 @@ def run(example: Example) -> tuple[str, str]:
     found = evaluate(checked.query, inputs, functions=FUNCTIONS)
     notes += [set_aside(each) for each in found.dead]
     notes += [f"late: {each}" for each in found.late]
-    return found.text, "\n".join(notes)
+    return found.text.removesuffix("\n"), "\n".join(notes)
 
 
 def evolved(example: Example, streams: Iterable[str]) -> tuple[str, list[str]]:

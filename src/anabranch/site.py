@@ -16,6 +16,8 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.language import parse
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
@@ -155,13 +157,25 @@ def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Coll
 
 
 def _with_displays(site: SiteDescription) -> SiteDescription:
-    """Mark the streams that are displays as streams of updates (LAWS 3.12)."""
+    """Mark the streams that are displays as streams of updates, and those that are answers in JSON as streams of JSON
+    (LAWS 3.12)."""
     streams = dict(site.streams)
     while shown := [
         each for each in streams.values() if each.answer and not each.updates and _shows(site, each.answer, streams)
     ]:
         streams |= {each.name: replace(each, updates=True) for each in shown}
+    for each in [each for each in streams.values() if each.answer and _is_json(site, each.answer, streams)]:
+        streams[each.name] = replace(each, format="json", root=each.root or "answer")
     return replace(site, streams=streams)
+
+
+def _is_json(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
+    """Whether a subscription answers in JSON by its writing; what is wrong with its query is told later."""
+    inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
+    try:
+        return gives_json(inputs.check(site.subscriptions[name].text, name).query)
+    except AnabranchError:
+        return False
 
 
 def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
@@ -177,10 +191,19 @@ def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:
     file = table.path("query")
     if file is None:
         raise table.missing("query", "it names the file with the query")
-    sink = _sink(name, table)
+    text = read_text(file)
+    sink = _sink(name, table, json=_writes_json(text))
     chosen = _policy(table, policy)
     table.done()
-    return SiteSubscription(read_text(file), file, sink, chosen)
+    return SiteSubscription(text, file, sink, chosen)
+
+
+def _writes_json(text: str) -> bool:
+    """Whether a query gives JSON by its writing; what is wrong with it is told later."""
+    try:
+        return gives_json(parse(text))
+    except AnabranchError:
+        return False
 
 
 def _policy(table: Table, default: Policy) -> Policy:
@@ -190,14 +213,14 @@ def _policy(table: Table, default: Policy) -> Policy:
     return name
 
 
-def _sink(name: str, table: Table) -> Sink | None:
+def _sink(name: str, table: Table, *, json: bool) -> Sink | None:
     kind, path = table.text("sink", None), table.path("path")
     match kind, path:
         case None, None:
             return None
         case "files", Path():
             try:
-                return Files(file_of(path, name))
+                return Files(file_of(path, name, json=json))
             except UsageError as error:
                 raise table.wrong(
                     error.message, key="path", hint='name the file itself, as in path = "out/answer.xml"'

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from anabranch.errors import DynamicError
 from anabranch.stream.affine import MAX_DIGITS
-from anabranch.values.atomic import Atomic, Rounded, Untyped, exact_value, kind_of, to_double
+from anabranch.values.atomic import Atomic, JsonNull, Rounded, Untyped, exact_value, kind_of, to_double
 from anabranch.values.numbers import nearest_double, summand
 from anabranch.values.sequences import Values
 from anabranch.values.times import DURATIONS, TIMES, DateTime, Duration, TimeValue
@@ -42,7 +42,7 @@ def _exact(value: Atomic) -> Fraction | float:
     number = exact_value(value) if isinstance(value, Untyped) else value
     if isinstance(number, TIMES):
         raise DynamicError(f"a {kind_of(value)} is no number", code="FORG0006")
-    if isinstance(number, bool | str) or number is None:
+    if isinstance(number, bool | str | JsonNull) or number is None:
         to_double(value)  # raises for what is no number
         raise DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
     if isinstance(number, Decimal):
@@ -87,7 +87,7 @@ def extreme(values: list[Atomic], greatest: bool) -> Values:
         return [max(strings) if greatest else min(strings)]
     if times := _times(values):
         return [(max if greatest else min)(times, key=lambda each: each.number)]  # of equal ones, the first
-    if any(isinstance(each, (bool, str, *TIMES)) and not isinstance(each, Untyped) for each in values):
+    if any(isinstance(each, (bool, str, JsonNull, *TIMES)) and not isinstance(each, Untyped) for each in values):
         raise of_several_kinds()
     doubles = [to_double(each) for each in values]
     if any(math.isnan(each) for each in doubles):

@@ -10,7 +10,16 @@ from typing import Any
 
 from anabranch.aggregates.exact import extreme_number, of_several_kinds
 from anabranch.aggregates.folds import EntryOrder, EntryShare, Fold, Rising, Share, first_entry
-from anabranch.values.atomic import MOMENT, NOT_A_NUMBER, NUMBER, Atomic, OrderRank, Untyped, order_rank, to_double
+from anabranch.values.atomic import (
+    MOMENT,
+    NOT_A_NUMBER,
+    NUMBER,
+    Atomic,
+    OrderRank,
+    Untyped,
+    order_rank,
+    to_double,
+)
 from anabranch.values.numbers import no_number
 from anabranch.values.sequences import Values, atomize
 from anabranch.values.times import TIMES, DateTime, TimeValue

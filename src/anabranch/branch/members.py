@@ -68,10 +68,10 @@ class AnswerWriter:
             if text:
                 self._out.piece(text)
 
-    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
-        """Write accents of the answer, and doubts about paths from there on."""
+    def announce(self, accents: Iterable[Accent | Doubt], *, json: bool = False) -> None:
+        """Write accents of the answer, and doubts about paths from there on; `json` in an answer of JSON."""
         for each in accents:
-            self.write(AnswerPiece(accent_text(each), begins=False, ends=False))
+            self.write(AnswerPiece(accent_text(each, json=json), begins=False, ends=False))
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
         """Write concatenated pieces, none of which begins or ends with a value."""

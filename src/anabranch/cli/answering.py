@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from rich.console import Console
 
 from anabranch.cli.printing import print_answer, print_lines
+from anabranch.engine.converting import converted
 from anabranch.engine.finite import FiniteRun, answering, failing
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Prepared, prepare
@@ -33,15 +35,21 @@ def answer(
     limits: Limits,
     outs: Mapping[str, Path],
     options: argparse.Namespace,
+    json: Collection[str] = (),
 ) -> int:
-    """Answer queries, given by their files; gives the exit status."""
+    """Answer queries, given by their files, as the options ask for; gives the exit status.
+
+    `json` are those whose answers are lines of JSON.
+    """
     prepared, failed = _prepared(queries, inputs, options)
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
             note(warning)
     with _running(prepared, inputs, limits, options) as found:
         run = failing(found, failed)
-        answers = _write(run, outs, timeline=options.timeline)
+        if options.convert is not None:
+            run = replace(run, answers={name: converted(each, options.convert) for name, each in run.answers.items()})
+        answers = _write(run, outs, timeline=options.timeline, json=json)
         dead = _report(run, options.dead_letter)
         silent = [unanswered(each, answers[each.name], run, dead, inputs, limits) for each in prepared]
     status = _warn([each for each in silent if each is not None], options.dead_letter)
@@ -88,18 +96,18 @@ def _running(
         yield run
 
 
-def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
+def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool, json: Collection[str]) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; the lines of a timeline end with newlines already.
 
-    For a query that has ended without an answer nothing is printed, and its file is empty.
+    For a query that has ended without an answer nothing is printed, and its file is empty; so too for no lines of JSON.
     """
     show, end = (print_lines, "") if timeline else (print_answer, "\n")
     answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
     for name, answer in answers.items():
         has_answer = name not in run.aborted or answer.has_text
         if outs:
-            _write_file(answer, outs[name], end if has_answer else "")
-        elif has_answer:
+            _write_file(answer, outs[name], end if has_answer and outs[name].suffix != ".jsonl" else "")
+        elif has_answer and (name not in json or answer.has_text):
             show(answer)
     return answers
 

@@ -11,6 +11,7 @@ from anabranch.cli.arguments import Commands, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.errors import UsageError
+from anabranch.language import Checked
 from anabranch.law.steps import allow
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, document_claims, stream_claims
 from anabranch.stream.limits import Limits
@@ -23,7 +24,12 @@ def declare(commands: Commands) -> None:
     query.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     declare_inputs(query)
     query.add_argument("--policy", choices=POLICIES, default="accumulate", help="what queries do with accents")
-    query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
+    query.add_argument(
+        "--out", type=Path, metavar="DIR", help="write DIR/<query>.xml, or .jsonl for JSON, instead of printing"
+    )
+    query.add_argument(
+        "--as", dest="convert", choices=("json", "xml"), help="convert answers; else the query decides what they are"
+    )
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
     query.add_argument(
         "--engine", choices=("local", "spark", "reference"), help="default: local for small inputs, else spark"
@@ -50,15 +56,26 @@ def _query(options: argparse.Namespace) -> int:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
-    suffix = ".jsonl" if options.timeline else ".xml"
-    outs = {} if options.out is None else {name: called(options.out, name, suffix, "the query") for name in names}
-    _check_files(options, inputs, outs)
     texts = {file: read_text(file) for file in files}
     queries = {file: (text, inputs.check(text, str(file))) for file, text in texts.items()}
+    json = {file.stem for file, (_, checked) in queries.items() if _is_json(checked, inputs, options)}
+    outs = {} if options.out is None else {name: _file(options.out, name, json=name in json) for name in names}
+    _check_files(options, inputs, outs)
     # Imported here, so that refused queries need not wait for the engine.
     from anabranch.cli.answering import answer
 
-    return answer(queries, inputs, limits, outs, options)
+    return answer(queries, inputs, limits, outs, options, json)
+
+
+def _is_json(checked: Checked, inputs: Inputs, options: argparse.Namespace) -> bool:
+    """Whether what is written for a query is lines of JSON: a timeline, or its answer (LAWS 7.3)."""
+    if options.timeline or options.convert is not None:
+        return bool(options.timeline) or options.convert == "json"
+    return inputs.gives_json(checked)
+
+
+def _file(folder: Path, name: str, *, json: bool) -> Path:
+    return called(folder, name, ".jsonl" if json else ".xml", "the query")
 
 
 def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, Path]) -> None:

@@ -41,7 +41,8 @@ def fed(read: Read) -> Fed:
     source = read.source
     good = [_good(each, Evolution.of(source)) for each in read.elements]
     known = [element for part in good for element in part]
-    stream = InputStream(source, read.root, lambda: _Recalled(known))
+    is_json = any(isinstance(each, Item) and each.tree.mark is not None for each in known)
+    stream = InputStream(source, read.root, lambda: _Recalled(known), is_json=is_json)
     numbers = iter(range(len(known)))
     feeds = [feed for number, part in enumerate(good) for feed in _feeds(source.name, number, part, numbers)]
     return Fed(stream, tuple(feeds))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anabranch.language import Checked, check, parse
+from anabranch.language.checks.check import ItemNames
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import PythonFunction
 from anabranch.stream.reading.documents import DocumentSource
+from anabranch.stream.reading.names import first_names
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 
@@ -21,6 +24,8 @@ class Inputs:
     functions: Mapping[str, PythonFunction] | None = None
     finite: bool = False
     """Whether all streams end, and are read to their end."""
+    _names: dict[str, ItemNames] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By stream, once they are asked for and known."""
 
     @property
     def edited(self) -> frozenset[str]:
@@ -37,6 +42,20 @@ class Inputs:
         documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})
         return {source.name: source.schema for source in self.streams} | documents
 
+    def names(self) -> Mapping[str, ItemNames]:
+        """What the roots and items of the streams are called, as far as their first bytes tell."""
+        for source in self.streams:
+            if source.name not in self._names and (found := first_names(source)) is not None:
+                self._names[source.name] = ItemNames(*found)
+        return self._names
+
+    def gives_json(self, checked: Checked) -> bool:
+        """Whether a query answers in JSON (LAWS 7.3); items as they are do so where their stream is one of JSON."""
+        outputs = outputs_of(checked.query)
+        known = self.names()
+        written = [each in known and known[each].is_json for each in checked.streams]
+        return "json" in outputs or ("item" in outputs and outputs <= {"item"} and bool(written) and all(written))
+
     def check(self, text: str, label: str) -> Checked:
         """Parse and check a query; `label` is its name in errors, such as a file name."""
         return check(
@@ -47,4 +66,5 @@ class Inputs:
             name=label,
             edited=self.edited,
             finite=self.finite,
+            names=self.names(),
         )

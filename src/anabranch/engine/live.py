@@ -172,7 +172,8 @@ class Engine:
         check_name(name, "a stream")
         answer = ""
         if isinstance(source, LiveSubscription):
-            answer, updates, format = source.name, source.shows, "document"
+            answer, updates, format = source.name, source.shows, "json" if source.frame.json else "document"
+            root = root or ("answer" if format == "json" else None)
             path, more = self._trunk.checkpoint.answer_stream(name), []
         else:
             path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
@@ -244,7 +245,8 @@ class Engine:
             check_name(name, "a subscription")
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
-            chosen = settled(sink, name)
+            json = sink is not None and isinstance(query, str) and self._checking.gives_json(name, query)
+            chosen = settled(sink, name, json=json)
             if isinstance(query, builder.DerivedStream):
                 printed = self._checking.written(name, query.plan)
             else:

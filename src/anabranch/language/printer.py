@@ -6,8 +6,14 @@ is written as character references.
 
 from __future__ import annotations
 
+import re
+
 from anabranch.language import ast
+from anabranch.language.objects import JSON, POSTFIX
 from anabranch.language.operators import INFIX, TYPE_OPERATORS, Level
+
+_KEY = re.compile(r"[^\W\d][\w\-]*\Z")
+"""A key that needs no quotes; one with a dot would be two."""
 
 # How tightly an expression binds; an operand that binds looser than its place asks for gets parentheses.
 _LOOSE, _OR, _AND, _COMPARISON, _RANGE, _ADDITIVE, _MULTIPLICATIVE, _UNION, _INTERSECT = range(9)
@@ -77,6 +83,8 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
         case ast.Call(name, arguments) if name in _CONSTRUCTORS:
             named = f" {{ {print_expression(arguments[0])} }}" if len(arguments) > 1 else ""
             return _PRIMARY, f"{name[3:]}{named} {{ {print_expression(arguments[-1])} }}"
+        case ast.Call(name, arguments) if name in JSON:
+            return _PRIMARY, _json(name, arguments)
         case ast.Call(name, arguments):
             return _PRIMARY, f"{name}({', '.join(map(print_expression, arguments))})"
         case ast.InlineFunction(parameters, body):
@@ -229,6 +237,40 @@ def _tail(tail: tuple[ast.Tail, ...]) -> str:
             case ast.Qualifier(kind, window, amount):
                 text += f"{'#' if kind == 'version' else '?'}{f'[{amount.text}]' if window else amount.text}"
     return text
+
+
+# --- objects and arrays -----------------------------------------------------------------------------------
+
+
+def _json(name: str, arguments: tuple[ast.Expression, ...]) -> str:
+    written = [print_expression(each) for each in arguments]
+    if name in POSTFIX:
+        match arguments[0]:
+            case ast.Variable() | ast.Call():
+                base = written[0]
+            case _:
+                base = f"({written[0]})"
+        match name, arguments[1:]:
+            case "op:lookup", (ast.String(key),):
+                return f"{base}.{key if _KEY.match(key) else _string(key)}"
+            case "op:members", _:
+                return f"{base}[]"
+            case "op:member", _:
+                return f"{base}[[{written[1]}]]"
+            case _:
+                return f"{base}({written[1]})"
+    match name:
+        case "op:object":
+            pairs = zip(arguments[::2], written[::2], written[1::2], strict=True)
+            return "{ " + ", ".join(f"{_object_key(key, text)}: {value}" for key, text, value in pairs) + " }"
+        case "op:array":
+            return f"[{', '.join(written)}]"
+        case _:
+            return f"array {{ {'' if arguments[0] == ast.Sequence(()) else written[0]} }}"
+
+
+def _object_key(key: ast.Expression, text: str) -> str:
+    return text if isinstance(key, ast.String) else f"({text})"
 
 
 # --- constructors -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Rewritings that leave a query's meaning alone and spare everybody after it a case; and walks over a query's tree.
 
-`with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
+`with_items` lets a loop over a stream run over its items; `with_input` names the input that a query's own `.` and `/`
+mean; `flatten` turns loops that are directly nested into
 the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
 each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
 differ in the names of their variables only; `with_expanded_names` spares them the namespaces that are declared.
@@ -20,6 +21,7 @@ from typing import Any
 
 from anabranch.errors import Span
 from anabranch.language import ast
+from anabranch.language.objects import LOOKUP
 from anabranch.stream.tree import Name
 
 
@@ -43,6 +45,40 @@ def with_input(query: ast.Query, source: ast.Source) -> ast.Query:
                 return rebuild(node, visit)
 
     return replace(query, body=visit(query.body))
+
+
+_ANY = ast.NameTest("*")
+
+
+def with_items(query: ast.Query, names: Mapping[str, tuple[str, str]]) -> ast.Query:
+    """`for $o in stream("s")` runs over the items: the loop's source becomes `stream("s")/*/*` (LAWS 1.5).
+
+    Predicates behind the stream are those of the items.
+    `names` are those of root and items, by stream, where all items are called alike: then the names stand there.
+    """
+
+    def items(source: ast.Expression) -> ast.Expression:
+        match source:
+            case ast.Source("stream", name):
+                stream, tail = source, ()
+            case ast.Filter(ast.Source("stream", name) as stream, tail):
+                pass
+            case _:
+                return source
+        tests = tuple(ast.NameTest(each) for each in names[name]) if name in names else (_ANY, _ANY)
+        steps = (ast.Step("child", tests[0], span=source.span), ast.Step("child", tests[1], tail, span=source.span))
+        return ast.Path(stream, steps, span=source.span)
+
+    def visit(node: Any) -> Any:
+        node = rebuild(node, visit)
+        match node:
+            case ast.For(_, source) | ast.PositionalFor(_, _, source):
+                found = items(source)
+                return node if found is source else replace(node, source=found)
+            case _:
+                return node
+
+    return visit(query)  # type: ignore[no-any-return]  # a query remains one
 
 
 def flatten(query: ast.Query) -> ast.Query:
@@ -151,9 +187,30 @@ def with_plain_names(query: ast.Query) -> ast.Query:
     Different names stay different, so what is bound where does not change, nor does what hides what.
     """
     names: dict[str, str] = {}
+    return _with_names(query, lambda name: names.setdefault(name, f"v{len(names)}"))
 
-    def plain(name: str) -> str:
-        return names.setdefault(name, f"v{len(names)}")
+
+def with_clear_names(query: ast.Query) -> ast.Query:
+    """Where `$a` and `$a.b` are both bound, `$a.b` gets another name, lest it hide a lookup when it is printed."""
+    if not any(isinstance(each, ast.Call) and each.name == LOOKUP for each in parts(query)):
+        return query
+    bound = {*bindings_in(query), *(each for function in query.functions for each in function.parameters)}
+    names = {each: each for each in bound}
+    for name in sorted(each for each in bound if any(_begins(each, other) for other in bound)):
+        fresh = name.replace(".", "_")
+        while fresh in names.values():
+            fresh += "_"
+        names[name] = fresh
+    return query if all(name == each for name, each in names.items()) else _with_names(query, lambda n: names.get(n, n))
+
+
+def _begins(name: str, other: str) -> bool:
+    """Whether a name could be that of another variable with a key behind it."""
+    return name.startswith(f"{other}.") and not name[len(other) + 1].isdigit()
+
+
+def _with_names(query: ast.Query, plain: Callable[[str], str]) -> ast.Query:
+    """The query with other names for its variables."""
 
     def visit(node: Any) -> Any:
         match node:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.aggregates import AGGREGATES
+from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.language.operators import INFIX, TYPE_OPERATORS
 from anabranch.values.casts import CASTS
 
@@ -82,6 +83,9 @@ SIGNATURES: Mapping[str, Signature] = {
     **{f"adjust-{kind}-to-timezone": Signature(1, 2) for kind in ZONED},
     "dateTime": _TWO,
     "implicit-timezone": Signature(0, 0),
+    **dict.fromkeys((LOOKUP, MEMBER), _TWO),
+    **dict.fromkeys((MEMBERS, ARRAY_OF), _ONE),
+    **dict.fromkeys((OBJECT, ARRAY), Signature(0, 1_000)),
     # operators
     **dict.fromkeys(INFIX, _TWO),
     **dict.fromkeys(TYPE_OPERATORS, _TWO),

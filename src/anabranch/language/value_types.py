@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.objects import JSON
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import BOUNDS, COMPONENTS, GIVING, HIGHER, MATH, SIGNATURES, ZONED
@@ -92,7 +93,7 @@ _OPEN = ("op:call", "op:try", *HIGHER, "root")
 """What these give, only the data tell."""
 _AS_GIVEN = ("data", "distinct-values")
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
-assert SIGNATURES.keys() == {*_CALLS, *_MANY, *_MADE, *_OPEN, *_AS_GIVEN, *GIVING, *_EXTREMES}
+assert SIGNATURES.keys() == {*_CALLS, *_MANY, *_MADE, *_OPEN, *_AS_GIVEN, *GIVING, *_EXTREMES, *JSON}
 
 
 def _either(one: Kind, other: Kind) -> Kind:
@@ -226,4 +227,4 @@ class ValueTypes:
                     return ValueType("number")
                 case kind:
                     return ValueType("string" if kind == "string" else "mixed")
-        return _ANYTHING  # a function in Python
+        return _ANYTHING  # a lookup, or a function in Python

@@ -12,10 +12,11 @@ from fractions import Fraction
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
-from anabranch.law.construct import content_text
+from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.inputs import Input
@@ -35,15 +36,17 @@ class Answer:
     """Items that came too late for a time window (LAWS 3.2)."""
     name: str | None = None
     """The subscription's."""
+    json: bool = False
+    """Whether the query gives JSON, whatever it finds."""
 
     @property
     def text(self) -> str:
-        """The answer as XML content: serialised nodes, values with a space between them.
+        """The answer as XML content, serialised nodes and values with a space between them, or as lines of JSON.
 
         `NoAnswer` where it cannot be written, as an attribute that belongs to no element.
         """
         try:
-            return content_text(self.values)
+            return answer_text(self.values, json=self.json)
         except DynamicError as error:
             raise NoAnswer(error, [*self.dead, letter_of(error, (), 0, self.name)]) from error
 
@@ -95,7 +98,7 @@ def evaluate(
             values = evaluator.top(query.body, Env.of(query))
         except DynamicError as error:
             raise _no_answer(error, evaluator.dead, inputs, name) from error
-        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name)
+        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name, gives_json(query))
     past = Past(query, inputs)
     recalling = Recalling(query, past, inputs, functions or {}, name)
     try:
@@ -104,7 +107,7 @@ def evaluate(
     except DynamicError as error:
         raise _no_answer(error, recalling.dead, inputs, name) from error
     # what fails in several rounds is set aside once
-    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name)
+    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name, gives_json(query))
 
 
 def _no_answer(error: DynamicError, dead: list[DeadLetter], inputs: Mapping[str, Input], name: str | None) -> NoAnswer:

@@ -31,6 +31,8 @@ from anabranch.stream.tree import (
 )
 from anabranch.values.atomic import Atomic, measure_of, spell
 from anabranch.values.numbers import shown
+from anabranch.values.objects.json_text import is_json, json_lines
+from anabranch.values.objects.maps import JsonObject
 from anabranch.values.sequences import NODES, Value, Values, atomize
 
 _QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
@@ -200,6 +202,9 @@ def _spaced(values: Values) -> list[Attribute | Document | Child]:
     parts: list[Attribute | Document | Child] = []
     pending: list[Value] = []
     for value in (*values, None):
+        if isinstance(value, JsonObject):
+            hint = "look its values up, as in $o.key, or give an object instead of the element"
+            raise DynamicError("an object cannot stand in an element", code="XQTY0105", hint=hint)
         if value is not None and not isinstance(value, NODES):
             pending.append(value)
             continue
@@ -225,6 +230,17 @@ def _append(element: Element, child: Child) -> None:
             last.value, last.measure = last.value + child.value, None
     elif not isinstance(child, Text) or child.value:
         element.append(child)
+
+
+def answer_text(values: Values, *, json: bool) -> str:
+    """A sequence as an answer: lines of JSON where the query gives `json`, or the first value is JSON, else XML."""
+    if json or any(map(is_json, values[:1])):
+        return json_lines(values)
+    if any(map(is_json, values)):
+        raise DynamicError(
+            "an answer is JSON or XML, not both", code="SERE0022", hint="give objects only, or elements only"
+        )
+    return content_text(values)
 
 
 def content_text(values: Values) -> str:

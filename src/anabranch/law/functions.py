@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
+from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.law.bounds import window_end, window_start
 from anabranch.law.library.arguments import check_collation, needed_text
 from anabranch.law.library.operators import OPERATOR_FUNCTIONS
@@ -36,7 +37,8 @@ from anabranch.values.atomic import (
     to_double,
 )
 from anabranch.values.numbers import nearest_double
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+from anabranch.values.objects.lookups import looked_up, made_array, made_object, member, members
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]
 """Equal for equal values."""
@@ -273,7 +275,7 @@ BUILTINS: Mapping[str, Body] = {
     "false": lambda: [False],
     "empty": lambda values: [not values],
     "exists": lambda values: [bool(values)],
-    "data": lambda values: [atom(each) for each in values],
+    "data": lambda values: [*atomize(values)],
     "distinct-values": _distinct,
     "head": lambda values: values[:1],
     "tail": lambda values: values[1:],
@@ -306,6 +308,12 @@ BUILTINS: Mapping[str, Body] = {
     "name": _name(local=False),
     "local-name": _name(local=True),
     **TIME_FUNCTIONS,
+    LOOKUP: lambda values, key: looked_up(values, key[0]),
+    MEMBER: member,
+    MEMBERS: members,
+    OBJECT: lambda *entries: [made_object(entries)],
+    ARRAY: lambda *found: [made_array(found)],
+    ARRAY_OF: lambda values: [made_array([[each] for each in values])],
     **OPERATOR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **SEQUENCE_FUNCTIONS,

@@ -32,7 +32,8 @@ from anabranch.stream.tree import (
     descendants,
     in_document_order,
 )
-from anabranch.values.sequences import NODES, Value, Values, truth
+from anabranch.values.atomic import JsonNumber, as_number
+from anabranch.values.sequences import NODES, Value, Values, atom, truth
 
 Namespaces = Mapping[str, str]
 _PARENTS = Element, Document  # no union, which would be made anew for every node
@@ -296,7 +297,7 @@ class Walker(Counting):
         """Whether a predicate holds at a place: a number is the place that it asks for."""
         try:
             values = self.value(condition, env)
-            return values[0] == env.position if _is_number(values) else truth(values)
+            return as_number(atom(values[0])) == env.position if _is_number(values) else truth(values)
         except DynamicError as error:
             raise error.given([env.context]) from None
 
@@ -377,7 +378,9 @@ def base_of(expression: ast.Expression) -> ast.Expression | None:
 
 def _is_number(values: Values) -> bool:
     """Whether a predicate's value is one number."""
-    return len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool)
+    if len(values) != 1 or isinstance(values[0], bool):
+        return False
+    return isinstance(values[0], int | float | Decimal | JsonNumber)
 
 
 def _root(value: Value) -> Node:

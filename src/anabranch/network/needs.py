@@ -25,8 +25,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.branch.remote.queries import can_travel, waits, why_not_sent
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, Unsupported
 from anabranch.language import ast, check, parse
+from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
@@ -74,6 +75,7 @@ def need_of(
     `edited` are streams of updates.
     """
     query = check(parse(text, name), text, name=name, edited=edited).query
+    _refuse_objects(query, text, name)
     forest = derive_forest(query, schemas, text)
     if forest.kind != "apart":
         join = alike_tuples(forest)
@@ -87,6 +89,15 @@ def need_of(
     if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
         travels = False  # the values would not be enough
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
+
+
+def _refuse_objects(query: ast.Query, text: str, name: str | None) -> None:
+    """Refuse lookups and objects: items travel as XML, which does not know the types of JSON."""
+    for part in parts(query):
+        if isinstance(part, ast.Call) and part.name in JSON:
+            hint = "use paths with '/' and construct elements"
+            message = "lookups, objects and arrays in a network"
+            raise Unsupported(message, text=text, span=part.span, name=name, hint=hint)
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
+from anabranch.language.checks.outputs import gives_json
 from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
 from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
@@ -154,6 +155,13 @@ class Standing:
     """The variables in scope at the hole."""
     scope: Mapping[str, str]
     """The namespaces declared around the hole, which pieces need not repeat."""
+    json: bool = False
+    """Whether its pieces are lines of JSON whatever they hold (LAWS 7.3)."""
+
+    @property
+    def at_top(self) -> bool:
+        """Whether nothing stands around the pieces, so that they may be JSON."""
+        return not self.opening and not self.closing
 
     @property
     def plain_hole(self) -> ast.Expression | None:
@@ -219,6 +227,8 @@ def standing(
         separate = shape.separate(hole)
         shape.check_documents(hole)
         frame = _frame(query, hole, functions or {}, text)
+        json = not frame.opening and not frame.closing and gives_json(query)
+        separate = separate or json
         if not separate and not frame.stands_off(query, hole, functions or {}):
             shape.wait("a value beside the values of a stream", hole.span)
     except Unsupported as reason:
@@ -226,7 +236,7 @@ def standing(
     env = replace(start, namespaces={**start.namespaces, **namespaces})
     shape.try_before(hole, env)
     around = frame.opening, frame.closing, frame.empty
-    return Standing(kind, query, text, streams, documents, *around, separate, None, hole, env, frame.scope)
+    return Standing(kind, query, text, streams, documents, *around, separate, None, hole, env, frame.scope, json)
 
 
 def ordered_by_time(query: Standing, times: Mapping[str, Path | None]) -> bool:

@@ -19,7 +19,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
-from anabranch.law.construct import append_values, content_text
+from anabranch.law.construct import answer_text, append_values, content_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.inputs import Arrival, Input
@@ -34,6 +34,7 @@ from anabranch.stream.elements import Item, Place
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Document, Element, Name, Node
+from anabranch.values.objects.json_text import is_json
 from anabranch.values.sequences import NODES, Value, Values
 
 Forward = Callable[[Values], Values]
@@ -143,7 +144,7 @@ class Units:
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
         self._evaluator.begin()
-        return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
+        return standing_piece(self._evaluator.value(hole, self._standing.env), self._standing, forward)
 
     def reference(self, clause: int, root: Element) -> Path | None:
         """The path from an item to the reference of one windowed `for`, where the text determines it."""
@@ -217,7 +218,7 @@ class Units:
             tuples.append(replace(env, variables={**env.variables, **each.keys}, found=each.aggregates))
         self._evaluator.outside, self._evaluator.known = (), {}
         self._evaluator.begin(max(1, len(groups)))
-        return piece_of(self._evaluator.piped(behind, tuples), self._standing.scope, forward)
+        return standing_piece(self._evaluator.piped(behind, tuples), self._standing, forward)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """The piece of a tuple of a join, one node for each `for`; with `asked` false, without the `where`."""
@@ -240,7 +241,7 @@ class Units:
         return self._evaluator.round_rows(flwor, self._others, env, len(nodes))
 
     def _piece(self, rows: Sequence[ResultRow], forward: Forward | None) -> AnswerPiece:
-        piece = piece_of([value for row in rows for value in row.values], self._standing.scope, forward)
+        piece = standing_piece([value for row in rows for value in row.values], self._standing, forward)
         return replace(piece, omitted=tuple(self.omitted)) if self.omitted else piece
 
     @property
@@ -340,10 +341,17 @@ def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(above.values())
 
 
-def piece_of(values: Values, scope: Mapping[str, str], forward: Forward | None = None) -> AnswerPiece:
-    """Values as text, where the namespaces of `scope` are declared already."""
+def standing_piece(values: Values, standing: Standing, forward: Forward | None = None) -> AnswerPiece:
+    """Values as they are written in the hole of a query: as lines of JSON (LAWS 7.3), or as XML."""
     if forward is not None:
         values = forward(values)
+    if values and standing.at_top and (standing.json or any(map(is_json, values))):
+        return AnswerPiece(answer_text(values, json=standing.json), begins=False, ends=False)
+    return piece_of(values, standing.scope)
+
+
+def piece_of(values: Values, scope: Mapping[str, str]) -> AnswerPiece:
+    """Values as they are written where the namespaces of `scope` are declared already."""
     if not values:
         return NOTHING
     return AnswerPiece(_text(values, scope), not isinstance(values[0], NODES), not isinstance(values[-1], NODES))

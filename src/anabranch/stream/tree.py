@@ -10,6 +10,8 @@ A text or an attribute may be *measured*: its value was converted into another u
 original (LAWS 4.3).
 Its `value` is then only the nearest double in XQuery's spelling; the exact number is in the measure.
 Copies stay measured.
+
+An element that was read from JSON is *marked* with what stood there (LAWS 7.1); copies stay marked.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
-from typing import TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
 from anabranch.stream.affine import Affine
 
@@ -62,6 +64,21 @@ class Measure:
     def then(self, by: Affine) -> Measure:
         """The same value in another unit."""
         return Measure(self.raw, self.by.then(by), by(self.number), self.computed)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMark:
+    """What an element was in JSON; arrays are repeated children, so each member says that it is one."""
+
+    kind: Literal["object", "string", "number", "boolean", "null"]
+    listed: bool = False
+    """Whether it is a member of an array."""
+    record: bool = False
+    """Whether it is an item, or a record of a document, and no part of one."""
+    empty: tuple[tuple[int, str], ...] = ()
+    """The keys of an object that have arrays without members, each with the number of children in front of it."""
+    types: tuple[tuple[str, str], ...] = ()
+    """The kinds of the values that attributes have, keys with `@`, where they are no strings."""
 
 
 class _Node:
@@ -113,12 +130,13 @@ class Attribute(_Node):
 class Element(_Node):
     """An element; `namespaces` are the declarations written on it (prefix to URI, `""` undeclares)."""
 
-    __slots__ = ("attributes", "children", "name", "namespaces")
+    __slots__ = ("attributes", "children", "mark", "name", "namespaces")
 
-    def __init__(self, name: Name, namespaces: dict[str, str] | None = None) -> None:
+    def __init__(self, name: Name, namespaces: dict[str, str] | None = None, mark: JsonMark | None = None) -> None:
         super().__init__()
         self.name = name
         self.namespaces: dict[str, str] = namespaces or {}
+        self.mark = mark
         self.attributes: list[Attribute] = []
         self.children: list[Child] = []
 
@@ -219,7 +237,7 @@ def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
     if count is not None:
         count(1)
     if isinstance(node, Element):
-        fresh = Element(node.name, namespaces_in_scope(node))
+        fresh = Element(node.name, namespaces_in_scope(node), node.mark)
         _fill(fresh, node, count)
         return fresh
     return _copy_inner(node, count)
@@ -238,7 +256,7 @@ def _fill(fresh: Element, source: Element, count: Callable[[int], None] | None) 
 
 def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
     if isinstance(node, Element):
-        fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None)
+        fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None, node.mark)
         _fill(fresh, node, count)
         return fresh
     if count is not None and len(node.value) >> LETTERS:

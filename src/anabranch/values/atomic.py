@@ -6,6 +6,8 @@ Comparisons of text with numbers are exact, and so are sums: nothing is rounded 
 
 Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): as text it is unchanged, but it is compared,
 ordered and summed as the exact number meant, which may have no spelling.
+A number from JSON is text as well that is known to be a number (LAWS 7.1): it keeps its spelling, and is compared,
+ordered and summed by its exact value; `null` is a value of its own.
 The result of an aggregate is `Rounded`: a double to every operation, which still knows its exact value when it leaves.
 """
 
@@ -45,6 +47,27 @@ class Measured(Untyped):
         return self
 
 
+class JsonNumber(Untyped):
+    """A number as JSON wrote it: it meets numbers only, and keeps its spelling."""
+
+    __slots__ = ()
+
+
+class JsonNull:
+    """JSON's `null`, which is there and is nothing; there is one of it."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return "null"
+
+
+NULL = JsonNull()
+
+
 class Rounded(float):
     """A computed double that knows the exact number it was rounded from."""
 
@@ -69,7 +92,7 @@ class WrittenDouble(float):
         return self
 
 
-Atomic: TypeAlias = str | bool | int | Decimal | float | TimeValue
+Atomic: TypeAlias = str | bool | int | Decimal | float | TimeValue | JsonNull
 Numeric: TypeAlias = int | Decimal | float
 
 _ONE = Fraction(1)
@@ -161,6 +184,8 @@ def measure_of(value: Atomic) -> Measure | None:
 
 def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     """Compare two values by LAWS 2.3; raises where XQuery would."""
+    if isinstance(left, JsonNull | JsonNumber) or isinstance(right, JsonNull | JsonNumber):
+        return _json_compared(operator, left, right)
     if isinstance(left, TIMES) or isinstance(right, TIMES):
         return _times_compared(operator, left, right)
     match left, right:
@@ -198,6 +223,22 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
         case _:
             return _holds(operator, left, right)
     raise _not_comparable(left, right)
+
+
+def _json_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
+    """The same where one side is a number from JSON, which is compared with numbers only, or `null`, which is itself
+    and no other value."""
+    if isinstance(left, JsonNull) or isinstance(right, JsonNull):
+        if operator in ("=", "!="):
+            return (left is right) == (operator == "=")
+        raise _not_comparable(left, right)
+    if isinstance(left, Untyped) and isinstance(right, Untyped):
+        return _holds(operator, _needed(left), _needed(right))
+    other = right if isinstance(left, JsonNumber) else left
+    if isinstance(other, bool) or not isinstance(other, int | Decimal | float):
+        raise _not_comparable(left, right)
+    a, b = (Untyped(each) if isinstance(each, JsonNumber) else each for each in (left, right))
+    return compare(operator, a, b)
 
 
 def _not_comparable(left: Atomic, right: Atomic) -> DynamicError:
@@ -255,6 +296,10 @@ def kind_of(value: Atomic) -> str:
     """The name of a value's type in messages."""
     if isinstance(value, TIMES):
         return value.name
+    if isinstance(value, JsonNull):
+        return "null"
+    if isinstance(value, JsonNumber):
+        return "number"
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
@@ -268,6 +313,10 @@ def identity(value: Atomic) -> Identity:
     match value:
         case bool():
             return "boolean", value
+        case JsonNull():
+            return "null", None
+        case JsonNumber():
+            return "number", read_digits(value)
         case Measured():
             return "measured", value.measure.number
         case str():
@@ -309,6 +358,8 @@ def order_rank(key: Atomic | None) -> OrderRank:
     match key:
         case None:
             return NOTHING, ""
+        case JsonNull():
+            return NOTHING, "null"  # behind what is missing, before all else
         case Untyped():
             number = exact_value(key)
             if number is None and (moment := moment_seconds(key)) is not None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 
 from anabranch.errors import DynamicError
-from anabranch.values.atomic import Atomic, Untyped, kind_of, read_boolean, spell, to_double
+from anabranch.values.atomic import Atomic, JsonNumber, Untyped, kind_of, read_boolean, spell, to_double
 from anabranch.values.instants import DAY
 from anabranch.values.numbers import shown
 from anabranch.values.times import (
@@ -52,6 +52,8 @@ def _finite(value: float, name: str) -> float:
 
 def _integer(value: Atomic) -> int:
     match value:
+        case JsonNumber():
+            return int(_finite(to_double(value), "integer"))
         case str():
             return int(_digits(_INTEGER, value, "integer"))
         case float():
@@ -64,6 +66,8 @@ def _integer(value: Atomic) -> int:
 
 def _decimal(value: Atomic) -> Decimal:
     match value:
+        case JsonNumber():
+            return Decimal(_finite(to_double(value), "decimal"))
         case str():
             return Decimal(_digits(_DECIMAL, value, "decimal"))
         case float():

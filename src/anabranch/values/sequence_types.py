@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Text
-from anabranch.values.atomic import Atomic, Untyped
+from anabranch.values.atomic import Atomic, JsonNumber, Untyped
 from anabranch.values.casts import CASTS
 from anabranch.values.function_items import FunctionItem
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import NODES, Value, Values, atomize
 from anabranch.values.times import (
     DURATIONS,
@@ -32,17 +33,17 @@ Namespaces: TypeAlias = Mapping[str, str]
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal | JsonNumber) and not isinstance(value, bool)
 
 
 ATOMIC_TYPES: Mapping[str, Callable[[Value], bool]] = {
-    "xs:anyAtomicType": lambda value: not isinstance(value, (*NODES, FunctionItem)),
-    "xs:untypedAtomic": lambda value: isinstance(value, Untyped),
+    "xs:anyAtomicType": lambda value: not isinstance(value, (*NODES, FunctionItem, JsonObject, JsonArray)),
+    "xs:untypedAtomic": lambda value: isinstance(value, Untyped) and not isinstance(value, JsonNumber),
     "xs:string": lambda value: isinstance(value, str) and not isinstance(value, Untyped),
     "xs:boolean": lambda value: isinstance(value, bool),
     "xs:integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "xs:decimal": lambda value: isinstance(value, int | Decimal) and not isinstance(value, bool),
-    "xs:double": lambda value: isinstance(value, float),
+    "xs:double": lambda value: isinstance(value, float | JsonNumber),
     "xs:numeric": _is_number,
     "xs:dateTime": lambda value: isinstance(value, DateTime),
     "xs:date": lambda value: isinstance(value, Date),

@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
-from anabranch.values.atomic import Atomic, Measured, Untyped
+from anabranch.values.atomic import Atomic, JsonNumber, Measured, Untyped, exact_number
 from anabranch.values.function_items import FunctionItem
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.times import TIMES
 
-Value: TypeAlias = Node | Atomic | FunctionItem
+Value: TypeAlias = Node | Atomic | JsonObject | JsonArray | FunctionItem
 Values: TypeAlias = list[Value]
 
 NODES = (Document, Element, Attribute, Text, Comment, Instruction)
@@ -24,12 +25,21 @@ def atomize(values: Iterable[Value]) -> list[Atomic]:
     A node whose text is one measured value becomes that value; a computed value that a query has written into an
     element is plain text.
     """
-    return [atom(each) for each in values]
+    atoms: list[Atomic] = []
+    for each in values:
+        if isinstance(each, JsonArray):  # it stands for its members
+            atoms += atomize(member for values in each.members for member in values)
+        else:
+            atoms.append(atom(each))
+    return atoms
 
 
 def atom(value: Value) -> Atomic:
     """One value of `atomize`."""
     match value:
+        case JsonObject() | JsonArray():
+            what = "an object" if isinstance(value, JsonObject) else "an array"
+            raise DynamicError(f"{what} is no single value", code="FOTY0013", hint="look its values up, as in $o.key")
         case Comment() | Instruction():
             return value.value
         case Document() | Element() | Attribute() | Text():
@@ -71,6 +81,11 @@ def truth(values: Values) -> bool:
     match first:
         case float():
             return first != 0 and not math.isnan(first)
+        case JsonNumber():
+            return bool(exact_number(first))
+        case JsonObject() | JsonArray():
+            what = "an object" if isinstance(first, JsonObject) else "an array"
+            raise DynamicError(f"{what} is neither true nor false", code="FORG0006")
         case _ if isinstance(first, TIMES):
             raise DynamicError(f"a {first.name} is neither true nor false", code="FORG0006")
         case FunctionItem():

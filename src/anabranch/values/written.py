@@ -13,9 +13,10 @@ from typing import Any
 
 from anabranch.stream.affine import Affine
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Measure, Name, Text
-from anabranch.values.atomic import Atomic, Measured, Rounded, Untyped, WrittenDouble
+from anabranch.values.atomic import NULL, Atomic, JsonNull, JsonNumber, Measured, Rounded, Untyped, WrittenDouble
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import Value
 from anabranch.values.times import TIMES, TimeValue, read_time
 
@@ -29,8 +30,12 @@ def write_atom(atom: Atomic) -> list[str]:
             return ["boolean", str(int(atom))]
         case Measured():
             return ["measured", str(atom), *write_measure(atom.measure)]
+        case JsonNumber():
+            return ["json number", str(atom)]
         case Untyped():
             return ["untyped", str(atom)]
+        case JsonNull():
+            return ["null", ""]
         case str():
             return ["string", atom]
         case int():
@@ -55,6 +60,10 @@ def read_atom(data: Sequence[str]) -> Atomic:
             return text == "1"
         case "measured":
             return Measured(text, read_measure(more))
+        case "json number":
+            return JsonNumber(text)
+        case "null":
+            return NULL
         case "untyped":
             return Untyped(text)
         case "string":
@@ -90,8 +99,8 @@ def write_value(value: Value) -> list[Any]:
             return ["comment", value.value]
         case Instruction():
             return ["instruction", value.target, value.value]
-        case FunctionItem():
-            raise AssertionError("no state holds what functions give")
+        case FunctionItem() | JsonObject() | JsonArray():
+            raise AssertionError("no state holds functions, objects or arrays")
         case _:
             return write_atom(value)
 

@@ -35,6 +35,7 @@ from anabranch.branch.display.parts import (
 )
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers, readings
+from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
@@ -58,14 +59,14 @@ class Splitter:
         self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
         """The functions that may read a document."""
         self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
-        self._makes_functions = any(isinstance(part, ast.InlineFunction) for part in parts(query))
-        """Whether values may be functions, which no state can hold."""
+        self._makes_items = any(_gives_items(part) for part in parts(query))
+        """Whether values may be functions, objects or arrays, which no state can hold."""
 
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
-        if self._makes_functions:
+        if self._makes_items:
             return WholePart(expression, self._streams(expression))
         if (found := self._entries(expression)) is not None:
             return found
@@ -328,3 +329,8 @@ def _uses_context(node: Any) -> bool:
             return False
         case _:
             return any(map(_uses_context, children(node)))
+
+
+def _gives_items(part: Any) -> bool:
+    """Whether a part of a query makes a function, or looks into JSON."""
+    return isinstance(part, ast.InlineFunction) or (isinstance(part, ast.Call) and part.name in JSON)

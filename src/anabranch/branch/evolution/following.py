@@ -44,7 +44,7 @@ class IgnoredAccents:
 
     over: bool = False
 
-    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
+    def announce(self, accents: Iterable[Accent | Doubt], *, json: bool = False) -> None:
         """Write nothing."""
 
 
@@ -145,7 +145,10 @@ class Following:
             follower = asker.follower
             if follower is None or asker.answers.over:
                 continue
-            asker.answers.announce(came.get(id(follower), ()))
+            json = follower.lineage.gives_items and all(
+                self._streams[each].is_json for each in follower.lineage.streams
+            )
+            asker.answers.announce(came.get(id(follower), ()), json=json)
             if follower.aborted is not None:
                 self.aborted[asker.key] = self._ended[asker.key] = follower.aborted
                 asker.answers.over = True

@@ -36,7 +36,8 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
-from anabranch.law.construct import content_text
+from anabranch.language.checks.outputs import gives_json
+from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.inputs import Arrival, Input
@@ -44,7 +45,7 @@ from anabranch.law.inputs import Signal as Passed
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.units import piece_of
+from anabranch.runtime.units import standing_piece
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
@@ -82,7 +83,7 @@ class StandingAnswer:
         """Process an element at a place: an item, or an element that only advances time or edits a document."""
         if item is None or item.place.stream != self._stream:
             return
-        self._answers.write(piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope))
+        self._answers.write(standing_piece(memory.value(self._hole, self._standing.env, item), self._standing))
         for letter in memory.drained():
             self._out.bury(letter)
 
@@ -109,7 +110,8 @@ class DisplayAnswer:
         letters: list[DeadLetter] = []
         text = ""
         try:
-            text = content_text(memory.value(self._query.body, Env.of(self._query)))
+            values = memory.value(self._query.body, Env.of(self._query))
+            text = answer_text(values, json=gives_json(self._query))
         except DynamicError as error:
             known = next((each for each in self._failing if not each.raw and each.reason == error.message), None)
             letters = [known or DeadLetter(place, error.message, "", error.code, self._name)]

@@ -47,6 +47,7 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.tables.lookups import LookupScope
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.objects import JSON
 from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
 
@@ -359,6 +360,8 @@ class ValueScope(LookupScope):
                 return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
                 return self.folded(name, operand, others)
+        if name in JSON:
+            raise NotColumnar("a lookup, an object or an array", "paths with `/`, and elements")
         if name not in FUNCTIONS:
             raise NotColumnar(f"'{name[3:]}'" if name.startswith("op:") else f"the function {name}()")
         function = FUNCTIONS[name]

@@ -35,6 +35,7 @@ from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAK
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
+from anabranch.language.checks.outputs import may_give_items
 from anabranch.logic import Tree
 from anabranch.stream.path import Path
 from anabranch.stream.serialize import Scope
@@ -73,9 +74,16 @@ def compile_query(
     `tables` are what it may look up, for the same look; without them, documents are not made for columns.
     """
     try:
+        refuse_records([look], hole)
         return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)))
     except NotColumnar as reason:
         return reason.blame(hole)
+
+
+def refuse_records(looks: Sequence[Look], *results: ast.Expression, clauses: Sequence[ast.For | ast.Let] = ()) -> None:
+    """Leave items of JSON that are given as they are to the law: they leave as JSON (LAWS 7.3), and copies are XML."""
+    if any(look.is_json for look in looks) and may_give_items(*results, clauses=clauses):
+        raise NotColumnar("an item of JSON as it is", 'the keys that are needed, as in { "key": $o.key }')
 
 
 def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget, around: Scope) -> CompiledQuery:

@@ -20,7 +20,7 @@ from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ContentOf, Made
 from anabranch.columnar.expressions.values import UNCLEAR
-from anabranch.columnar.items.query import single_spot
+from anabranch.columnar.items.query import refuse_records, single_spot
 from anabranch.columnar.scan.frames import FrameRows
 from anabranch.columnar.scan.kernels import ABSENT, Flags, Indices
 from anabranch.columnar.scan.look import Look, LookPart, PartColumn
@@ -78,6 +78,7 @@ def compile_windows(
             _, spot = single_spot(source, root, look)
             if each is None or spot is None:
                 raise NotColumnar("no window")
+            refuse_records([look], each.result, clauses=each.others)
             scope = LookScope({each.variable: Spot(around, spot.part + _AROUND)})
             contents.append(ContentOf(tuple(scope.rounds(each.others, each.where, each.result))))
         except NotColumnar:

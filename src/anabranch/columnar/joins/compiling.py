@@ -34,7 +34,14 @@ from anabranch.columnar.expressions.tree import (
     inner,
     sides_of,
 )
-from anabranch.columnar.items.query import CompiledFor, joined, reference_column, single_spot, time_column
+from anabranch.columnar.items.query import (
+    CompiledFor,
+    joined,
+    reference_column,
+    refuse_records,
+    single_spot,
+    time_column,
+)
 from anabranch.columnar.joins.condition import OneSided, TupleCondition, TupleTest, tuple_tests
 from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, Settled, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
@@ -132,6 +139,7 @@ def _compiled(
         condition = TupleTest(FunctionCall("behind", (Junction(True, tuple(clear)), holds), Kind.BOOLEAN))
     else:
         condition = Settled(YES) if where is None else _condition(scope, where)
+    refuse_records([side.spot.look for side in sides], result, clauses=lets)
     fragments = joined(scope.result(result))
     asked = list(tuple_tests(condition))
     looked_at = [part for test in asked if isinstance(test, TupleTest) for part in parts_of(test.expression)]

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from html import escape
 
-from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.spark.epoch.metrics import MOST_NAMED, Metrics, StreamNumbers
 from anabranch.spark.plan.epoch_plan import Registration
-from anabranch.spark.sinks.pieces import take_apart
+from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -54,9 +54,12 @@ class Tally:
 def latest(log: AnswerLog, subscription: Registration) -> list[str]:
     """The newest pieces of an answer, oldest first."""
     found: list[str] = []
+    frame = AnswerFrame.of(subscription)
     for epoch in reversed(log.manifests.epochs()[-_MOST_EPOCHS:]):
         for chunk in reversed(log.chunks(log.manifests.load(epoch), subscription.id)):
-            found += [piece.text for piece in reversed(take_apart(log.text(chunk)))]
+            text = log.text(chunk)
+            pieces = lines_in(text) if frame.is_json(text) else [piece.text for piece in take_apart(text)]
+            found += reversed(pieces)
             if len(found) >= _MOST_PIECES:
                 return found[:_MOST_PIECES][::-1]
     return found[::-1]

@@ -14,6 +14,8 @@ from typing import Any
 from anabranch.errors import QueryError, Span, did_you_mean
 from anabranch.language import ast
 from anabranch.language.checks.functions import check_functions
+from anabranch.language.checks.outputs import outputs_of
+from anabranch.language.checks.paths import ItemNames as ItemNames
 from anabranch.language.checks.paths import PathChecker
 from anabranch.language.checks.paths import Warning as Warning
 from anabranch.language.checks.refusals import refuse
@@ -29,7 +31,7 @@ from anabranch.language.checks.streams import (
 from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input
+from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
 from anabranch.language.signatures import BOUNDS, SIGNATURES
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -57,16 +59,18 @@ def check(
     name: str | None = None,
     edited: Collection[str] = (),
     finite: bool = False,
+    names: Mapping[str, ItemNames] | None = None,
 ) -> Checked:
     """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
 
     With `inputs` of None any name of a stream or document is accepted.
+    `names` are those of the streams' roots and items, as far as they are known without a schema.
     `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
     Where all streams are `finite`, and waited for, a second loop over one is plain XQuery (LAWS 3.4).
     """
     source = text if text is not None else print_query(query)
     try:
-        return _Checker(query, source, inputs, functions, edited, finite=finite).checked()
+        return _Checker(query, source, inputs, functions, edited, names or {}, finite=finite).checked()
     except QueryError as error:
         error.name = name
         raise
@@ -80,10 +84,11 @@ class _Checker(PathChecker):
         inputs: Mapping[str, Schema | None] | None,
         functions: Collection[str],
         edited: Collection[str],
+        names: Mapping[str, ItemNames],
         *,
         finite: bool,
     ) -> None:
-        super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema})
+        super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema}, names)
         self.query = query
         self.inputs = inputs
         self.registered = functions
@@ -99,21 +104,35 @@ class _Checker(PathChecker):
         self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
-        query = apart(flatten(with_positions(self.with_context())))
+        query = apart(flatten(with_positions(self.with_context(with_items(self.query, self.certain_names())))))
         self.visit(query.body, Scope(prefixes=prefixes))
+        self.check_output(query)
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
         return Checked(query, tuple(self.warnings), tuple(streams), tuple(documents))
+
+    def check_output(self, query: ast.Query) -> None:
+        """An answer is JSON or XML, as far as that can be told (LAWS 7.3)."""
+        outputs, names = outputs_of(query), [self.names.get(each.name) for each in self.sources]
+        as_json = bool(names) and all(each is not None and each.is_json for each in names)
+        if "xml" in outputs and ("json" in outputs or (as_json and "item" in outputs)):
+            hint = "give objects only, or elements only"
+            raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
 
     def is_bounded(self, scope: Scope) -> bool:
         """Whether no stream of items may be read at a place: in a round, unless its end is waited for."""
         return scope.in_round and not self.finite
 
-    def with_context(self) -> ast.Query:
+    def certain_names(self) -> dict[str, tuple[str, str]]:
+        """By stream: the names of root and items, where all items have the same by agreement."""
+        known = {name: each for name, each in self.names.items() if each.agreed and name not in self.schemas}
+        return {name: (each.root, each.items[0]) for name, each in known.items() if len(each.items) == 1}
+
+    def with_context(self, query: ast.Query) -> ast.Query:
         """The query with its own `.` and `/` replaced by its one input."""
         names = list(self.inputs or ())
         if len(names) == 1:
-            return with_input(self.query, ast.Source("stream", names[0]))
-        return self.query
+            return with_input(query, ast.Source("stream", names[0]))
+        return query
 
     def check_windows(self) -> None:
         """A window has no single moment from which its round could look back."""
@@ -138,6 +157,10 @@ class _Checker(PathChecker):
         name, count = call.name.removeprefix("fn:"), len(call.arguments)
         if name == "op:try":
             return self.tried(call, scope)
+        match call:
+            case ast.Call("op:lookup", (base, ast.String(key))):
+                step = ast.Step("child", ast.NameTest(key), span=call.span)
+                return replace(self.step(self.visit(base, scope), step, scope), flowing=False)
         known = [self.visit(argument, scope) for argument in call.arguments]
         if name in ("position", "last") and not scope.counted:
             hint = "they stand in a predicate, as in $x[position() <= 3]"
@@ -268,6 +291,10 @@ class _Checker(PathChecker):
         if variable.name not in scope.variables:
             known = [f"${name}" for name in scope.variables]
             hint = did_you_mean(f"${variable.name}", known, f"bound are: {', '.join(known) or 'none'}")
+            if "." in variable.name:
+                hint = (
+                    f"{hint}; a dot looks up behind a variable that is bound, and the longest name that is bound wins"
+                )
             raise self.error(f"no variable is called '${variable.name}'", variable.span, "XPST0008", hint)
         known_variable = scope.variables[variable.name]
         if known_variable.flowing and self.is_bounded(scope) and not is_edited(known_variable.source, self.edited):
@@ -297,6 +324,9 @@ class _Checker(PathChecker):
         inner: list[Any] = [each for attribute in element.attributes for each in attribute.value]
         for part in (*inner, *element.content):
             match part:
+                case ast.Enclosed(ast.Call("op:object") as found):
+                    hint = "look its values up, as in $o.key, or give an object instead of the element"
+                    raise self.error("an object cannot stand in an element", found.span, "XQTY0105", hint)
                 case ast.Enclosed(value):
                     self.visit(value, scope)
                 case ast.ElementConstructor():

@@ -31,12 +31,36 @@ class Warning:  # the word users know; Python's own is not used here
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class ItemNames:
+    """What the root and the items of a stream are called that has no schema."""
+
+    root: str
+    items: tuple[str, ...]
+    """Those of its items, or of its first ones; none where they are not known."""
+    agreed: bool
+    """Whether the names hold for good, because the wire has none; else they were learned from the first items."""
+    is_json: bool = False
+
+    def lacks(self, position: Position) -> bool:
+        """Whether a path to a root or to items names what the stream does not have."""
+        if any("*" in name or ":" in name or name.endswith("()") for name in position):
+            return False
+        root, *item = position
+        return root != self.root or (bool(item and self.items) and item[0] not in self.items)
+
+    def path(self, stream: str) -> str:
+        """The path that leads to the items."""
+        return f'stream("{stream}")/{self.root}/{self.items[0] if len(self.items) == 1 else "*"}'
+
+
 class PathChecker(ABC):
     """Checks the paths of one query, whose other expressions somebody else visits."""
 
-    def __init__(self, text: str, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, text: str, schemas: Mapping[str, Schema], names: Mapping[str, ItemNames]) -> None:
         self.text = text
         self.schemas = schemas
+        self.names = names
         self.warnings: list[Warning] = []
 
     @abstractmethod
@@ -107,6 +131,8 @@ class PathChecker(ABC):
     def in_schema(self, before: Known, reached: Known, step: ast.Step, scope: Scope) -> Known:
         """Look the step up; a path that the schema lacks is an error or a warning, by what it is for."""
         schema = self.schemas.get(before.source.name) if before.source else None
+        if schema is None and before.source is not None and not before.missing:
+            return self.in_names(before.source, reached, step)
         if schema is None or before.missing or _has(schema, reached.position):
             return reached
         assert reached.position is not None
@@ -115,6 +141,20 @@ class PathChecker(ABC):
             raise self.lacking(step.span, shown)
         message = f"the schema has no '{shown}'; nothing is returned there unless it is added"
         self.warnings.append(Warning(message, step.span))
+        return replace(reached, missing=step.span)
+
+    def in_names(self, source: ast.Source, reached: Known, step: ast.Step) -> Known:
+        """A path whose root or item name the stream does not have would be empty for ever (LAWS 1.5)."""
+        names = self.names.get(source.name) if source.kind == "stream" else None
+        position = reached.position
+        if names is None or not position or len(position) > _ITEM or not names.lacks(position):
+            return reached
+        message = f"the stream '{source.name}' has no '/{'/'.join(position)}'"
+        right = names.path(source.name)
+        if names.agreed:
+            hint = f"its items are {right}, unless '--root' and '--item' or the site's 'root' and 'item' name them"
+            raise self.error(message, step.span, "XPST0005", hint)
+        self.warnings.append(Warning(f"{message} so far: its items are {right}", step.span))
         return replace(reached, missing=step.span)
 
     def tail(

@@ -28,9 +28,8 @@ _ALL = (
         "1 instance of xs:unsignedByte",
     ),
     # expressions
-    Refusal("lookup", "'?' asks for an earlier time: write a number behind it", "stream('s')/r/i?name"),
-    Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path", "?name"),
-    Refusal("map or array", "construct elements", "map { 'a' : 1 }"),
+    Refusal("lookup", "'?' asks for an earlier time; '.' looks up, as in $o.name", "stream('s')/r/i?name"),
+    Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path; '.' looks up", "?name"),
     Refusal("annotation", "leave it out", "%private function($x) { $x }"),
     Refusal("namespace constructor", "declare the namespace", "<a>{ namespace p { 'urn:p' } }</a>"),
     Refusal("validate", "items have no schema: leave the keyword and its braces out", "validate { <a/> }"),

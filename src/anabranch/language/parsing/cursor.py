@@ -155,7 +155,6 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 """What is no character in XML, and so neither in a query nor in an answer."""
 
 _REFUSED_OPERATORS = {
-    "[": "map or array",
     "%": "annotation",
     "?": "unary lookup",
 }

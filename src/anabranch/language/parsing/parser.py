@@ -20,7 +20,7 @@ from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.operators import OperatorParser
 from anabranch.language.positions import with_positions
 from anabranch.language.prolog import always_of, with_globals, with_types
-from anabranch.language.rewrite import deepest
+from anabranch.language.rewrite import deepest, with_clear_names
 
 _ENCODING = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _DECLARABLE = (
@@ -58,6 +58,8 @@ class Parser(OperatorParser):
             self.unexpected("an operator or the end of the query")
         query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
         query = with_globals(query, variables)
+        if self.dotted:
+            query = with_clear_names(query)
         nesting, place = deepest(query)
         if nesting > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
@@ -130,17 +132,19 @@ class Parser(OperatorParser):
             raise self.error(
                 f"function '{name.text}' needs a prefix", name.span, "XQST0045", f"call it 'local:{name.text}'"
             )
+        outside = len(self.bound)
         parameters, types = self.parameters(start)
         result = self.declared_type()
         if self.at_name("external"):
             raise refuse("outside access", self.text, self.token.span)
         body = with_types(parameters, types, self.block(), result)
+        del self.bound[outside:]
         return ast.Function(name.text, parameters, body, span=name.span)
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
     def flwor_expr(self) -> ast.Flwor | ast.Pipeline:
-        start = self.token.start
+        start, outside = self.token.start, len(self.bound)
         clauses: list[ast.Clause] = []
         while self.begins_clause():
             clauses += self.clause()
@@ -150,7 +154,9 @@ class Parser(OperatorParser):
         if len(clauses) > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", self.since(start))
         self.advance()
-        return expression_of(tuple(clauses), self.expr_single(), self.since(start))
+        result = self.expr_single()
+        del self.bound[outside:]
+        return expression_of(tuple(clauses), result, self.since(start))
 
     def begins_clause(self) -> bool:
         if self.at_name("for", "let", "count"):
@@ -194,7 +200,8 @@ class Parser(OperatorParser):
             if position == variable:
                 raise self.error(f"variable '${variable}' is named twice", self.since(at.start), "XQST0089")
         self.expect_name("in")
-        source = self.loop_source()
+        with self.before(1 if position is None else 2):
+            source = self.loop_source()
         window = self.window() if self.at_symbol("|") else None
         if window is not None and (position is not None or allows_empty):
             raise refuse("allowing empty" if allows_empty else "positional variable", self.text, self.since(start))
@@ -219,7 +226,8 @@ class Parser(OperatorParser):
         variable = self.variable_name()
         declared = self.declared_type()
         self.expect(":=")
-        value = self.expr_single()
+        with self.before(1):
+            value = self.expr_single()
         yield ast.Let(variable, value if declared is None else self.typed(value, declared), span=self.since(start))
 
     def window(self) -> ast.Window:
@@ -292,7 +300,8 @@ class Parser(OperatorParser):
             start = self.token.start
             variable = self.variable_name()
             declared = self.declared_type()
-            value = self.expr_single() if self.take(":=") else None
+            with self.before(1):
+                value = self.expr_single() if self.take(":=") else None
             if declared is not None and value is None:
                 raise refuse("type declaration", self.text, self.since(start))
             if declared is not None and value is not None:

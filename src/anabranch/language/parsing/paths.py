@@ -8,9 +8,10 @@ from typing import Literal, cast, get_args
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.contexts import stepped
+from anabranch.language.objects import CALL
 from anabranch.language.parsing.constructors import ConstructorReader
 from anabranch.language.parsing.cursor import NCNAME, QueryToken, scan
-from anabranch.language.parsing.types import TypeParser
+from anabranch.language.parsing.lookups import LookupParser
 from anabranch.language.prolog import with_types
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
@@ -31,23 +32,14 @@ _OUTSIDE = (
 _CLOCK = ("current-dateTime", "current-date", "current-time")
 _BRACED = {
     "namespace": "namespace constructor",
-    **dict.fromkeys(("map", "array"), "map or array"),
     "validate": "validate",
 }
 _COMPUTED = ("element", "attribute", "text", "document", "comment", "processing-instruction")
 _ORDERING = ("ordered", "unordered")
 
 
-class PathParser(TypeParser):
+class PathParser(LookupParser):
     """Paths and primary expressions; `OperatorParser` adds what may stand inside their brackets and braces."""
-
-    def expr(self) -> ast.Expression:
-        """Expressions with commas between them."""
-        raise AssertionError("the parser gives this")
-
-    def expr_single(self) -> ast.Expression:
-        """One expression, without commas."""
-        raise AssertionError("the parser gives this")
 
     def block(self) -> ast.Expression:
         """An expression in braces."""
@@ -83,7 +75,10 @@ class PathParser(TypeParser):
         if not steps:
             assert root is not None
             return root
-        return ast.Path(root, tuple(steps), span=self.since(start))
+        if self.at_member():
+            hint = "look the array up with '.', as in $o.tags[[1]]"
+            raise self.error("'/' gives nodes, and an array is looked into here", self.token.span, hint=hint)
+        return self.lookups(ast.Path(root, tuple(steps), span=self.since(start)), start)
 
     def begins_step(self, first: bool = False) -> bool:
         """Whether the current token begins an axis step; a `.` does so behind a `/` only."""
@@ -92,6 +87,8 @@ class PathParser(TypeParser):
         word, behind = self.token.text, self.peek()
         if behind.text == "(" and behind.kind == "symbol":
             return word in _KIND_TESTS
+        if behind.text == "{" and word in ("map", "array"):
+            return False
         if word in (*_BRACED, *_COMPUTED, *_ORDERING):
             named = behind.kind == "name" and word not in _ORDERING and scan(self.text, behind.end).text == "{"
             if (behind.text == "{" and behind.kind == "symbol") or named:
@@ -161,7 +158,7 @@ class PathParser(TypeParser):
     def tail(self) -> tuple[ast.Tail, ...]:
         """Predicates and temporal qualifiers behind a step or a primary expression."""
         found: list[ast.Tail] = []
-        while self.at_symbol("[", "#", "?"):
+        while self.at_symbol("[", "#", "?") and not self.at_member():
             mark = self.advance()
             if mark.text == "[":
                 condition = self.expr()
@@ -184,15 +181,16 @@ class PathParser(TypeParser):
 
     def postfix_expr(self) -> ast.Expression:
         start = self.token.start
-        is_function = self.at_symbol("$", "(") or (self.at_name("function") and self.peek().text == "(")
-        base = self.primary_expr()
+        is_function = self.at_symbol("$", "(", "[", "{") or (self.at_name("function") and self.peek().text == "(")
+        base = self.lookups(self.primary_expr(), start)
         while True:
             if is_function and self.at_symbol("("):
-                base = ast.Call("op:call", (base, *self.arguments()), span=self.since(start))
+                base = ast.Call(CALL, (base, *self.arguments()), span=self.since(start))
             elif tail := self.tail():
                 base = ast.Filter(base, tail, span=self.since(start))
             else:
                 return base
+            base = self.lookups(base, start)
 
     def arguments(self) -> tuple[ast.Expression, ...]:
         """What stands between the parentheses of a call."""
@@ -215,7 +213,7 @@ class PathParser(TypeParser):
                 self.advance()
                 return ast.Number(digits, span=token.span)
             case "symbol", "$":
-                return ast.Variable(self.variable_name(), span=self.since(token.start))
+                return self.variable_reference()
             case "symbol", ".":
                 self.advance()
                 return ast.ContextItem(span=token.span)
@@ -223,6 +221,12 @@ class PathParser(TypeParser):
                 return self.parenthesized_expr()
             case "symbol", "<":
                 return self.direct_constructor()
+            case "symbol", "{":
+                return self.object_constructor(token.start)
+            case "symbol", "[":
+                return self.array_constructor()
+            case "name", "map" | "array" if self.peek().text == "{":
+                return self.named_constructor()
             case "name", _:
                 return self.function_call()
         self.unexpected("an expression")
@@ -246,6 +250,8 @@ class PathParser(TypeParser):
 
     def function_call(self) -> ast.Expression:
         name = self.advance()
+        if name.text.startswith("op:"):
+            raise self.error("prefix 'op' is not declared", name.span, "XPST0081")
         if name.text == "function" and self.at_symbol("("):
             return self.inline_function(name.start)
         if name.text in _COMPUTED and not self.at_symbol("("):
@@ -310,10 +316,13 @@ class PathParser(TypeParser):
     # --- words --------------------------------------------------------------------------------------------
 
     def variable_name(self) -> str:
+        """The name of a variable that is bound here."""
         self.expect("$")
         if self.token.kind == "name" and self.token.text.startswith("err:"):
             return self.advance().text
-        return self.nc_name("a variable name").text
+        self.bound.append(self.nc_name("a variable name").text)
+        self.dotted = self.dotted or "." in self.bound[-1]
+        return self.bound[-1]
 
     def nc_name(self, expected: str) -> QueryToken:
         if self.token.kind != "name" or ":" in self.token.text:

@@ -11,7 +11,7 @@ from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.law.library.arguments import is_nan
 from anabranch.stream.tree import Node, in_document_order
 from anabranch.values.arithmetic import calculate
-from anabranch.values.atomic import Atomic, Untyped, as_number, compare
+from anabranch.values.atomic import Atomic, JsonNumber, Untyped, as_number, compare
 from anabranch.values.operators import ComparisonOperator
 from anabranch.values.sequences import NODES, Values, at_most_one
 
@@ -21,8 +21,10 @@ _GENERAL: Mapping[str, ComparisonOperator] = dict(
 
 
 def value_compared(word: str, left: Atomic, right: Atomic) -> bool:
-    """`left eq right` and kin: untyped text is a string, whatever it spells."""
-    a, b = (str(each) if isinstance(each, Untyped) else each for each in (left, right))
+    """`left eq right` and kin: untyped text is a string, whatever it spells; a number of JSON is a number."""
+    a, b = (
+        str(each) if isinstance(each, Untyped) and not isinstance(each, JsonNumber) else each for each in (left, right)
+    )
     try:
         return compare(_GENERAL[word], a, b)
     except DynamicError as error:

@@ -22,6 +22,7 @@ from anabranch.stream.tree import (
 )
 from anabranch.values.atomic import Atomic
 from anabranch.values.function_items import FunctionItem
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize
 
 # --- how many ---------------------------------------------------------------------------------------------
@@ -74,11 +75,22 @@ def _deep_equal(left: Values, right: Values, collation: Values | None = None) ->
 
 
 def _deeply_equal(one: Value, other: Value) -> bool:
+    match one, other:
+        case JsonObject(), JsonObject():
+            keys = one.entries.keys() == other.entries.keys()
+            return keys and all(_all_equal(found, other.entries[key]) for key, found in one.entries.items())
+        case JsonArray(), JsonArray():
+            return len(one.members) == len(other.members) and all(map(_all_equal, one.members, other.members))
     if isinstance(one, NODES) and isinstance(other, NODES):
         return _alike(one, other)
-    if isinstance(one, (*NODES, FunctionItem)) or isinstance(other, (*NODES, FunctionItem)):
+    apart = (*NODES, FunctionItem, JsonObject, JsonArray)
+    if isinstance(one, apart) or isinstance(other, apart):
         return False
     return (is_nan(one) and is_nan(other)) or _equals(one, other)
+
+
+def _all_equal(left: Values, right: Values) -> bool:
+    return len(left) == len(right) and all(map(_deeply_equal, left, right))
 
 
 def _alike(one: Node, other: Node) -> bool:

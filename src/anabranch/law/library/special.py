@@ -21,6 +21,8 @@ from anabranch.law.steps import Exhausted
 from anabranch.stream.tree import Node
 from anabranch.values.atomic import order_rank
 from anabranch.values.function_items import FunctionItem
+from anabranch.values.objects.lookups import called
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequence_types import converted, is_of, typed
 from anabranch.values.sequences import Values, atomize
 
@@ -128,6 +130,8 @@ class SpecialCalls(Pipelines):
         match function:
             case [FunctionItem() as item]:
                 pass
+            case [JsonObject() | JsonArray()] if len(arguments) == 1:
+                return called(function, arguments[0])
             case _:
                 raise DynamicError("what is called is no function", code="XPTY0004")
         if item.arity != len(arguments):

@@ -140,6 +140,8 @@ class Lineage:
     """The kinds of output items."""
     looks: frozenset[Look] = frozenset()
     """All paths that the query reads, for any purpose."""
+    gives_items: bool = False
+    """Whether items may leave as they are, with nothing around them; of a stream of JSON they are JSON (LAWS 7.3)."""
 
     def need(self, input: int, path: Path) -> Need | None:
         """The construct that needs a path, or a path above or below it."""

@@ -42,6 +42,7 @@ from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop, Place
 from anabranch.stream.path import Path
+from anabranch.stream.reading.json_items import to_json
 from anabranch.stream.reading.wire import write, write_doubt
 from anabranch.stream.tree import Attribute, Element, Text, copy, descendants
 from anabranch.values.sequences import Value, Values
@@ -182,8 +183,10 @@ _CACHED_REACTIONS = 256
 """The number of accents for which the query's reaction is cached: the same ones come again and again."""
 
 
-def accent_text(accent: Accent | Doubt) -> str:
-    """An accent as text in an answer, or a doubt from there on."""
+def accent_text(accent: Accent | Doubt, *, json: bool = False) -> str:
+    """An accent as it stands in an answer, or what is in doubt from there on; in one of JSON it is a line."""
+    if json and isinstance(accent, Accent):
+        return f"{to_json(accent)}\n"
     return write(accent) if isinstance(accent, Accent) else write_doubt(accent)
 
 

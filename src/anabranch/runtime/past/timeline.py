@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import gives_json
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
-from anabranch.law.construct import content_text
+from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.inputs import Input
@@ -35,6 +36,7 @@ class Timeline:
         name: str | None = None,
     ) -> None:
         self._query = query
+        self._json = gives_json(query)
         self._past = Past(query, inputs)
         self._recalling: Recalling | None = None
         if asks(query):
@@ -64,9 +66,9 @@ class Timeline:
         try:
             if self._recalling is not None:
                 with self._recalling.at(moment):
-                    return content_text(evaluator.top(self._query.body, env))
+                    return answer_text(evaluator.top(self._query.body, env), json=self._json)
             with self._past.shown(moment) as evaluator.inputs:
-                return content_text(evaluator.top(self._query.body, env))
+                return answer_text(evaluator.top(self._query.body, env), json=self._json)
         finally:
             self.dead |= dict.fromkeys(evaluator.dead)
             evaluator.dead.clear()

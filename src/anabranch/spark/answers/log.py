@@ -21,6 +21,7 @@ from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.value_types import ValueTypes
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import named
@@ -42,7 +43,7 @@ from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS, not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
-from anabranch.spark.sinks.pieces import results_in
+from anabranch.spark.sinks.pieces import lines_in, results_in
 from anabranch.spark.state.files import read_blob
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.parse import implied_root
@@ -59,9 +60,19 @@ class AnswerFrame:
     """Pieces may be values, separated by a space."""
     plain: bool = False
     """No value contains a blank."""
+    json: bool = False
+    """Results are lines of JSON."""
+    items: bool = False
+    """Results may be items as they are, which are lines of JSON in a stream of JSON, and else elements."""
+
+    def is_json(self, text: str) -> bool:
+        """Whether a part of the answer is lines of JSON (LAWS 7.3)."""
+        return self.json or (self.items and text.startswith("{"))
 
     def results(self, chunk: Chunk, text: str) -> list[str]:
         """The results in a chunk, none of them empty; concatenated they give its text."""
+        if self.is_json(text):
+            return lines_in(text)
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
@@ -72,7 +83,11 @@ class AnswerFrame:
         query = KINDS[asked.kind].framed(asked.text, functions or {}, asked.edited)
         if query is None:
             return AnswerFrame("", "", "")
-        return AnswerFrame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+        items = query.at_top and "item" in outputs_of(query.query)
+        plain = _are_plain(query)
+        return AnswerFrame(
+            query.opening, query.closing, query.empty, not query.separate, plain, json=query.json, items=items
+        )
 
 
 def empty_answer(text: str) -> str:

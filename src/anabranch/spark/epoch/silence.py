@@ -1,23 +1,31 @@
 """Warns of silence: a stream, or a subscription, whose items were all set aside so far in this run.
 
 Each is reported once, and watched until it answers or was reported.
+A subscription that has not answered when the first items of its streams have come is checked again: a path whose root
+or item name a stream does not have is reported with the right one (LAWS 1.5).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.errors import QueryError
+from anabranch.language import check, parse
+from anabranch.language.checks.check import ItemNames
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.reading.names import first_names
 from anabranch.visible import visible
 
 _MOST_REPORTED = 20
 """At most so many subscriptions are reported; a site may have thousands that fail alike."""
+_MOST_CHECKED = 100
+"""At most so many subscriptions are checked again behind an epoch."""
 _MOST_PLACES = 10_000
 """A subscription with so many items set aside, but not all, is no longer watched."""
 
@@ -35,8 +43,9 @@ class _Failing:
 class SilentSubscriptions:
     """Follows the epochs of one run; only the trunk's thread changes it."""
 
-    def __init__(self, warn: Callable[[str], None]) -> None:
+    def __init__(self, warn: Callable[[str], None], functions: Collection[str] = ()) -> None:
         self._warn = warn
+        self._functions = functions
         self._items: Counter[str] = Counter()
         """By stream: the number of good items in this run."""
         self._plan: Plan | None = None
@@ -48,6 +57,10 @@ class SilentSubscriptions:
         self._told: set[str] = set()
         """The streams that were reported."""
         self._warnings = 0
+        self._names: dict[str, ItemNames] = {}
+        """By stream that has had items: what its root and items are called, where that is known."""
+        self._read: set[int] = set()
+        """The subscriptions whose paths were looked at."""
 
     def take(
         self,
@@ -66,6 +79,7 @@ class SilentSubscriptions:
             for number in self._failing.keys() & set(answered.tolist()):
                 self._settle(number)
         self._items.update(items)
+        self._look_at_names(plan)
         if not self._failing and all(self._items[each.name] or each.name in self._told for each in plan.streams):
             return
         for letter in letters():
@@ -73,6 +87,30 @@ class SilentSubscriptions:
                 self._stream(letter)
             elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
                 self._subscription(plan.by_name[letter.subscription].id, letter)
+
+    def _look_at_names(self, plan: Plan) -> None:
+        """Tell of paths that lead nowhere, of some subscriptions that have not answered; the others have their turn."""
+        waiting = [each for number in self._failing if number not in self._read and (each := plan.by_id.get(number))]
+        for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
+            self._read.add(each.id)
+            for name in each.streams:
+                if name not in self._names and (found := first_names(plan.stream(name).source)) is not None:
+                    self._names[name] = ItemNames(found.root, found.items, agreed=False)
+            for message in self._lost_paths(each):
+                if self._warnings < _MOST_REPORTED:
+                    self._warnings += 1
+                    self._warn(f"the subscription '{each.name}': {message}")
+
+    def _lost_paths(self, subscription: Registration) -> list[str]:
+        """What is to be said of the paths of a query whose streams have items; nothing of a plan of operators."""
+        if subscription.text.startswith("{") or not self._names.keys() & set(subscription.streams):
+            return []
+        try:
+            query = parse(subscription.text)
+            found = check(query, subscription.text, functions=self._functions, names=self._names, finite=True)
+        except QueryError:
+            return []  # it was checked with all that is known of its inputs, and may not be right without
+        return [each.message for each in found.warnings]
 
     def _settle(self, number: int) -> None:
         """Stop watching a subscription."""

@@ -119,7 +119,7 @@ class Trunk:
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
-            self._silence = SilentSubscriptions(self._listener.warning)
+            self._silence = SilentSubscriptions(self._listener.warning, self._functions)
             self._orders = OrderLogs(checkpoint)
             self._stages = self.host.stages()
             self._lookout = Lookout(checkpoint)

@@ -142,7 +142,11 @@ class RangeFollowing:
         self._groups = None
         for view in self._views.values():
             view.take(announced)
-        told = {follower: "".join(map(accent_text, follower.hear(announced))) for follower in self._followers.values()}
+        is_json = self._stream.form.format == "json"
+        told: dict[Follower, str] = {}
+        for each in self._followers.values():
+            json = is_json and each.lineage.gives_items
+            told[each] = "".join(accent_text(accent, json=json) for accent in each.hear(announced))
         for group, follower in self._alike:
             for number in group.numbers:
                 if follower.aborted is not None and number not in self._over:

@@ -209,8 +209,9 @@ def shown_first(job: Job) -> Report | None:
                 if view is None or not view.initial:
                     continue
                 follower = fresh_follower(stream, group.kind)
-                initial = view.events[: view.initial]
-                text = "".join(accent_text(each) for event in initial for each in follower.hear(event))
+                json = follower.lineage.gives_items and stream.form.format == "json"
+                heard = (each for event in view.events[: view.initial] for each in follower.hear(event))
+                text = "".join(accent_text(each, json=json) for each in heard)
                 if text:
                     segment.add(tuple(numbers), text)
                 if follower.aborted is not None:

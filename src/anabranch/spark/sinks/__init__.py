@@ -46,6 +46,9 @@ def path_of(sink: Sink) -> Path | None:
     return None if isinstance(sink, Console) else sink.path
 
 
-def file_of(path: Path, name: str) -> Path:
-    """The file that a path means: itself, or within an existing folder the file named after the subscription."""
-    return called(path, name, ".xml", "the subscription") if path.is_dir() else path
+def file_of(path: Path, name: str, *, json: bool = False) -> Path:
+    """The file that a path means: itself, or within an existing folder the file named after the subscription.
+
+    One whose answer is `json` is called `NAME.jsonl`.
+    """
+    return called(path, name, ".jsonl" if json else ".xml", "the subscription") if path.is_dir() else path

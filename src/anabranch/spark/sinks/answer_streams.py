@@ -7,7 +7,7 @@ The stream reads the folder like any other, and documents that were read in a co
 Its items are the results that are elements; text and comments between them are ignored, as in any document.
 Where a query gives only numbers and booleans, each is an item, in an element of its own.
 The stream's root is the element directly around the results in the answer, or `answer` where there is none.
-A display is a stream of updates already.
+A display is a stream of updates already, and an answer in JSON a stream of JSON.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.sinks.pieces import results_in
 from anabranch.stream.limits import DOCUMENT
+from anabranch.stream.reading.json_items import parse_records
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
 from anabranch.stream.serialize import serialize
@@ -63,9 +64,16 @@ class AnswerStream:
             yield CLOSING
             return
         frame = AnswerFrame.of(subscription, self._functions)
+        if frame.json:  # the stream is one of JSON, and keeps the types of values
+            yield from texts
+            return
         root = around(frame)
         yield serialize(root).removesuffix("/>") + ">"
         for text in texts:
+            if frame.is_json(text):  # of items as they are, it is only known now that they are JSON
+                records = parse_records(text.encode(), DOCUMENT, self._source.item_name)
+                yield from map(serialize, records)
+                continue
             for result in map(str.strip, results_in(text, values=frame.plain)):
                 if frame.plain:
                     yield f"<{self._source.item_name}>{result}</{self._source.item_name}>"
@@ -108,6 +116,10 @@ def check_answers(streams: Mapping[str, Source], known: Mapping[str, Registratio
         if not source.answer or asked is None:
             continue
         frame = AnswerFrame.of(asked)
+        if frame.json is not (source.format == "json"):
+            raise UsageError(
+                f"the answer of '{asked.name}' is {'JSON' if frame.json else 'XML'}, and the stream '{name}' is not"
+            )
         if asked.shows is not source.updates:
             kinds = ("updates", "items") if asked.shows else ("items", "updates")
             raise UsageError(f"the answer of '{asked.name}' is a stream of {kinds[0]}, and '{name}' one of {kinds[1]}")

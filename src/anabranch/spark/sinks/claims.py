@@ -102,13 +102,16 @@ def _streams_of(text: str) -> set[str]:
     return set(map(stream_use, names))
 
 
-def settled(sink: str | Path | Sink | None, name: str) -> Sink | None:
-    """A sink as requested, with its path resolved: a path is a file, or a folder for one."""
+def settled(sink: str | Path | Sink | None, name: str, *, json: bool = False) -> Sink | None:
+    """A sink as requested, with its path resolved: a path is a file, or a folder for one.
+
+    `json` says that the answer is JSON.
+    """
     match sink:
         case str() | Path():
-            return Files(file_of(Path(sink).absolute(), name))
+            return Files(file_of(Path(sink).absolute(), name, json=json))
         case Files(path):
-            return Files(file_of(path.absolute(), name))
+            return Files(file_of(path.absolute(), name, json=json))
         case Parquet(path):
             return Parquet(path.absolute())
         case _:

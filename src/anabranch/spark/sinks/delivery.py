@@ -24,7 +24,7 @@ from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
 from anabranch.spark.sinks.answer_streams import AnswerStream
 from anabranch.spark.sinks.growing import GrowingFile
-from anabranch.spark.sinks.pieces import take_apart
+from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -151,7 +151,7 @@ class Sinks:
                 return ParquetFolder(path, self._checkpoint, self._warn, self._log.subscription(name))
             case Console(out):
                 kept = self._log.manifests.epochs()
-                return ConsoleLines(out, kept[-1] + 1 if kept else 0)
+                return ConsoleLines(out, kept[-1] + 1 if kept else 0, self._functions)
 
     def _all(self) -> Iterator[Destination | GrowingFile]:
         yield from self._sinks.values()
@@ -165,16 +165,19 @@ class Sinks:
 class ConsoleLines:
     """Prints the answers of the epochs from `next` on."""
 
-    def __init__(self, out: TextIO | None, next: int) -> None:
+    def __init__(self, out: TextIO | None, next: int, functions: Mapping[str, PythonFunction] | None = None) -> None:
         self._out = out
         self.next = next
+        self._functions = functions
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Print the results of an epoch for a subscription."""
         out = self._out or sys.stdout
         encoding = out.encoding or "utf-8"
+        frame = AnswerFrame.of(subscription, self._functions) if subscription.text else AnswerFrame("", "", "")
         for text in texts:
-            for piece in take_apart(text):
-                line = f"{visible(subscription.name)}: {visible(piece.text.strip())}\n"
+            found = lines_in(text) if frame.is_json(text) else [piece.text for piece in take_apart(text)]
+            for piece in found:
+                line = f"{visible(subscription.name)}: {visible(piece.strip())}\n"
                 out.write(line.encode(encoding, "xmlcharrefreplace").decode(encoding))
         out.flush()

@@ -52,6 +52,11 @@ def take_apart(text: str) -> list[ResultPiece]:
     return [piece for piece in found if piece.text.strip()]
 
 
+def lines_in(text: str) -> list[str]:
+    """The lines of JSON in a part of an answer, each with its end."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]]
+
+
 _WORDS = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
 
 

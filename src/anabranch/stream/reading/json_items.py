@@ -2,6 +2,8 @@
 
 An object is an element and its keys are the children; a key with `@` in front is an attribute; an array is a repeated
 child; `null` is an empty element; numbers keep their spelling.
+Elements are marked with what they were (`stream/tree.py`), so that lookups and answers tell `"5"` from `5`, and `[]`,
+`["a"]`, `"a"`, `null` and a missing key from one another (LAWS 7.1).
 Keys with `$` in front are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and
 an object of one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after` is a control element:
 
@@ -21,17 +23,25 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
-from typing import NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream.elements import Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import wire
-from anabranch.stream.tree import STREAM_NAMESPACE, Element, Name, Text, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, JsonMark, Name, Text, string_value
+
+
+class _Digits(str):
+    """A number, in the spelling it came in."""
+
+    __slots__ = ()
+
 
 Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
-"""A parsed value; numbers are strings, in their original spelling."""
+"""A parsed value; numbers are `_Digits`."""
 
 _WITH_CONTENT = ("$mutable", "$replace", "$before", "$after")
 _CONTROLS = ("$accent", "$punctuation", *_WITH_CONTENT)
@@ -69,6 +79,7 @@ def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Eleme
                 raise BadItem("a record must be a JSON object")
             found = grower.element(Name(item_name))
             grower.fill(found, record)
+            _mark_record(found)
         except BadItem as error:
             raise BadItem(f"{where}: {error.message}") from None
         except RecursionError:
@@ -97,9 +108,9 @@ def to_json(element: StreamElement) -> str:
     match element:
         case Item(tree, _, at):
             time = [] if at is None else [("$at", f"{at:f}")]
-            return _object(time + _entries(tree))
+            return write_object(time + _entries(tree))
         case _:
-            return _object([_control_entry(wire.tree_of(element))])
+            return write_object([_control_entry(wire.tree_of(element))])
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -119,7 +130,13 @@ def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
     if "$at" in record:
         item.set(Name("at", STREAM_NAMESPACE, "s"), _scalar("$at", record.pop("$at")))
     grower.fill(item, record)
+    _mark_record(item)
     return item
+
+
+def _mark_record(element: Element) -> None:
+    """Say that an element is a whole record; one whose content is mutable is marked as such, too."""
+    element.mark = replace(element.mark or JsonMark("object"), record=True)
 
 
 def _decoded(raw: bytes) -> str:
@@ -135,7 +152,7 @@ def _loads(text: str, limits: Limits) -> Json:
     _check_nesting(text, 2 * limits.depth)  # an element takes at most an array and an object
     try:
         value: Json = json.loads(
-            text, object_pairs_hook=_unique, parse_float=str, parse_int=str, parse_constant=_refuse_constant
+            text, object_pairs_hook=_unique, parse_float=_Digits, parse_int=_Digits, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
         raise BadItem(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}") from None
@@ -206,8 +223,8 @@ class _Grower:
         self.count()
         return Element(name)
 
-    def fill(self, element: Element, value: Json, key: str = "") -> None:
-        """Add the attributes, children or text of a value to an element."""
+    def fill(self, element: Element, value: Json, key: str = "", *, listed: bool = False) -> None:
+        """Add the attributes, children or text of a value to an element; `listed` in an array."""
         self.depth += 1
         if self.depth > self.limits.depth:
             raise BadItem("nested too deep")
@@ -215,18 +232,20 @@ class _Grower:
             case list():
                 raise BadItem(f"an array in the place of the value of {_quoted(key)}")
             case dict():
-                self.fill_from_object(element, value)
+                self.fill_from_object(element, value, listed=listed)
             case _:
                 text = _scalar(key, value)
+                element.mark = _MARKS[_kind(value), listed]
                 if text:
                     self.count()
                     element.append(Text(text))
         self.depth -= 1
 
-    def fill_from_object(self, element: Element, record: dict[str, Json]) -> None:
+    def fill_from_object(self, element: Element, record: dict[str, Json], *, listed: bool) -> None:
         if "$mutable" in record:
             element.append(self.control(record, "$mutable"))
             return
+        empty: list[tuple[int, str]] = []
         attributes = [key for key in record if key.startswith("@")]
         if len(attributes) > self.limits.attributes:
             raise BadItem(f"more than {self.limits.attributes:,} attributes")
@@ -238,12 +257,17 @@ class _Grower:
         for key, value in record.items():
             if key.startswith("@"):
                 continue
+            if value == []:
+                empty.append((len(element.children), _name(key).local))
             for each in value if isinstance(value, list) else [value]:
                 if isinstance(each, list):
                     raise BadItem(f"an array in an array under {_quoted(key)}")
                 child = self.element(_name(key))
-                self.fill(child, each, key)
+                self.fill(child, each, key, listed=isinstance(value, list))
                 element.append(child)
+        types = tuple((key, kind) for key in attributes if (kind := _kind(record[key])) != "string")
+        plain = not empty and not types
+        element.mark = _MARKS["object", listed] if plain else JsonMark("object", listed, False, tuple(empty), types)
 
     def control(self, record: dict[str, Json], key: str) -> Element:
         """A control object as the tree of the XML wire format; `wire.py` checks its content."""
@@ -268,6 +292,29 @@ class _Grower:
         return element
 
 
+JsonKind: TypeAlias = Literal["object", "string", "number", "boolean", "null"]
+_MARKS: dict[tuple[JsonKind, bool], JsonMark] = {
+    (kind, listed): JsonMark(kind, listed)
+    for kind in ("object", "string", "number", "boolean", "null")
+    for listed in (False, True)
+}
+"""The usual marks, which elements share."""
+
+
+def _kind(value: Json) -> JsonKind:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case _Digits():
+            return "number"
+        case str():
+            return "string"
+        case _:
+            return "object"
+
+
 def _name(key: str) -> Name:
     if not _NAME.match(key):
         reserved = "a reserved key that cannot stand here" if key in (*_CONTROLS, "$at") else "not an XML name"
@@ -278,43 +325,67 @@ def _name(key: str) -> Name:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def _object(entries: list[tuple[str, str]]) -> str:
-    return "{" + ", ".join(f"{_string(key)}: {value}" for key, value in entries) + "}"
+def write_object(entries: list[tuple[str, str]]) -> str:
+    """An object of keys and values that are written already."""
+    return "{" + ", ".join(f"{write_string(key)}: {value}" for key, value in entries) + "}"
 
 
-def _string(text: str) -> str:
+def write_string(text: str) -> str:
+    """A string with its quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _bare(text: str) -> str:
-    """A scalar: without quotes where the text is a JSON number or boolean."""
-    return text if _BARE.match(text) else _string(text)
+def write_untyped(text: str) -> str:
+    """Text that has no type: without quotes where the text is as JSON spells a number or a truth value."""
+    return text if _BARE.match(text) else write_string(text)
 
 
-def _value(element: Element) -> str:
-    if not element.attributes:
+def write_value(element: Element) -> str:
+    """The JSON that an element stands for; one that was none is written by its looks. StreamError if JSON cannot."""
+    if element.mark is not None and element.mark.kind != "object":
+        return _scalar_text(element.mark.kind, string_value(element))
+    if not element.attributes and not (element.mark is not None and element.mark.kind == "object"):
         if not element.children:
             return "null"
         if all(isinstance(child, Text) for child in element.children):
-            return _bare(string_value(element))
+            return write_untyped(string_value(element))
         match element.children:
             case [Element() as only] if only.name.uri == STREAM_NAMESPACE:
-                return _object([_control_entry(only)])
-    return _object(_entries(element))
+                return write_object([_control_entry(only)])
+    return write_object(_entries(element))
 
 
 def _entries(element: Element) -> list[tuple[str, str]]:
     """The keys and values of an element that is an object: attributes, and children grouped by name."""
-    entries = [(f"@{_key(each.name)}", _bare(each.value)) for each in element.attributes]
+    mark = element.mark
+    types = dict(mark.types) if mark else {}
+    entries: list[tuple[str, str]] = []
+    for each in element.attributes:
+        key = f"@{_key(each.name)}"
+        kind = types.get(key, "string" if mark else None)
+        entries.append((key, write_untyped(each.value) if kind is None else _scalar_text(kind, each.value)))
     children = [child for child in element.children if isinstance(child, Element)]
     if len(children) < len(element.children):
         raise _inexpressible(f"text or comments beside the children or attributes of '{element.name}'")
+    empty = list(mark.empty if mark else ())
+    place = 0
     for key, group in groupby(children, lambda child: _key(child.name)):
-        values = [_value(child) for child in group]
-        entries.append((key, values[0] if len(values) == 1 else f"[{', '.join(values)}]"))
+        while empty and empty[0][0] <= place:
+            entries.append((empty.pop(0)[1], "[]"))
+        members = list(group)
+        place += len(members)
+        values = [write_value(child) for child in members]
+        single = len(values) == 1 and not (members[0].mark is not None and members[0].mark.listed)
+        entries.append((key, values[0] if single else f"[{', '.join(values)}]"))
+    entries += [(key, "[]") for _, key in empty]
     if len({key for key, _ in entries}) < len(entries):
         raise _inexpressible(f"equal children of '{element.name}' with others between them")
     return entries
+
+
+def _scalar_text(kind: str, text: str) -> str:
+    """A value of a kind, as JSON writes it."""
+    return "null" if kind == "null" else write_string(text) if kind == "string" else text
 
 
 def _key(name: Name) -> str:
@@ -329,19 +400,19 @@ def _control_entry(control: Element) -> tuple[str, str]:
     if local in ("replace", "before", "after") and control.parent is not None:
         raise _inexpressible(f"'{control.name}' inside an item or other content")
     body = [
-        (each.name.local, _bare(each.value) if each.name.local == "at" else _string(each.value))
+        (each.name.local, write_untyped(each.value) if each.name.local == "at" else write_string(each.value))
         for each in control.attributes
     ]
     if f"${local}" in _WITH_CONTENT:
         if control.children:
             content = Element(Name("content"))
             content.children = control.children
-            body.append(("content", _value(content)))
+            body.append(("content", write_value(content)))
     else:
         primitives = [child for child in control.children if isinstance(child, Element)]
         body += [_control_entry(child) for child in primitives]
     key = local if local in _PRIMITIVES else f"${local}"
-    return key, _object(body)
+    return key, write_object(body)
 
 
 def _inexpressible(what: str) -> StreamError:

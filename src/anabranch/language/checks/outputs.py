@@ -1,0 +1,103 @@
+"""What a query gives, JSON or XML, as far as its writing tells (LAWS 7.3).
+
+Objects, arrays and what a lookup finds leave as lines of JSON, and so do the values beside them; elements and what `/`
+reaches below an item leave as XML.
+Whether an item as it is, `return $o`, is JSON depends on how its stream is written, and is seen when it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from anabranch.language import ast
+from anabranch.language.objects import JSON
+from anabranch.language.rewrite import bound_by
+
+Output: TypeAlias = Literal["json", "xml", "item", "value"]
+"""Objects and what is looked up; nodes that are no items; nodes that may be items; other values."""
+Outputs: TypeAlias = frozenset[Output]
+
+_JSON, _XML, _ITEM, _VALUE = (frozenset[Output]([each]) for each in ("json", "xml", "item", "value"))
+_ITEM_STEPS = 2
+"""How many steps lead from a stream to an item."""
+_PASSING = ("head", "tail", "reverse", "subsequence")
+
+
+def gives_json(query: ast.Query) -> bool:
+    """Whether the answer of a query is JSON whatever it finds."""
+    return "json" in outputs_of(query)
+
+
+def outputs_of(query: ast.Query) -> Outputs:
+    """What the results of a query may be."""
+    return _Outputs(query).read(query.body, {})
+
+
+def may_give_items(*expressions: ast.Expression, clauses: Sequence[ast.For | ast.Let] = ()) -> bool:
+    """Whether expressions, behind some clauses, may give items as they are; a variable from outside may be one."""
+    reader, names = _Outputs(ast.Query(ast.Sequence(()))), dict[str, Outputs]()
+    for clause in clauses:
+        names |= reader.bound(clause, names)
+    return any("item" in reader.read(each, names) for each in expressions)
+
+
+class _Outputs:
+    """Follows what variables stand for; a call of a declared function is read once for the same arguments."""
+
+    def __init__(self, query: ast.Query) -> None:
+        self._functions = {each.name: each for each in query.functions}
+        self._calls: dict[tuple[str, tuple[Outputs, ...]], Outputs] = {}
+
+    def read(self, expression: ast.Expression, names: Mapping[str, Outputs]) -> Outputs:
+        """What an expression may give."""
+        match expression:
+            case ast.Call(name, arguments):
+                return self._call(name, arguments, names)
+            case ast.ElementConstructor():
+                return _XML
+            case ast.Flwor(clauses, _, _, result) | ast.Pipeline(clauses, result):
+                for clause in clauses:
+                    names = {**names, **self.bound(clause, names)}
+                return self.read(result, names)
+            case ast.If(_, then, otherwise):
+                return self.read(then, names) | self.read(otherwise, names)
+            case ast.Sequence(items):
+                return frozenset[Output]().union(*(self.read(each, names) for each in items))
+            case ast.Filter(base):
+                return self.read(base, names)
+            case ast.Path(start, steps):
+                goes_down = all(step.axis in ("child", "attribute") and not step.deep for step in steps)
+                from_item = isinstance(start, ast.Variable) or start is None
+                return _XML if goes_down and (from_item or len(steps) > _ITEM_STEPS) else _ITEM
+            case ast.Variable(name):
+                return names.get(name, _ITEM)
+            case ast.Source() | ast.Root() | ast.ContextItem():
+                return _ITEM
+            case _:
+                return _VALUE
+
+    def _call(self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, Outputs]) -> Outputs:
+        if name in JSON:
+            return _JSON
+        if name.removeprefix("fn:") in _PASSING:
+            return self.read(arguments[0], names)
+        if name not in self._functions:
+            return _VALUE if not name.startswith("op:") else _ITEM
+        given = tuple(self.read(each, names) for each in arguments)
+        key = name, given
+        if key not in self._calls:
+            function = self._functions[name]
+            self._calls[key] = self.read(function.body, dict(zip(function.parameters, given, strict=False)))
+        return self._calls[key]
+
+    def bound(self, clause: ast.Clause, names: Mapping[str, Outputs]) -> dict[str, Outputs]:
+        """What the variables of a clause may be."""
+        match clause:
+            case ast.For(name, source) | ast.Let(name, source) | ast.PositionalFor(name, _, source):
+                found = {name: self.read(source, names)}
+                return dict.fromkeys(bound_by(clause), _VALUE) | found
+            case ast.GroupBy(keys):
+                return {each.variable: _VALUE if each.value is None else self.read(each.value, names) for each in keys}
+            case _:
+                return dict.fromkeys(bound_by(clause), _VALUE)

@@ -1,0 +1,52 @@
+"""What the root and the items of a stream are called, as far as its first bytes tell.
+
+Lines have no root, and JSON has no names for its objects: there the names are agreed on, declared with the stream or
+implied, and hold for good.
+Those of a document are its own; the first items show them, and later ones may be called otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from anabranch.errors import AnabranchError
+from anabranch.stream.elements import Item
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Contents, Source
+
+_FIRST = 100
+"""So many elements are looked at."""
+
+
+class FirstNames(NamedTuple):
+    """The name of the root, those of the items as far as they are known, and whether both are agreed on."""
+
+    root: str
+    items: tuple[str, ...]
+    agreed: bool
+    is_json: bool = False
+
+
+def first_names(source: Source) -> FirstNames | None:
+    """The names in a stream; None where a schema has them, or where nothing can be read yet."""
+    if source.schema is not None or source.answer or source.updates:
+        return None
+    try:
+        return _names(source)
+    except AnabranchError:
+        return None  # what cannot be read is somebody else's business
+
+
+def _names(source: Source) -> FirstNames | None:
+    if source.format == "auto" and not any(file.stat().st_size for file in source.files):
+        return None
+    contents = Contents(source, Limits())
+    if contents.format == "json":
+        return FirstNames(source.implied_root, (source.item_name,), agreed=True, is_json=True)
+    if contents.format == "lines":
+        return FirstNames(source.implied_root, (), agreed=True)
+    found: dict[str, None] = {}
+    for _, element in zip(range(_FIRST), contents, strict=False):
+        if isinstance(element, Item) and not element.tree.name.uri:
+            found[element.tree.name.local] = None
+    return FirstNames(contents.root.name.local, tuple(found), agreed=False) if found else None

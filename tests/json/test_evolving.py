@@ -1,0 +1,50 @@
+"""Accents in answers of JSON, and what networks and streams of updates refuse (LAWS 7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import EngineName, prepare
+from anabranch.errors import Unsupported
+from anabranch.network.needs import need_of
+from anabranch.stream.reading.source import Source
+
+ACCENT = '{"$accent": {"alter": {"path": "t", "by": ". * 5 div 9 - 160 div 9"}}}\n'
+LINES = '{"i": 1, "t": 68}\n{"i": 2, "t": 77.0}\n' + ACCENT + '{"i": 3, "t": 30}\n'
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('for $o in stream("s") return $o', LINES),
+        ('for $o in stream("s") where $o.t > 80 return { "i": $o.i, "t": $o.t }', '{"i": 3, "t": 86}\n'),
+        ('for $w in stream("s")|count 3| return { "s": sum($w.t), "a": avg($w.t) }', '{"s": 231, "a": 77}\n'),
+        ('for $w in stream("s")|count 2| for $o in $w return $o', LINES.removesuffix('{"i": 3, "t": 30}\n')),
+    ],
+)
+def test_accents(tmp_path: Path, query: str, expected: str, engine: EngineName) -> None:
+    """Items as they are have their accents with them, as lines; what is looked up is in the units of the start."""
+    (tmp_path / "s").write_text(LINES)
+    inputs = Inputs([Source("s", tmp_path / "s", format="json")], finite=True)
+    with answering([prepare("q", query, inputs, engine)], inputs) as run:
+        assert "".join(run.answers["q"]) == expected
+        assert list(run.dead) == []
+
+
+def test_updates_are_refused(tmp_path: Path) -> None:
+    """The document of a stream of updates does not know the types of JSON."""
+    (tmp_path / "s").write_text('{"a": {"$mutable": {"id": "1", "content": 5}}}\n')
+    inputs = Inputs([Source("s", tmp_path / "s", format="json", updates=True)], finite=True)
+    with pytest.raises(Unsupported, match="stream of updates"):
+        prepare("q", 'for $o in stream("s")/root/item return <a>{ $o.a }</a>', inputs)
+
+
+def test_networks_are_refused() -> None:
+    """Items travel as XML between peers."""
+    with pytest.raises(Unsupported, match="in a network"):
+        need_of('for $o in stream("s")/root/item where $o.a > 1 return <a/>', {})

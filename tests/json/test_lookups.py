@@ -1,0 +1,223 @@
+"""Lookups, objects and arrays, and answers in JSON (LAWS 7), by the reference and by a trunk in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import EngineName, prepare
+from anabranch.errors import QueryError, Unsupported
+from anabranch.stream.reading.source import Source
+
+ENGINES: tuple[EngineName, ...] = ("reference", "local")
+LOOP = 'for $o in stream("s") '
+
+
+def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[str, list[str]]:
+    """What a query answers over lines, and the codes of its dead letters."""
+    (folder / "s.jsonl").write_text(lines)
+    inputs = Inputs([Source("s", folder / "s.jsonl", format="json")], finite=True)
+    with answering([prepare("q", query, inputs, engine)], inputs) as run:
+        return "".join(run.answers["q"]), [each.code or "" for each in run.dead]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("query", "lines", "expected", "codes"),
+    [
+        # case 66: five things
+        (
+            LOOP + 'return { "a": $o.a, "n": count($o.a), "m": count($o.a[]) }',
+            '{"a": []}\n{"a": ["x"]}\n{"a": "x"}\n{"a": null}\n{}\n',
+            '{"a": [], "n": 1, "m": 0}\n{"a": ["x"], "n": 1, "m": 1}\n{"a": "x", "n": 1, "m": 0}\n'
+            '{"a": null, "n": 1, "m": 0}\n{"a": null, "n": 0, "m": 0}\n',
+            [],
+        ),
+        # case 67: a string is no number, and numbers keep their spelling
+        (LOOP + "where $o.n = 1.5 return $o", '{"n": 1.50}\n{"n": "1.50"}\n', '{"n": 1.50}\n', ["XPTY0004"]),
+        # case 68: truth
+        (
+            LOOP + "where $o.ok return { 'i': $o.i }",
+            '{"i": 1, "ok": true}\n{"i": 2, "ok": false}\n{"i": 3, "ok": "false"}\n{"i": 4, "ok": null}\n{"i": 5}\n',
+            '{"i": 1}\n{"i": 3}\n',
+            [],
+        ),
+        # case 69: groups
+        (
+            'for $w in stream("s")|count 3| for $o in $w group by $k := $o.n return { "k": $k, "n": count($o) }',
+            '{"n": 1}\n{"n": 1.0}\n{"n": "1"}\n',
+            '{"k": 1, "n": 2}\n{"k": "1", "n": 1}\n',
+            [],
+        ),
+        # members, and what is beyond
+        (
+            LOOP + "return [$o.a[[1]], $o.a[[3]], $o.b.c[[2]].d]",
+            '{"a": [1, 2], "b": {"c": [0, {"d": "x"}]}}\n',
+            '[1, null, "x"]\n',
+            [],
+        ),
+        # odd keys, calls
+        (
+            'for $o in stream("s") let $m := { "odd key": $o.a } return ($m."odd key", $m("odd key"), [7, 8](2))',
+            '{"a": 5e1}\n',
+            "5e1\n5e1\n8\n",
+            [],
+        ),
+        # arithmetic and comparison of numbers
+        (
+            LOOP + "return [$o.a + $o.b, $o.a = $o.b, $o.a < 2, sum($o.c), max($o.c[]), $o.c = 3]",
+            '{"a": 1.0, "b": 1, "c": [1, 3, 2]}\n',
+            "[2, true, true, 6, 3, true]\n",
+            [],
+        ),
+        # null
+        (
+            LOOP + "return [$o.a = $o.b, $o.a = 1, exists($o.a), string($o.a)]",
+            '{"a": null, "b": null}\n',
+            '[true, false, true, "null"]\n',
+            [],
+        ),
+        (LOOP + "where $o.a < 1 return 1", '{"a": null}\n', "", ["XPTY0004"]),
+        # what leaves as XML
+        (LOOP + "return <r>{ $o.a, $o.b }</r>", '{"a": 1.50, "b": ["x", "y"]}\n', "<r>1.50 x y</r>", []),
+        (LOOP + "return <r>{ $o }</r>", '{"a": 1.50}\n', "<r><item><a>1.50</a></item></r>", []),
+        (LOOP + "return $o/a", '{"a": 1.50}\n', "<a>1.50</a>", []),
+        (LOOP + "return <r>{ $o.a }</r>", '{"a": {"b": 1}}\n', "", ["XQTY0105"]),
+        # what JSON has no word for
+        (LOOP + 'return { "a": $o.a div 0 }', '{"a": 1}\n', "", ["SERE0020"]),
+        (LOOP + 'return { "a": $o.a[] }', '{"a": [1, 2]}\n{"a": [3]}\n', '{"a": 3}\n', ["SERE0023"]),
+        (
+            LOOP + 'return { "a": 1, $o.k: 2 }',
+            '{"k": "a"}\n{"k": "b"}\n{"k": 1}\n',
+            '{"a": 1, "b": 2}\n',
+            ["XQDY0137", "XPTY0004"],
+        ),
+        # order: missing, null, numbers, text
+        (
+            'for $w in stream("s")|count 5| for $o in $w order by $o.a return $o.i',
+            '{"i": 1, "a": "x"}\n{"i": 2, "a": 10}\n{"i": 3, "a": 9.5}\n{"i": 4, "a": null}\n{"i": 5}\n',
+            "5\n4\n3\n2\n1\n",
+            [],
+        ),
+        # a predicate with nodes, a window and aggregates over lookups
+        (
+            'for $w in stream("s")[a > 1]|t diff 10| return { "n": count($w), "s": sum($w.a), "i": array { $w.a } }',
+            '{"t": 1, "a": 1}\n{"t": 2, "a": 2.50}\n{"t": 3, "a": 1e1}\n{"t": 11, "a": 7}\n',
+            '{"n": 2, "s": 12.5, "i": [2.50, 1e1]}\n{"n": 1, "s": 7, "i": [7]}\n',
+            [],
+        ),
+        # a join
+        (
+            'for $a in stream("s")|count 2|, $b in stream("s")|count 2| where $a.k = $b.r '
+            'return { "a": $a, "b": $b.k }',
+            '{"k": "x", "r": "y"}\n{"k": "y", "r": "z"}\n',
+            '{"a": {"k": "y", "r": "z"}, "b": "x"}\n',
+            [],
+        ),
+        # attributes and empty objects
+        (LOOP + 'return [$o."@id", $o.a, $o]', '{"a": {}, "@id": 5}\n', '[5, {}, {"@id": 5, "a": {}}]\n', []),
+    ],
+)
+def test_cases(tmp_path: Path, query: str, lines: str, expected: str, codes: list[str], engine: EngineName) -> None:
+    """Each case gives what was worked out by hand from the laws."""
+    assert answer(tmp_path, query, lines, engine) == (expected, codes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_xml_is_looked_into(tmp_path: Path, engine: EngineName) -> None:
+    """Of an XML element, a lookup gives the children one after the other, without a type."""
+    file = tmp_path / "s.xml"
+    file.write_text('<r><i n="1"><a>2</a><a>x y</a><b><c>1.0</c></b></i></r>')
+    inputs = Inputs([Source("s", file)], finite=True)
+    query = (
+        'for $o in stream("s") return { "a": array { $o.a }, "c": $o.b.c, "n": $o."@n", "b": $o.b, "eq": $o.b.c = 1 }'
+    )
+    with answering([prepare("q", query, inputs, engine)], inputs) as run:
+        assert "".join(run.answers["q"]) == '{"a": [2, "x y"], "c": 1.0, "n": 1, "b": {"c": 1.0}, "eq": true}\n'
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ('({ "a": 1 }, <a/>)', "SERE0022"),
+        ('for $o in stream("s") return if ($o.a) then { "a": 1 } else <a/>', "SERE0022"),
+        ('<a>{ { "a": 1 } }</a>', "XQTY0105"),
+        ('for $o in stream("s") return { a: 1 }', "XPST0003"),
+        ("for $o in stream('s') return $p.a", "XPST0008"),
+        ("for $o in stream('s') return $o/a[[1]]", "XPST0003"),
+        ("for $o in stream('s') return op:lookup($o, 'a')", "XPST0081"),
+    ],
+)
+def test_refused(query: str, code: str) -> None:
+    """What cannot be meant is refused with its place."""
+    with pytest.raises(QueryError) as caught:
+        Inputs([]).check(query, "q") if "stream" not in query else _inputs_of_nothing().check(query, "q")
+    assert caught.value.code == code
+    assert caught.value.span is not None
+
+
+def _inputs_of_nothing() -> Inputs:
+    return Inputs([Source("s", Path(__file__).parent, format="json")])
+
+
+def test_the_longest_name_wins() -> None:
+    """`$a.b` is a variable where it is bound (case 70), and printing keeps apart what was written apart."""
+    from anabranch.language import parse, print_query
+    from anabranch.law import evaluate
+
+    query = parse('let $a.b := 1 let $a := { "b": 2 } return [$a.b, $a."b"]')
+    assert evaluate(query, {}).text == "[1, 2]\n"
+    assert evaluate(parse(print_query(query)), {}).text == "[1, 2]\n"
+
+
+def test_what_is_corrected_is_refused(tmp_path: Path) -> None:
+    """In a run, objects that a display would correct are refused by name; elements are not."""
+    from anabranch import Engine
+
+    (tmp_path / "s").mkdir()
+    with Engine(local=True, once=True) as engine:
+        engine.stream("s", tmp_path / "s", format="json")
+        with pytest.raises(Unsupported, match="corrected"):
+            engine.subscribe('for $o in stream("s") order by $o.a return { "a": $o.a }')
+        with pytest.raises(Unsupported, match="corrected"):
+            engine.subscribe('for $o in stream("s") order by $o/a return $o')
+        engine.subscribe('for $o in stream("s") order by $o.a return <a>{ $o.a }</a>')
+
+
+def test_files_sinks_and_streams(tmp_path: Path) -> None:
+    """Answers in JSON go to NAME.jsonl, come one by one from the subscription, and can be a stream that has types."""
+    from anabranch import Engine
+
+    (tmp_path / "s.jsonl").write_text('{"a": "5", "x": "<&"}\n{"a": 5, "x": [null]}\n')
+    out = tmp_path / "out"
+    out.mkdir()
+    with Engine(local=True, once=True) as engine:
+        engine.stream("s", tmp_path / "s.jsonl")
+        made = engine.subscribe('for $o in stream("s") return { "b": $o.a, "x": $o.x }', "made", sink=out)
+        copied = engine.subscribe('for $o in stream("s") return $o', "copied", sink=out)
+        engine.stream("t", made)
+        again = engine.subscribe('for $o in stream("t") where $o.b = 5 return [$o.x, $o]', "again")
+        engine.wait()
+        assert list(made) == ['{"b": "5", "x": "<&"}\n', '{"b": 5, "x": [null]}\n']
+        assert copied.answer() == (tmp_path / "s.jsonl").read_text() == (out / "copied.jsonl").read_text()
+        assert (out / "made.jsonl").read_text() == made.answer()
+        assert again.answer() == '[[null], {"b": 5, "x": [null]}]\n'
+        assert "&lt;&amp;" in made._repr_html_()
+
+
+def test_conversion_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--as` turns elements into objects and lines of JSON into elements."""
+    from anabranch.cli import main
+
+    (tmp_path / "s.jsonl").write_text('{"a": 1.50, "t": ["x"]}\n')
+    (tmp_path / "q.xq").write_text('for $o in stream("s") return $o')
+    (tmp_path / "x.xq").write_text('for $o in stream("s") return <r>{ $o/a }</r>')
+    given = ["--stream", f"s={tmp_path / 's.jsonl'}", "--engine", "reference"]
+    assert main(["query", str(tmp_path / "q.xq"), *given, "--as", "xml"]) == 0
+    assert capsys.readouterr().out == "<item><a>1.50</a><t>x</t></item>\n"
+    assert main(["query", str(tmp_path / "x.xq"), *given, "--as", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"a": 1.5}
