@@ -13,10 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TypeAlias
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any, TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.values.numbers import shown
@@ -323,12 +320,12 @@ class Regular:
 
     def all_found_in(self, texts: list[str]) -> list[bool]:
         """The same for many texts."""
-        found: list[bool] = pc.match_substring_regex(pa.array(texts, pa.string()), self.text).to_pylist()
+        found: list[bool] = _computed("match_substring_regex", texts, self.text)
         return found
 
     def split(self, text: str) -> list[str]:
         """The parts between those that match."""
-        parts: list[str] = pc.split_pattern_regex(pa.array([text], pa.string()), self.text)[0].as_py()
+        parts: list[str] = _computed("split_pattern_regex", [text], self.text)[0]
         return parts
 
     def replaced(self, text: str, replacement: str) -> str:
@@ -337,9 +334,19 @@ class Regular:
 
     def all_replaced(self, texts: list[str], replacement: str) -> list[str]:
         """The same for many texts."""
-        changed = pc.replace_substring_regex(pa.array(texts, pa.string()), self.text, replacement)
-        found: list[str] = changed.to_pylist()
+        found: list[str] = _computed("replace_substring_regex", texts, self.text, replacement)
         return found
+
+
+def _computed(function: str, texts: list[str], *arguments: str) -> list[Any]:
+    """What a function of Arrow makes of texts; only the first call loads Arrow."""
+    import pyarrow
+    import pyarrow.compute
+
+    found: list[Any] = getattr(pyarrow.compute, function)(
+        pyarrow.array(texts, pyarrow.string()), *arguments
+    ).to_pylist()
+    return found
 
 
 @lru_cache(maxsize=1_024)
@@ -363,7 +370,7 @@ def regular(pattern: str, flags: str) -> Regular:
     found = Regular(written, groups, is_literal="q" in flags)
     try:
         found.found_in("")
-    except pa.ArrowInvalid:
+    except ValueError:  # Arrow's ArrowInvalid is one
         raise _invalid(pattern, "it is too large") from None
     return found
 
