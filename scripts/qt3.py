@@ -75,7 +75,7 @@ DEVIATIONS: Mapping[str, str] = {
     **dict.fromkeys(("cbcl-avg-003", "cbcl-divide-yearMonthDuration-003"), _LIMITS),
     **dict.fromkeys(("cbcl-subtract-yearMonthDurations-003",), _LIMITS),
     **dict.fromkeys((f"cbcl-{k}-yearMonthDuration-00{n}" for k in ("castable", "cast") for n in (1, 2)), _LIMITS),
-    **dict.fromkeys(("fn-sort-error-1", "fn-sort-error-4", "orderBy68"), _ORDERED),
+    **dict.fromkeys(("fn-sort-error-1", "fn-sort-error-3", "fn-sort-error-4", "orderBy68"), _ORDERED),
     "fn-matches-26": "LAWS 2.8: '^' with the flag m also holds behind a last line feed, as RE2 has it",
     **dict.fromkeys(("K2-Axes-2", "K2-NodeTest-28"), _ITEMS),
     **dict.fromkeys(("Constr-compattr-id-2", "K2-ComputeConAttr-48", "Constr-attr-id-2"), _ID),
