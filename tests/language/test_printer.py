@@ -293,7 +293,7 @@ class Maker:
     # --- the whole ----------------------------------------------------------------------------------------
 
     def query(self) -> ast.Query:
-        namespaces = self.named(lambda name: (name, self.text()), lambda: self.pick("", *PREFIXES))
+        namespaces = self.named(lambda name: (name, self.text() or name), lambda: self.pick("", *PREFIXES))
         return with_positions(ast.Query(self.expression(), namespaces, self.several(self.function)))
 
     def function(self) -> ast.Function:

@@ -66,6 +66,7 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("concat", "string-join"), "string"),
     **dict.fromkeys((*CASTS, "dateTime", "implicit-timezone"), "time"),
     "xs:string": "string",
+    "xs:untypedAtomic": "untyped",
     "xs:boolean": "boolean",
     "xs:integer": "integer",
     "xs:decimal": "number",

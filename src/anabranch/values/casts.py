@@ -117,6 +117,7 @@ def _time_value(kind: type[TimeValue], value: Atomic) -> TimeValue:
 
 CASTS: Mapping[str, Callable[[Atomic], Atomic]] = {
     "xs:string": spell,
+    "xs:untypedAtomic": lambda value: Untyped(spell(value)),
     "xs:boolean": _boolean,
     "xs:integer": _integer,
     "xs:decimal": _decimal,

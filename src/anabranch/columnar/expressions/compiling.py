@@ -19,16 +19,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
-from anabranch.columnar.expressions.functions import VALUE_OPERATORS, spread
+from anabranch.columnar.expressions.computing import TRUE, ValueScope
+from anabranch.columnar.expressions.functions import TEXTUAL, VALUE_OPERATORS
 from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,
     blaming,
     double_of,
-    is_literal,
     literal_of,
+    literals,
     simple_number,
 )
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
@@ -88,10 +88,10 @@ class LookScope(ValueScope):
                 if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
                     return _prefixed(found, value.encode())
             case ast.Comparison(operator, left, right):
-                if _literals(left) and not _literals(right):
+                if literals(left) and not literals(right):
                     operator, left, right = MIRRORED[operator], right, left
-                if _literals(right) and (self._is_bare(left) or self._is_value(left)):
-                    return _any_tree([self._tested(operator, left, each) for each in _literals(right)])
+                if literals(right) and (self._is_bare(left) or self._is_value(left)):
+                    return _any_tree([self._tested(operator, left, each) for each in literals(right)])
                 beyond = self._extremes(operator, left, right)
                 if beyond is not None:
                     return beyond
@@ -102,12 +102,12 @@ class LookScope(ValueScope):
                 if isinstance(right, ast.String) and self._is_bare(left) and self._is_single(left):
                     return self._tested(operator, left, right)
             case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
-                if _literals(left):
+                if literals(left):
                     operator, left, right = MIRRORED[operator], right, left
-                if _literals(right) and _starts_from(left, name) and self._is_bare(source):
+                if literals(right) and _starts_from(left, name) and self._is_bare(source):
                     inside = self.bind(name, tuple(self.spots(source)))
                     if inside._is_bare(left):
-                        return _any_tree([inside._tested(operator, left, each) for each in _literals(right)])
+                        return _any_tree([inside._tested(operator, left, each) for each in literals(right)])
             case _ if self._is_bare(expression):
                 return self._presence(self.spots(expression))
         return NumberTest(self.truth(expression), "=", 1.0)
@@ -460,13 +460,6 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
             yield from _flat(each.items)
         else:
             yield each
-
-
-def _literals(expression: ast.Expression) -> Sequence[ast.Expression]:
-    """The literals that an expression is, one or a list of them; none where it is something else."""
-    listed = spread(expression)
-    items = listed.items if isinstance(listed, ast.Sequence) else (listed,)
-    return items if all(map(is_literal, items)) else ()
 
 
 def _is_text_path(expression: ast.Expression) -> bool:

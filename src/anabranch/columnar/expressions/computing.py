@@ -10,6 +10,8 @@ from typing import Self
 from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import (
     FUNCTIONS,
+    NUMERIC,
+    TEXTUAL,
     VALUE_OPERATORS,
     deeply_equal,
     spread,
@@ -21,8 +23,10 @@ from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,
     blaming,
+    check_comparable,
     literal_of,
     simple_literal,
+    told,
 )
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -51,8 +55,6 @@ from anabranch.language.objects import JSON
 from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
 
-_NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
-TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 TRUE = ConstantValue(True)
 _WORDS: Mapping[type, str] = {
     ast.Flwor: "the values of a loop",
@@ -143,7 +145,7 @@ class ValueScope(LookupScope):
             except DynamicError:
                 raise NotColumnar("a constant that fails") from None
         kinds = {left.kind, right.kind}
-        if not kinds <= set(_NUMERIC):
+        if not kinds <= set(NUMERIC):
             raise NotColumnar("arithmetic with what is no number")
         if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
             raise NotColumnar("exact decimal arithmetic", "number(...) computes with doubles")
@@ -190,7 +192,7 @@ class ValueScope(LookupScope):
             raise NotColumnar("a position among parts of repeated parts")
         holds = inside.bind(POSITION, place).bind(LAST, last).truth(condition)
         if isinstance(holds, Truth) and holds.operand.kind not in TEXTUAL:
-            _check_comparable(place, holds.operand)
+            check_comparable(place, holds.operand)
             holds = ColumnComparison("=", place, holds.operand)
         return self._held(spot, frame, holds)
 
@@ -355,7 +357,7 @@ class ValueScope(LookupScope):
             case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
                 return self.value(operand)
             case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
-                return _told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
+                return told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
             case (("name" | "local-name"), _):
                 return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
@@ -408,8 +410,8 @@ class ValueScope(LookupScope):
                 return self._compared(operator, left, right)
             case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
                 one, other = self.value(left), self.value(right)
-                _check_comparable(one, other)
-                return _told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
+                check_comparable(one, other)
+                return told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
             case ast.Quantified(kind, ((name, source), *others), condition):
                 if others or kind != "some":
                     rest = ast.Quantified(kind, tuple(others), condition) if others else condition
@@ -447,7 +449,7 @@ class ValueScope(LookupScope):
                 raise NotColumnar("a comparison of several values with several")
             assert one.value is not None
             assert other.value is not None
-            _check_comparable(one.value, other.value)
+            check_comparable(one.value, other.value)
             self.work.spend()
             deep, single = (one, other) if one.frame != self.frame else (other, one)
             test = self._some_row(single, ColumnComparison(operator, one.value, other.value))
@@ -470,12 +472,6 @@ class ValueScope(LookupScope):
         return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
 
 
-def _told(found: Expression | None, what: str) -> Expression:
-    if found is None:
-        raise NotColumnar(f"{what} of values of different types")
-    return found
-
-
 def _words(expression: ast.Expression) -> str:
     """What an expression is called that is not made for columns."""
     if isinstance(expression, ast.Flwor) and expression.order:
@@ -493,19 +489,3 @@ def _there(source: RowSource) -> RowSource:
     assert source.value is not None
     there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
     return replace(source, condition=then(source.condition, there), value=None)
-
-
-def _check_comparable(left: Expression, right: Expression) -> None:
-    match left.kind, right.kind:
-        case (one, other) if one in _NUMERIC and other in _NUMERIC:
-            for each in (left, right):
-                if isinstance(each, ConstantValue):
-                    simple_literal(each)
-        case (one, other) if one in TEXTUAL and other in TEXTUAL:
-            pass
-        case (Kind.BOOLEAN, Kind.BOOLEAN):
-            pass
-        case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
-            pass
-        case _:
-            raise NotColumnar("a comparison of values of different types")

@@ -50,9 +50,9 @@ Body: TypeAlias = Callable[[Kind, Sequence[ColumnValue], int], ColumnValue]
 
 _STATES = np.array([ABSENT, UNCLEAR, CLEAR], np.uint8)
 """By outcome of a condition: the state of what is there if it holds."""
-_TEXTUAL = (Kind.UNTYPED, Kind.STRING)
-_NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
-_SPELLED = (*_TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN)
+TEXTUAL = (Kind.UNTYPED, Kind.STRING)
+NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
+_SPELLED = (*TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _translated(translation: Translation, change: Callable[[str], str]) -> Body:
 
 def _translate_kind(values: Sequence[Expression]) -> Kind | None:
     match values:
-        case (text, ConstantValue(str() as old), ConstantValue(str() as new)) if text.kind in _TEXTUAL:
+        case (text, ConstantValue(str() as old), ConstantValue(str() as new)) if text.kind in TEXTUAL:
             return Kind.STRING if Translation.of(old, new) else None
         case _:
             return None
@@ -192,7 +192,7 @@ def _string_length(kind: Kind, values: Sequence[ColumnValue], count: int) -> Col
 
 def _substring_kind(values: Sequence[Expression]) -> Kind | None:
     text, *places = values
-    fits = len(places) in (1, 2) and text.kind in _TEXTUAL and all(each.kind in _NUMERIC for each in places)
+    fits = len(places) in (1, 2) and text.kind in TEXTUAL and all(each.kind in NUMERIC for each in places)
     return Kind.STRING if fits else None
 
 
@@ -241,7 +241,7 @@ def _rounding(change: Callable[[Numbers], Numbers]) -> Body:
 def _number(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     """What is no number, and nothing at all, is NaN."""
     (value,) = values
-    if value.kind not in _TEXTUAL:
+    if value.kind not in TEXTUAL:
         assert value.numbers is not None
         numbers, unclear = value.numbers, np.zeros(len(value.numbers), np.bool_)
     else:
@@ -283,7 +283,7 @@ def value_compared(operator: ComparisonOperator, left: Expression, right: Expres
     untyped = [each.kind is Kind.UNTYPED for each in (left, right)]
     if not any(untyped):
         return ColumnComparison(operator, left, right)
-    if any(each.kind not in _TEXTUAL for each in (left, right)):
+    if any(each.kind not in TEXTUAL for each in (left, right)):
         return None
     return ColumnComparison(operator, *(_as_text(each) for each in (left, right)))
 
@@ -295,7 +295,7 @@ def _as_text(value: Expression) -> Expression:
 
 def deeply_equal(left: Expression, right: Expression) -> Expression | None:
     """Whether two values, each of which may be nothing, are deep-equal; None where columns cannot tell."""
-    if left.kind not in _TEXTUAL or right.kind not in _TEXTUAL:
+    if left.kind not in TEXTUAL or right.kind not in TEXTUAL:
         return None
     equal = ColumnComparison("=", _as_text(left), _as_text(right))
     if isinstance(left, ConstantValue) or isinstance(right, ConstantValue):
@@ -349,12 +349,12 @@ def _regular(values: Sequence[Expression], flags: int) -> Regular | None:
 
 
 def _matches_kind(values: Sequence[Expression]) -> Kind | None:
-    fits = len(values) in (2, 3) and values[0].kind in _TEXTUAL and _regular(values, 2)
+    fits = len(values) in (2, 3) and values[0].kind in TEXTUAL and _regular(values, 2)
     return Kind.BOOLEAN if fits else None
 
 
 def _replace_kind(values: Sequence[Expression]) -> Kind | None:
-    if len(values) not in (3, 4) or values[0].kind not in _TEXTUAL:
+    if len(values) not in (3, 4) or values[0].kind not in TEXTUAL:
         return None
     found = _regular(values, 3)
     match values[2]:
@@ -416,13 +416,13 @@ def _root(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
         return ColumnValue(kind, state, np.sqrt(numbers))
 
 
-_ONE_TEXT = _taking(_TEXTUAL, (1,), Kind.STRING)
-_TWO_TEXTS = _taking(_TEXTUAL, (2,), Kind.STRING)
-_TEXT_TEST = _taking(_TEXTUAL, (2,), Kind.BOOLEAN)
+_ONE_TEXT = _taking(TEXTUAL, (1,), Kind.STRING)
+_TWO_TEXTS = _taking(TEXTUAL, (2,), Kind.STRING)
+_TEXT_TEST = _taking(TEXTUAL, (2,), Kind.BOOLEAN)
 
 FUNCTIONS: Mapping[str, ColumnFunction] = {
     "string": ColumnFunction(_taking(_SPELLED, (1,), Kind.STRING), _string, context=True),
-    "number": ColumnFunction(_taking((*_NUMERIC, Kind.STRING), (1,), Kind.DOUBLE), _number, context=True),
+    "number": ColumnFunction(_taking((*NUMERIC, Kind.STRING), (1,), Kind.DOUBLE), _number, context=True),
     "concat": ColumnFunction(_taking(_SPELLED, range(2, 100), Kind.STRING), _concat),
     "contains": ColumnFunction(_TEXT_TEST, _tested(texts.contains)),
     "starts-with": ColumnFunction(_TEXT_TEST, _tested(texts.starts_with)),
@@ -430,11 +430,11 @@ FUNCTIONS: Mapping[str, ColumnFunction] = {
     "substring": ColumnFunction(_substring_kind, _substring),
     "substring-before": ColumnFunction(_TWO_TEXTS, _cut(texts.substring_before)),
     "substring-after": ColumnFunction(_TWO_TEXTS, _cut(texts.substring_after)),
-    "string-length": ColumnFunction(_taking(_TEXTUAL, (1,), Kind.INTEGER), _string_length, context=True),
+    "string-length": ColumnFunction(_taking(TEXTUAL, (1,), Kind.INTEGER), _string_length, context=True),
     "normalize-space": ColumnFunction(_ONE_TEXT, _made(texts.normalize_space), context=True),
     "upper-case": ColumnFunction(_ONE_TEXT, _translated(texts.UPPER_CASE, str.upper)),
     "lower-case": ColumnFunction(_ONE_TEXT, _translated(texts.LOWER_CASE, str.lower)),
-    "xs:dateTime": ColumnFunction(_taking(_TEXTUAL, (1,), Kind.MOMENT), _moment),
+    "xs:dateTime": ColumnFunction(_taking(TEXTUAL, (1,), Kind.MOMENT), _moment),
     "translate": ColumnFunction(_translate_kind, _translate),
     "text-node": ColumnFunction(_taking((Kind.UNTYPED,), (1,), Kind.UNTYPED), _text_node),
     "where": ColumnFunction(lambda values: values[1].kind, _where),

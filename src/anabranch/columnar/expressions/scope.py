@@ -12,7 +12,8 @@ from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
-from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression
+from anabranch.columnar.expressions.functions import NUMERIC, TEXTUAL, spread
+from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression, Kind
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
@@ -441,3 +442,34 @@ def _simple(exact: Decimal) -> float:
     if SIMPLE <= abs(exact) < LARGEST:
         return float(exact)  # no text of few digits has this double
     raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")
+
+
+def told(found: Expression | None, what: str) -> Expression:
+    """What columns can tell; where they cannot, that is said of what was asked."""
+    if found is None:
+        raise NotColumnar(f"{what} of values of different types")
+    return found
+
+
+def check_comparable(left: Expression, right: Expression) -> None:
+    """Refuse to compare what only the law compares."""
+    match left.kind, right.kind:
+        case (one, other) if one in NUMERIC and other in NUMERIC:
+            for each in (left, right):
+                if isinstance(each, ConstantValue):
+                    simple_literal(each)
+        case (one, other) if one in TEXTUAL and other in TEXTUAL:
+            pass
+        case (Kind.BOOLEAN, Kind.BOOLEAN):
+            pass
+        case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
+            pass
+        case _:
+            raise NotColumnar("a comparison of values of different types")
+
+
+def literals(expression: ast.Expression) -> Sequence[ast.Expression]:
+    """The literals that an expression is, one or a list of them; none where it is something else."""
+    listed = spread(expression)
+    items = listed.items if isinstance(listed, ast.Sequence) else (listed,)
+    return items if all(map(is_literal, items)) else ()

@@ -20,7 +20,7 @@ from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.operators import OperatorParser
 from anabranch.language.positions import with_positions
 from anabranch.language.prolog import always_of, with_globals, with_types
-from anabranch.language.rewrite import deepest, with_clear_names
+from anabranch.language.rewrite import deepest, free_variables, with_clear_names
 
 _ENCODING = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _DECLARABLE = (
@@ -56,7 +56,9 @@ class Parser(OperatorParser):
         body = self.expr()
         if self.token.kind != "end":
             self.unexpected("an operator or the end of the query")
-        query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        declared = tuple((prefix, uri) for prefix, uri in namespaces.items() if uri or not prefix)
+        query = ast.Query(body, declared, tuple(functions), span=self.since(start))
+        self.check_variables(variables)
         query = with_globals(query, variables)
         if self.dotted:
             query = with_clear_names(query)
@@ -64,6 +66,14 @@ class Parser(OperatorParser):
         if nesting > MAX_NESTING:
             raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
         return query
+
+    def check_variables(self, variables: list[ast.Let]) -> None:
+        """What the declared variables need must be declared, too."""
+        names = {each.variable for each in variables}
+        for each in variables:
+            for name in sorted(free_variables(each.value)):
+                if name not in names - {each.variable}:
+                    raise self.error(f"no variable is called '${name}'", each.span, "XPST0008")
 
     def version_declaration(self) -> None:
         self.advance()
@@ -109,8 +119,7 @@ class Parser(OperatorParser):
         uri = self.string("a namespace in quotes").text
         if uri in RESERVED:
             raise self.error(f"namespace '{uri}' cannot be declared", at.span, "XQST0070")
-        if uri or not prefix:  # without one, the prefix means nothing
-            namespaces[prefix] = uri
+        namespaces[prefix] = uri
 
     def variable_declaration(self, others: list[ast.Let]) -> ast.Let:
         start = self.token.start

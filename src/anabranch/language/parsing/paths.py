@@ -270,7 +270,18 @@ class PathParser(LookupParser):
             self.expect(")")
             kind: Literal["stream", "doc"] = "stream" if name.text == "stream" else "doc"
             return ast.Source(kind, given.text, span=self.since(name.start))
-        return ast.Call(name.text, self.arguments(), span=self.since(name.start))
+        arguments = self.arguments()
+        if name.text.removeprefix("fn:") == "sum" and len(arguments) == 2:
+            return self.sum_or_else(*arguments, start=name.start)
+        return ast.Call(name.text, arguments, span=self.since(name.start))
+
+    def sum_or_else(self, values: ast.Expression, otherwise: ast.Expression, *, start: int) -> ast.Expression:
+        """`sum(values, zero)`: the sum, or something else where there is nothing to add."""
+        span, name = self.since(start), self.fresh_variable("values")
+        given = ast.Variable(name, span=span)
+        empty = ast.Call("empty", (given,), span=span)
+        chosen = ast.If(empty, otherwise, ast.Call("sum", (given,), span=span), span=span)
+        return ast.Flwor((ast.Let(name, values, span=values.span),), None, (), chosen, span=span)
 
     def inline_function(self, start: int) -> ast.InlineFunction:
         parameters, types = self.parameters(start)
