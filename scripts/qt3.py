@@ -270,6 +270,8 @@ def with_environment(text: str, environment: Environment) -> str:
             text = external.sub(lambda _, new=declaration: new, text)  # type: ignore[misc]
         else:
             before.append(declaration)
+    if not before:
+        return text
     version = _VERSION.match(text)
     cut = version.end() if version else 0
     return text[:cut] + " ".join(before) + " " + text[cut:]

@@ -167,13 +167,23 @@ def test_joins_are_compared(spark: SparkSession, tmp_path: Path, monkeypatch: py
     """Rates are in photons and in answers; a join of a stream with itself has about as many pairs as q5."""
     monkeypatch.setattr(joins, "compare", _once)
     monkeypatch.setattr(joins, "check_join", lambda *_: 0)
-    bench = joins.JoinsBench(spark, tmp_path, joins.JoinsScale(300, _ONCE, _ONCE))
+    bench = joins.JoinsBench(spark, tmp_path, joins.JoinsScale(300, _ONCE, _ONCE, 500))
     bench.with_itself()
     found = bench.found["self_vs_q5"]
     assert isinstance(found, Mapping)
     answers, others = found["answers"], found["answers_other"]
     assert answers == pytest.approx(others, rel=0.1)
     assert bench.ratios == {"self_vs_q5": 1.5, "self_vs_q5_per_pair": 3 * answers / others}  # type: ignore[operator]
+
+
+def test_lookups_are_those_of_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders find the same products, whoever joins them, in both formats; all three ratios are there."""
+    monkeypatch.setattr(joins, "compare", _once)
+    assert joins.check_table(spark, "json", tmp_path / "few") > 900
+    monkeypatch.setattr(joins, "check_table", lambda *_: 0)
+    bench = joins.JoinsBench(spark, tmp_path, joins.JoinsScale(300, _ONCE, _ONCE, 500))
+    bench.table()
+    assert bench.ratios == dict.fromkeys(("table_vs_spark", "table_vs_spark_json", "thousand_tables_vs_one"), 3.0)
 
 
 def _once(first: Clock, second: Clock, *_: object) -> Timings:

@@ -218,6 +218,7 @@ class Names:
     booleans: tuple[str, ...] = ()
 
 
+_REPLACEMENTS = ["'o', '0'", "'(g)(o)', '$2$1'", "'[^a-z]', ''", "'\\s+', '-'", "'G', 'x', 'i'", "'x*', 'y'"]
 _TRANSLATIONS = ['"go", "x"', '"é", "e"', '"abc", "cab"']
 
 
@@ -307,6 +308,9 @@ class QueryMaker:
                 found += f" {random.choice(['+', '-', '*', 'div', 'mod'])} {self.number(names, below)}"
             return f"({found})"
 
+        def whole() -> str:
+            return f"({self.number(names, below)} idiv {self.number(names, 0)})"
+
         def call() -> str:
             name = random.choice(["abs", "floor", "ceiling", "round", "number"])
             return f"{name}({self.number(names, below)})"
@@ -320,6 +324,8 @@ class QueryMaker:
             *leaf,
             *[arithmetic] * 4,
             *[call] * 3,
+            whole,
+            lambda: f"math:sqrt({self.number(names, below)})",
             lambda: f"(-{self.number(names, below)})",
             lambda: f"string-length({self.text(names, below)})",
             lambda: f"number({self.text(names, below)})",
@@ -463,6 +469,14 @@ class QueryMaker:
             lambda: f"upper-case({self.text(names, below)})",
             lambda: f"lower-case({self.text(names, below)})",
             lambda: f"translate({self.text(names, below)}, {random.choice(_TRANSLATIONS)})",
+            lambda: f"({self.text(names, below)} || {self.number(names, 0)})",
+            lambda: f"replace({self.text(names, below)}, {random.choice(_REPLACEMENTS)})",
+            lambda: f"encode-for-uri({self.text(names, below)})",
+            lambda: (
+                f"(switch ({self.text(names, 0)}) case {self.text_literal()} case {self.text(names, 0)} "
+                f"return {self.text(names, below)} default return {self.text(names, 0)})"
+            ),
+            lambda: f"{random.choice(names.texts)}/string()",
             lambda: (
                 f"(if ({self.boolean(names, below)}) then {self.text(names, below)} else {self.text(names, below)})"
             ),
@@ -537,6 +551,21 @@ class QueryMaker:
             name = random.choice(["contains", "starts-with", "ends-with"])
             return f"{name}({self.text(names, below)}, {self.text(names, 0)})"
 
+        def everyday() -> str:
+            word = random.choice(["eq", "ne", "lt", "le", "gt", "ge"])
+            pattern = random.choice(["'^g'", "'o.d'", "'[0-9]+$'", "'G', 'i'", "'\\s'", "'é|日'", "'(a*)*b'"])
+            return random.choice(
+                [
+                    f"({self.text(names, below)} {word} {self.text(names, 0)})",
+                    f"({random.choice(names.texts)} {word} {self.text_literal()})",
+                    f"({random.choice(names.texts)} {word} {random.choice(names.texts)})",
+                    f"(number({self.number(names, 0)}) {word} {self.number_literal()})",
+                    f"matches({self.text(names, below)}, {pattern})",
+                    f"({self.number(names, below)} = (1 to {random.randrange(12)}))",
+                    f"deep-equal({self.text(names, 0)}, {self.text(names, 0)})",
+                ]
+            )
+
         def there() -> str:
             path = random.choice(
                 [*names.numbers, *names.texts, *names.nodes, *names.repeated, *names.lines, self.filtered(names, below)]
@@ -549,6 +578,7 @@ class QueryMaker:
             paths,
             compared,
             compared,
+            everyday,
             tested,
             there,
             quantified,

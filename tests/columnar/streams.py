@@ -13,14 +13,17 @@ from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.items.programs import ItemQuery as Asked
 from anabranch.columnar.scan.shred import Shredder
+from anabranch.columnar.tables.table_columns import DocumentTables
 from anabranch.errors import DynamicError
 from anabranch.language import ast, check, parse
-from anabranch.runtime.standing import standing
+from anabranch.law import document_input
+from anabranch.runtime.standing import Standing, standing
+from anabranch.runtime.tables import as_table
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.parse import parse_document, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
@@ -87,18 +90,27 @@ class Answered:
 class ItemQuery:
     """A query that answers one item at a time."""
 
-    expanded_hole: ast.Expression | None
+    expanded_hole: ast.Expression
     units: Units
     namespaces: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, DocumentTables] = field(default_factory=dict)
 
     def answer(self, root: Element, item: Element) -> str:
         return self.units.item(root, item).text
 
 
-def item_queries(texts: Mapping[str, str]) -> dict[str, ItemQuery]:
-    found = {name: standing(check(parse(text), text).query) for name, text in texts.items()}
+def item_queries(texts: Mapping[str, str], documents: Mapping[str, bytes] | None = None) -> dict[str, ItemQuery]:
+    inputs = {name: as_table(document_input(parse_document(each), name)) for name, each in (documents or {}).items()}
+    names = {"s": None, **dict.fromkeys(inputs)} if inputs else None
+    found = {name: standing(check(parse(text), text, inputs=names).query) for name, text in texts.items()}
     assert all(each.kind == "items" and each.separate for each in found.values())
-    return {name: ItemQuery(each.expanded_hole, Units(each), each.scope) for name, each in found.items()}
+    tables = {name: DocumentTables(partial(getattr, each, "document")) for name, each in inputs.items()}
+    return {name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()}
+
+
+def _hole(query: Standing) -> ast.Expression:
+    assert query.expanded_hole is not None
+    return query.expanded_hole
 
 
 class Stream:
@@ -157,6 +169,7 @@ class Stream:
                 (),
                 [Asked(((number, name),), (), partial(self._answer_slowly, query))],
                 query.namespaces,
+                query.tables,
             )
             for number, (name, query) in enumerate(self.queries.items())
         ]

@@ -37,6 +37,8 @@ _CLAUSES = [
     "where $p/big - {x} > {k}",
     "where $p/r[1]/big > {x} or $p/r[last()]/n = {k}",
     "where $p/r[position() <= 2]/n >= {k}",
+    "where $p/r[2]/n < {k}",
+    "where not($p/r[n > 2]/n < {k}) and (some $r in $p/r[position() > 1] satisfies ($r/n >= {k} and $r/n < 4))",
 ]
 _TIMES = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00+01:00", "2026-03-01T10:00:00", "2026-03-01T09:59:59.999999999Z"]
 _ODD = ["2026-03-01", "2026-03-01T24:00:00Z", " 2026-03-01T10:00:00Z ", "x", "12", "12026-03-01T10:00:00Z", "NaN", ""]

@@ -17,6 +17,8 @@ from random import Random
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
+from oracle.everyday import everyday_query
+
 NUMBERS = ("0", "1", "2", "5", "7.5", "10", "-3", "-0", "1.3", "1.30", "0.1", "0.2", "007", " 5 ", "+4", "99", "100")
 LONG = (
     *("1.00000000000000000001", "4.99999999999999999999", "1.3000000000000000001", "0.3333333333333333333333"),
@@ -299,6 +301,9 @@ def item_queries(write: Writer) -> Case:
         lambda: f"for $x in {source} {where}return <o>{{ local:f($x, {write.one(*LITERALS)}) }}</o>",
         lambda: f'let $v := doc("d")/r/i/n for $x in {source} where $x/n = $v {order}return {result}',
         lambda: f'for $x in {source}, $y in doc("d")/r/i where $x/n < $y/n return <o>{{ $x/n, $y/t }}</o>',
+        lambda: f'for $x in {source}, $y in doc("d")/r/i where $y/n = $x/n return <o>{{ $x/t, $y/s }}{{ $y/c }}</o>',
+        lambda: f'for $x in {source} let $y := doc("d")/r/i[@id = $x/@id] {where}return <o>{{ $y/n, count($y/c) }}</o>',
+        lambda: f'for $x in {source} where exists(doc("d")/r/i[s = $x/s and n < 9]) return {result}',
         'for $x in doc("d")/r/i where $x/n < 5 order by $x/t return $x/n',
         f"(count({source}), sum({source}/n), {source}/c/n, some $x in {source} satisfies $x/a = 'x')",
     )
@@ -458,6 +463,11 @@ def partition_queries(write: Writer) -> Case:
     return Case(one.query, one.inputs | more, timed=write.random.random() < 0.8)
 
 
+def everyday_queries(write: Writer) -> Case:
+    """The rest of XQuery, item by item (LAWS 2.8)."""
+    return Case(everyday_query(write), {"s": write.stream()})
+
+
 FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "items": item_queries,
     "windows": window_queries,
@@ -465,6 +475,7 @@ FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "partitions": partition_queries,
     "groups": group_queries,
     "positions": position_queries,
+    "everyday": everyday_queries,
 }
 
 

@@ -24,6 +24,19 @@ declare function o:all($items as item()*) as item()* {
   fold-left($items, (), function($before, $item) { $before, $item })
 };
 
+(: What a path gives: nodes in document order, each once, or values. :)
+declare function o:in-order($items as item()*) as item()* {
+  if ($items instance of node()*) then $items/.
+  else if (some $item in $items satisfies $item instance of node()) then error()
+  else $items
+};
+
+(: Where a key stands that is nothing or NaN, where these are the greatest. :)
+declare function o:empty-rank($items as item()*) as xs:integer {
+  let $key := zero-or-one(data($items))
+  return if (empty($key)) then 2 else if (normalize-space(string($key)) eq "NaN") then 1 else 0
+};
+
 declare function o:finite($value as xs:double) as xs:boolean { abs($value) lt xs:double("INF") };
 
 declare function o:ten-to($exponent as xs:integer) as xs:decimal {

@@ -14,7 +14,10 @@ from oracle.generate import case
 
 @pytest.mark.parametrize(
     ("family", "count"),
-    [("items", 210), ("windows", 150), ("joins", 150), ("partitions", 80), ("groups", 150), ("positions", 200)],
+    [
+        *(("items", 210), ("windows", 150), ("joins", 150), ("partitions", 80), ("groups", 150), ("positions", 200)),
+        ("everyday", 300),
+    ],
 )
 def test_generated_queries(family: str, count: int, mass: Mass) -> None:
     """The reference answers every generated query as Saxon does; of the differences the shortest is shown."""

@@ -15,6 +15,7 @@ from decimal import Decimal
 from pathlib import Path as File
 
 from anabranch.language import ast
+from anabranch.language.operators import INFIX
 
 LAWS = (File(__file__).parent / "laws.xq").read_text(encoding="utf-8")
 
@@ -22,6 +23,8 @@ _NAMESPACES = {
     "o": "urn:anabranch:oracle",
     "map": "http://www.w3.org/2005/xpath-functions/map",
     "array": "http://www.w3.org/2005/xpath-functions/array",
+    "math": "http://www.w3.org/2005/xpath-functions/math",
+    "err": "http://www.w3.org/2005/xqt-errors",
 }
 # These may stop before they have seen all of their argument, and would then miss an error in it.
 _HASTY = ("exists", "empty", "not", "boolean")
@@ -116,6 +119,8 @@ class Translation:
                 return self.element(expression)
 
     def call(self, name: str, arguments: tuple[ast.Expression, ...]) -> str:
+        if name.startswith("op:"):
+            return self.operator(name, arguments)
         given = list(map(self.argument, arguments))
         name = name.removeprefix("fn:")
         if name in ("sum", "avg", "median", "stddev"):
@@ -125,6 +130,38 @@ class Translation:
         elif name in _HASTY:
             given = [f"o:all({each})" for each in given]
         return f"{name}({', '.join(given)})"
+
+    def operator(self, name: str, arguments: tuple[ast.Expression, ...]) -> str:
+        """An operator that is a call in the tree, as XQuery writes it."""
+        match name, arguments:
+            case "op:try", (ast.InlineFunction(_, body), *catches):
+                text = f"try {{ o:all({self.expression(body)}) }}"  # all of it, before anything else
+                for codes, handler in zip(catches[::2], catches[1::2], strict=True):
+                    assert isinstance(codes, ast.String)
+                    assert isinstance(handler, ast.InlineFunction)
+                    text += f" catch {codes.value.replace(' ', ' | ')} {{ {self.expression(handler.body)} }}"
+                return f"({text})"
+            case "op:call", (function, *given):
+                return f"({self.expression(function)})({', '.join(map(self.expression, given))})"
+            case (("op:instance" | "op:treat"), (operand, ast.String(kind))):
+                return f"({self.expression(operand)} {'instance of' if name == 'op:instance' else 'treat as'} {kind})"
+            case "op:in-order", (operand,):  # a path of one step more, which gives each node once and in order
+                return f"o:in-order({self.expression(operand)})"
+            case "op:convert", (operand, ast.String(kind)):
+                return f"(function($o:value as {kind}) {{ $o:value }})({self.expression(operand)})"
+            case "op:typed", (operand, ast.String(kind)):
+                return f"(let $o:value as {kind} := {self.expression(operand)} return $o:value)"
+            case "op:nodes", (operand,):
+                return self.expression(operand)
+            case "op:empty-rank", (operand,):
+                return f"o:empty-rank({self.expression(operand)})"
+            case _, (one, other) if name in INFIX:
+                return f"({self.expression(one)} {INFIX[name].word} {self.expression(other)})"
+            case _, (content,):
+                return f"{name[3:]} {{ {self.expression(content)} }}"
+            case _, (named, content):
+                return f"{name[3:]} {{ {self.expression(named)} }} {{ {self.expression(content)} }}"
+        raise AssertionError(name)
 
     def argument(self, expression: ast.Expression) -> str:
         return self.expression(expression)
@@ -227,8 +264,9 @@ class Translation:
                 feed = _feed(clause)
                 units = f"{' '.join(self.units([feed]))} " if feed else ""
                 return units + self.clause(clause)
-            case ast.PositionalFor(variable, position, source):
-                return f"for ${variable} at ${position} in {self.expression(source)}"
+            case ast.PositionalFor(variable, position, source, allows_empty):
+                more = (" allowing empty" if allows_empty else "") + ("" if position is None else f" at ${position}")
+                return f"for ${variable}{more} in {self.expression(source)}"
             case ast.Where(condition):
                 return f"where {self.condition(condition)}"
             case ast.Count(variable):
@@ -352,8 +390,8 @@ def order(keys: tuple[ast.OrderKey, ...]) -> str:
 
 def test(test: ast.NameTest | ast.KindTest) -> str:
     match test:
-        case ast.KindTest(kind):
-            return f"{kind}()"
+        case ast.KindTest(kind, name):
+            return f"{kind}({name or ''})"
         case ast.NameTest(local, prefix):
             return f"{prefix}:{local}" if prefix else local
 

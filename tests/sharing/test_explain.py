@@ -217,6 +217,15 @@ def test_windows_are_counted_or_filled(explain: Explain) -> None:
     assert "  in columns: windows are filled, if items look as" in explain(w=filled)
 
 
+def test_sessions_are_counted_or_held(explain: Explain) -> None:
+    """Where no more is asked for than aggregates, bounds and the key, they are counted; other sessions hold items."""
+    window = 'for $w in stream("views")/views/view|ts gap PT30M by user| '
+    counted = window + 'return <v user="{ $w[1]/user }" at="{ window-start($w) }">{ sum($w/seconds) }</v>'
+    assert "  in columns: sessions are counted by panes, if items look as" in explain(w=counted)
+    held = "  by the law: sessions that are seen through more than aggregates, their bounds and their key"
+    assert held in explain(w=window + "return <v>{ $w/page }</v>")
+
+
 def test_what_cannot_be_in_columns_whatever_items_look_like(explain: Explain) -> None:
     """Namespaces around windows; around items they may be."""
     query = '<r xmlns="u">{ for $w in stream("photons")/photons/photon |count 3| return <c>{ count($w) }</c> }</r>'

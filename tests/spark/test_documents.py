@@ -60,6 +60,9 @@ ITEMS = {
     "fixed before": 'let $l := doc("t")/t/least for $p in stream("s")/r/p where $p/n > $l * 10 return $p/n',
     "by function": 'declare function local:of($k) { doc("t")/t/row[k = $k]/v }; '
     'for $p in stream("s")/r/p return <f>{ local:of($p/k) }</f>',
+    "priced": 'for $p in stream("s")/r/p let $x := doc("t")/t/row[k = $p/k] where $x/v > 30 '
+    "return <m>{ sum(for $y in $x return $y/v * $p/n) }{ count($x) }</m>",
+    "by number": 'for $p in stream("s")/r/p where doc("t")/t/row[v = $p/n + 0] return <n>{ doc("t")/t/least }</n>',
     "sorted": 'for $p in stream("s")/r/p '
     'return <o>{ for $x in doc("t")/t/row[k = $p/k] order by $x/v return $x/v }</o>',
 }

@@ -19,11 +19,19 @@ photons a second; it has about as many pairs in half as many photons, so `self_v
 as a ratio of photons a second; and `three_vs_q5_per_pair` of answers a second.
 Both are compared with the law over a few photons before they are timed.
 
-`--only` takes parts: q5, self, three.
+`table_vs_spark`: orders that look their product up in a document of 100,000 rows (`workloads/orders.py`), against the
+join of a stream with a static table of plain Spark, its rows appended to Parquet: the orders as XML, and as JSON for
+`table_vs_spark_json`.
+The table is read before the epochs that are timed; Spark reads its own, in Parquet, in every one of them.
+`thousand_tables_vs_one`: a thousand such queries, each for the orders of one group of products, against the one.
+Before they are timed, both sides are seen to give the same rows.
+
+`--only` takes parts: q5, self, three, table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -34,7 +42,17 @@ from statistics import median
 from anabranch.bench.harness.epochs import Trials, check_with_law, of_spark, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.workloads.orders import (
+    LOOKED_UP,
+    group_queries,
+    orders_source,
+    spark_join,
+    write_orders,
+    write_products,
+)
 from anabranch.bench.workloads.photons import Q5, Rows, Spark, photons_streamed, source, write_files
+from anabranch.stream.reading.documents import DocumentSource
+from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.source import Source
 
 _SPARK_Q5 = """
@@ -76,10 +94,12 @@ class JoinsScale:
     rounds: Rounds
     few_rounds: Rounds
     """For what nobody claims."""
+    products: int
+    """The rows of the table."""
 
 
-_FULL = JoinsScale(50_000, Rounds.of(quick=False), Rounds(2, 4))
-_QUICK = JoinsScale(4_000, Rounds.of(quick=True), Rounds(1, 1))
+_FULL = JoinsScale(50_000, Rounds.of(quick=False), Rounds(2, 4), 100_000)
+_QUICK = JoinsScale(4_000, Rounds.of(quick=True), Rounds(1, 1), 2_000)
 
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
@@ -124,6 +144,35 @@ class JoinsBench:
     def of_three(self) -> None:
         """Compare the join of three streams with q5."""
         self._compare_with_q5("three", THREE, 3, self._photons(3))
+
+    def table(self) -> None:
+        """Compare what is looked up in a document with plain Spark, and a thousand such queries with one."""
+        path = write_products(self.spark, self._fresh(), self.scale.products)
+        documents = {"products": DocumentSource(path)}
+        items = 2 * self.scale.items
+        trials = Trials(self.spark, self._fresh())
+        for form, suffix in _FORMS.items():
+            check_table(self.spark, form, self._fresh())
+            folder = self._fresh()
+            write_orders(folder, form, _FILES, items, self.scale.products)
+            sources = [orders_source(folder, form)]
+            found = compare(
+                lambda: trials.ours(sources, {"one": LOOKED_UP}, documents=documents),  # noqa: B023, called at once
+                lambda: trials.theirs(spark_join(self.spark, folder, form, path), _FILES),  # noqa: B023
+                self.scale.rounds,
+                f"table, {form}",
+            )
+            self.ratios[f"table_vs_spark{suffix}"] = found.ratio
+            self.found[f"table_vs_spark{suffix}"] = found.figures(items)
+        queries = group_queries()
+        found = compare(
+            lambda: trials.ours(sources, queries, documents=documents),
+            lambda: trials.ours(sources, {"one": LOOKED_UP}, documents=documents),
+            self.scale.few_rounds,
+            "a thousand against one",
+        )
+        self.ratios["thousand_tables_vs_one"] = found.ratio
+        self.found["thousand_tables_vs_one"] = found.figures(items)
 
     def _compare_with_q5(self, name: str, query: str, streams: int, folder: Path) -> None:
         """Compare a join of so many streams in a folder with q5, both rates in photons and in answers a second."""
@@ -171,7 +220,10 @@ _PARTS: Mapping[str, Callable[[JoinsBench], None]] = {
     "q5": JoinsBench.q5,
     "self": JoinsBench.with_itself,
     "three": JoinsBench.of_three,
+    "table": JoinsBench.table,
 }
+_FORMS: Mapping[Format, str] = {"lines": "", "json": "_json"}
+"""How orders are written, and what stands behind the names of figures then."""
 
 
 def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
@@ -192,6 +244,27 @@ def check_join(spark: Spark, query: str, streams: int, work: Path) -> int:
     rmtree(work)
     assert found > _CHECKED, f"{found} answers"
     return found
+
+
+def check_table(spark: Spark, form: Format, work: Path) -> int:
+    """How many orders find a product among a few; an error where a trunk, or a thousand queries, and Spark differ."""
+    few = 3 * _CHECKED
+    path = write_products(spark, work / "table", few)
+    write_orders(work / "orders", form, _FILES, few, few + _CHECKED)  # some find nothing
+    sources, documents = [orders_source(work / "orders", form)], {"products": DocumentSource(path)}
+    queries = {"one": LOOKED_UP, **group_queries()}
+    _, outcome = of_trunk(spark, sources, queries, work / "ours", documents=documents)
+    of_spark(spark_join(spark, work / "orders", form, path), work / "theirs", _FILES)
+    theirs = sorted(tuple(map(str, each)) for each in spark.read.parquet(str(work / "theirs" / "out")).collect())
+    (one, *others) = ("".join(outcome.answers[name]) for name in queries)
+    for found in one, "".join(others):
+        assert sorted(_SOLD.findall(found)) == theirs, f"{found[:200]}..., and Spark says {theirs[:2]}..."
+    rmtree(work)
+    assert few < len(theirs) < _FILES * few, f"{len(theirs)} orders"
+    return len(theirs)
+
+
+_SOLD = re.compile("<sold><id>(.*?)</id><name>(.*?)</name><price>(.*?)</price><amount>(.*?)</amount></sold>")
 
 
 def spark_q5(spark: Spark, folder: Path) -> Rows:

@@ -10,7 +10,8 @@ What is evaluated apart has one of its own: whether it was found before, elsewhe
 to whoever uses it.
 So the same steps are counted in the reference, in a branch that remembers, and with any sharing.
 What is answered in columns is not counted at all: it is bounded when it is compiled (`columnar/items/query.py`), such
-that the law would need far fewer steps than the least limit that can be set.
+that the law would need far fewer steps than the least limit that can be set; of rows that are looked up in documents it
+is their number that is bounded, for each item (`columnar/tables/joined_look.py`).
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from anabranch.language import ast, parse
+from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import children, parts
 from anabranch.law.calls import PythonFunction
@@ -175,6 +176,9 @@ _COMPUTING = frozenset(
 """The functions whose literal arguments are constants."""
 
 
+_COMPARING = frozenset(f"op:{word}" for word in VALUE_COMPARISONS)
+
+
 def _operands(part: object) -> tuple[ast.Expression, ...]:
     """The operands that an expression compares or computes with."""
     match part:
@@ -182,7 +186,7 @@ def _operands(part: object) -> tuple[ast.Expression, ...]:
             return left, right
         case ast.Arithmetic(first, rest):
             return first, *(operand for _, operand in rest)
-        case ast.Call(name, arguments) if name.removeprefix("fn:") in _COMPUTING:
+        case ast.Call(name, arguments) if name.removeprefix("fn:") in _COMPUTING or name in _COMPARING:
             return arguments
         case _:
             return ()
@@ -217,6 +221,8 @@ def _computes_with(node: object, marks: frozenset[Constant]) -> bool:
     """Whether a result is computed with one of the marks; conditions only select."""
     match node:
         case ast.Comparison() | ast.Quantified():
+            return False
+        case ast.Call(name) if name in _COMPARING:
             return False
         case ast.Number() | ast.String():
             return _written(node) in marks

@@ -8,6 +8,8 @@ For each of these the law scans all rows, most of them in vain.
 `Lookups` is an evaluator that skips rows with another key, by an index over the rows of a path and the values of a key
 in them, which is built once per document.
 All the rest is evaluated by the law.
+Where a query answers item by item, most lookups are made for thousands of items at once (`columnar/tables/`), and this
+is for the rest.
 
 The steps of an evaluation are counted exactly as by the law (LAWS 2.6): to visit a row costs a step, and to find that
 its key differs costs none, where key and sought value take no steps.
@@ -24,11 +26,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.rewrite import children
+from anabranch.language.lookups import Lookup, Steps, TablePath, lookup_in
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.inputs import Input
@@ -38,7 +40,6 @@ from anabranch.stream.tree import Document, Node, descendants, in_document_order
 from anabranch.values.atomic import Atomic, Measured, Untyped, WrittenDouble, exact_number, to_double
 from anabranch.values.sequences import Value, Values, atomize
 
-_Steps: TypeAlias = tuple[ast.Step, ...]
 _CACHED_PLACES = 10_000
 """The number of places in queries for which the lookup is cached."""
 
@@ -55,9 +56,9 @@ class TableDocument(Document):
         for child in document.children:
             self.append(child)
         self.size = sum(1 for _ in descendants(self))
-        self.tables: dict[tuple[_Steps, tuple[tuple[str, str], ...]], TableRows] = {}
+        self.tables: dict[tuple[Steps, tuple[tuple[str, str], ...]], TableRows] = {}
 
-    def rows(self, steps: _Steps, namespaces: Mapping[str, str]) -> TableRows:
+    def rows(self, steps: Steps, namespaces: Mapping[str, str]) -> TableRows:
         """The nodes that a path from the document reaches; its steps have no predicates."""
         key = steps, tuple(sorted(namespaces.items()))
         if key not in self.tables:
@@ -70,7 +71,7 @@ def as_table(given: Input) -> Input:
     return Input(TableDocument(given.document))
 
 
-def _reached(nodes: Sequence[Node], steps: _Steps, namespaces: Mapping[str, str]) -> list[Node]:
+def _reached(nodes: Sequence[Node], steps: Steps, namespaces: Mapping[str, str]) -> list[Node]:
     found = list(nodes)
     for each in steps:
         found = in_document_order([reached for node in found for reached in step(node, each, namespaces)])
@@ -83,16 +84,16 @@ class TableRows:
     def __init__(self, nodes: list[Node], namespaces: Mapping[str, str]) -> None:
         self.nodes = nodes
         self._namespaces = namespaces
-        self._indexes: dict[_Steps, RowIndex] = {}
+        self._indexes: dict[Steps, RowIndex] = {}
 
-    def by(self, key: _Steps) -> RowIndex:
+    def by(self, key: Steps) -> RowIndex:
         """The index over the values that a path reaches in each row."""
         if key not in self._indexes:
             self._indexes[key] = RowIndex([_texts(node, key, self._namespaces) for node in self.nodes])
         return self._indexes[key]
 
 
-def _texts(node: Node, key: _Steps, namespaces: Mapping[str, str]) -> tuple[Atomic, ...]:
+def _texts(node: Node, key: Steps, namespaces: Mapping[str, str]) -> tuple[Atomic, ...]:
     return tuple(atomize(_reached([node], key, namespaces)))
 
 
@@ -168,112 +169,6 @@ class RowIndex:
 # --- lookups in queries -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A condition that selects rows: the path to their key, and the expression that it must equal."""
-
-    key: _Steps
-    sought: ast.Expression
-
-
-def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
-    """The lookup by which a condition selects rows; None where there is none.
-
-    A row is the value of a variable, or without one the context item.
-    Operands of an `and` before the comparison with the key must take no steps.
-    """
-    operands = condition.operands if isinstance(condition, ast.And) else (condition,)
-    for each in operands:
-        match each:
-            case ast.Comparison("=", left, right):
-                for here, there in ((left, right), (right, left)):
-                    key = _key_steps(here, variable)
-                    if key is not None and not _depends(there, variable):
-                        return Lookup(key, there)
-        if not _is_free(each):
-            return None
-    return None
-
-
-def _key_steps(expression: ast.Expression, variable: str | None) -> _Steps | None:
-    """The steps from a row to its key."""
-    match expression:
-        case ast.Variable(name) if name == variable:
-            return ()
-        case ast.ContextItem() if variable is None:
-            return ()
-        case ast.Path(None, steps) if variable is None and _are_plain(steps):
-            return steps
-        case ast.Path(ast.Variable(name), steps) if name == variable and _are_plain(steps):
-            return steps
-        case _:
-            return None
-
-
-def _are_plain(steps: _Steps) -> bool:
-    return not any(each.tail for each in steps)
-
-
-def _depends(node: Any, variable: str | None) -> bool:
-    """Whether a value may differ between rows; inside predicates the context item is another one anyway."""
-    match node:
-        case ast.Variable(name):
-            return name == variable
-        case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()) if variable is None:
-            return True
-        case ast.Predicate(condition) | ast.Positional(condition):
-            return variable is not None and _depends(condition, variable)
-        case _:
-            return any(_depends(each, variable) for each in children(node))
-
-
-def _is_free(expression: ast.Expression) -> bool:
-    """Whether an operand takes no steps, whatever its value: a plain path beside a literal."""
-    match expression:
-        case ast.Comparison(_, left, right):
-            sides = left, right
-            literal = any(isinstance(each, ast.Number | ast.String) for each in sides)
-            return literal and all(_is_plain_path(each) for each in sides)
-        case _:
-            return False
-
-
-def _is_plain_path(expression: ast.Expression) -> bool:
-    match expression:
-        case ast.Number() | ast.String() | ast.Variable() | ast.ContextItem():
-            return True
-        case ast.Path(start, steps):
-            return (start is None or isinstance(start, ast.Variable)) and _are_plain(steps)
-        case _:
-            return False
-
-
-@dataclass(frozen=True, slots=True)
-class _TablePath:
-    """A path from a document to rows, and on; and how its first predicate selects rows."""
-
-    source: ast.Source
-    rows: _Steps
-    lookup: Lookup | None
-    predicates: tuple[ast.Tail, ...]
-    rest: _Steps
-
-    @staticmethod
-    def of(path: ast.Path) -> _TablePath | None:
-        """A path from `doc()` by steps of which the first have no predicates."""
-        if not isinstance(path.start, ast.Source) or path.start.kind != "doc" or not path.steps:
-            return None
-        end = next((number for number, each in enumerate(path.steps) if each.tail), len(path.steps) - 1)
-        last = path.steps[end]
-        if any(isinstance(each, ast.Qualifier) for taken in path.steps for each in taken.tail):
-            return None
-        bare = ast.Step(last.axis, last.test, (), last.deep)
-        found = None
-        if last.tail and isinstance(first := last.tail[0], ast.Predicate):
-            found = lookup_in(first.condition, None)
-        return _TablePath(path.start, (*path.steps[:end], bare), found, last.tail, path.steps[end + 1 :])
-
-
 @dataclass(slots=True)
 class _Plans:
     """By the identity of an expression: its lookup; the expression is kept, so that the identity stays unique."""
@@ -293,11 +188,11 @@ class _Plans:
 _paths, _loops = _Plans(), _Plans()
 
 
-def _table_path(expression: ast.Expression) -> _TablePath | None:
+def _table_path(expression: ast.Expression) -> TablePath | None:
     """The parts of a path from a document."""
     if not isinstance(expression, ast.Path) or not isinstance(expression.start, ast.Source):
         return None
-    found: _TablePath | None = _paths.of(expression, lambda: _TablePath.of(expression))
+    found: TablePath | None = _paths.of(expression, lambda: TablePath.of(expression))
     return found
 
 
@@ -325,7 +220,7 @@ class Lookups(Evaluator):
             values = self._step(values, each, env, None)
         return values
 
-    def _filtered(self, rows: TableRows, path: _TablePath, env: Env) -> Values:
+    def _filtered(self, rows: TableRows, path: TablePath, env: Env) -> Values:
         """The rows for which the predicates after them hold."""
         chosen = None if self._tests_apart or path.lookup is None else self._chosen(rows, path.lookup, env)
         if chosen is None:
@@ -337,7 +232,7 @@ class Lookups(Evaluator):
         holding: Values = [each for each in candidates if self._holds(first.condition, env.at(each))]
         return self._filter(holding, others, env, None)
 
-    def _table(self, path: _TablePath | None, env: Env) -> TableRows | None:
+    def _table(self, path: TablePath | None, env: Env) -> TableRows | None:
         """The rows that a path reaches, where they are in a table; they take part from now on."""
         document = None if path is None else self.input(path.source).document
         if path is None or not isinstance(document, TableDocument):

@@ -86,17 +86,21 @@ def write_value(value: Value) -> list[Any]:
     """An atomic value, or a node that is in no tree but its own, as plain data."""
     match value:
         case Element():
-            attributes = [[*_name(each.name), each.value, _measured(each)] for each in value.attributes]
+            attributes = [write_value(each) for each in value.attributes]
             children = [write_value(each) for each in value.children]
             return ["element", _name(value.name), value.namespaces, attributes, children]
+        case Document():
+            return ["document", [write_value(each) for each in value.children]]
+        case Attribute():
+            return ["attribute", _name(value.name), value.value, _measured(value)]
         case Text():
             return ["text", value.value, _measured(value)]
         case Comment():
             return ["comment", value.value]
         case Instruction():
             return ["instruction", value.target, value.value]
-        case Attribute() | Document() | FunctionItem() | JsonObject() | JsonArray():
-            raise AssertionError("queries make no such nodes by themselves, and no state holds what functions give")
+        case FunctionItem() | JsonObject() | JsonArray():
+            raise AssertionError("no state holds functions, objects or arrays")
         case _:
             return write_atom(value)
 
@@ -106,13 +110,16 @@ def read_value(data: Sequence[Any]) -> Value:
     match data:
         case ["element", name, namespaces, attributes, children]:
             element = Element(Name(*name), dict(namespaces))
-            for local, uri, prefix, text, measure in attributes:
-                element.set(Name(local, uri, prefix), text, None if measure is None else read_measure(measure))
-            for each in children:
-                child = read_value(each)
-                assert isinstance(child, Element | Text | Comment | Instruction)
-                element.append(child)
+            for _, own, text, measure in attributes:
+                element.set(Name(*own), text, None if measure is None else read_measure(measure))
+            _fill(element, children)
             return element
+        case ["document", children]:
+            document = Document()
+            _fill(document, children)
+            return document
+        case ["attribute", name, text, measure]:
+            return Attribute(Name(*name), text, None if measure is None else read_measure(measure))
         case ["text", text, measure]:
             return Text(text, None if measure is None else read_measure(measure))
         case ["comment", text]:
@@ -121,6 +128,13 @@ def read_value(data: Sequence[Any]) -> Value:
             return Instruction(target, text)
         case _:
             return read_atom(data)
+
+
+def _fill(parent: Element | Document, children: Sequence[Any]) -> None:
+    for each in children:
+        child = read_value(each)
+        assert isinstance(child, Element | Text | Comment | Instruction)
+        parent.append(child)
 
 
 def _name(name: Name) -> list[str]:

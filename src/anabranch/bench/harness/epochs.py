@@ -24,6 +24,7 @@ from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.session import local_session
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 
@@ -43,7 +44,13 @@ _NO_LIMIT = 1 << 40
 
 
 def of_trunk(
-    spark: Spark, sources: Sequence[Source], queries: Mapping[str, str], folder: Path, *, accents: bool = True
+    spark: Spark,
+    sources: Sequence[Source],
+    queries: Mapping[str, str],
+    folder: Path,
+    *,
+    accents: bool = True,
+    documents: Mapping[str, DocumentSource] | None = None,
 ) -> tuple[list[float], Outcome]:
     """The seconds of each trigger but the first of a trunk with these queries, and what it answered.
 
@@ -56,6 +63,7 @@ def of_trunk(
         queries,
         folder,
         Settings(accents=accents, epoch_bytes=_NO_LIMIT, epoch_files=1),
+        documents=documents,
         on_progress=lambda _: ends.append(perf_counter()),
     )
     partitions = [source.files_of(each) for source in sources for each in source.partitions]
@@ -92,10 +100,17 @@ class Trials:
         self._spark = spark
         self._fresh = (folder / str(number) for number in count())
 
-    def ours(self, sources: Sequence[Source], queries: Mapping[str, str], *, accents: bool = True) -> float:
+    def ours(
+        self,
+        sources: Sequence[Source],
+        queries: Mapping[str, str],
+        *,
+        accents: bool = True,
+        documents: Mapping[str, DocumentSource] | None = None,
+    ) -> float:
         """Of a trunk with these queries."""
         folder = next(self._fresh)
-        seconds, _ = of_trunk(self._spark, sources, queries, folder, accents=accents)
+        seconds, _ = of_trunk(self._spark, sources, queries, folder, accents=accents, documents=documents)
         rmtree(folder)
         return mean(seconds)
 

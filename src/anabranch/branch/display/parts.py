@@ -123,7 +123,7 @@ class DistinctPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PlaceInterval:
     """Places in a sequence, counted from 0: from `first` on, and before `end` where there is one.
 
     They are counted from the front, or from the back.
@@ -139,12 +139,12 @@ class Interval:
         end = length if self.end is None else max(first, min(self.end, length))
         return (length - end, length - first) if self.is_from_back else (first, end)
 
-    def within(self, other: Interval) -> Interval | None:
+    def within(self, other: PlaceInterval) -> PlaceInterval | None:
         """The places among those of another interval; None where they are counted from the other side."""
         if self.is_from_back != other.is_from_back:
             return None
         ends = [each for each in (other.end, None if self.end is None else other.first + self.end) if each is not None]
-        return Interval(other.first + self.first, min(ends) if ends else None, self.is_from_back)
+        return PlaceInterval(other.first + self.first, min(ends) if ends else None, self.is_from_back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class SlicePart:
     """Some of the values of a part, by their places (LAWS 3.10)."""
 
     over: EachPart | WindowPart | GroupPart | DistinctPart
-    interval: Interval
+    interval: PlaceInterval
 
     @property
     def is_bounded(self) -> bool:

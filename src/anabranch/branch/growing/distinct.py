@@ -9,6 +9,7 @@ from anabranch.branch.display.evaluation import Changed, QuerySite
 from anabranch.branch.display.stages import EntrySource
 from anabranch.branch.growing.items import Entries
 from anabranch.branch.growing.stages import LastingSource
+from anabranch.errors import DynamicError
 from anabranch.law.evaluate import ResultRow
 from anabranch.law.functions import DistinctAtoms
 from anabranch.values.atomic import Atomic
@@ -30,7 +31,12 @@ class DistinctSource(LastingSource):
         found: list[int] = []
         for entry in self._over.again(changed):
             for row in self._over.rows(entry):
-                for each in atomize(row.values):
+                try:
+                    atoms = atomize(row.values)
+                except DynamicError as error:
+                    self.fails(entry, error)
+                    continue
+                for each in atoms:
                     if self._known.add(each):
                         found.append(self._entries.enter())
                         self._values[found[-1]] = each

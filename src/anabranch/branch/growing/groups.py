@@ -113,7 +113,7 @@ class _GroupAggregate:
 
 
 @dataclass(slots=True)
-class _Group:
+class _ItemGroup:
     keys: tuple[Atomic | None, ...]
     aggregates: list[_GroupAggregate]
     held: dict[str, Values]
@@ -138,7 +138,7 @@ class GroupSource:
         self.stream = id
         self._site, self._scope, self._part = site, scope, part
         self._item, self._entries = item, entries
-        self._groups: dict[int, _Group] = {}
+        self._groups: dict[int, _ItemGroup] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._touched: dict[int, None] = {}
         self._taken = -1
@@ -176,7 +176,7 @@ class GroupSource:
         except DynamicError as error:
             aggregate.fail(error)
 
-    def _group(self, keys: tuple[Atomic | None, ...]) -> _Group:
+    def _group(self, keys: tuple[Atomic | None, ...]) -> _ItemGroup:
         identity = tuple(map(group_identity, keys))
         number = self._numbers.get(identity)
         if number is None:
@@ -186,9 +186,9 @@ class GroupSource:
         self._touched[number] = None
         return self._groups[number]
 
-    def _fresh(self, keys: tuple[Atomic | None, ...]) -> _Group:
+    def _fresh(self, keys: tuple[Atomic | None, ...]) -> _ItemGroup:
         aggregates = [_GroupAggregate(each.function) for each in self._part.folds]
-        return _Group(keys, aggregates, {name: [] for name in self._part.held})
+        return _ItemGroup(keys, aggregates, {name: [] for name in self._part.held})
 
     def renew(self) -> None:
         """What is said of groups may have changed without any item: all of them are to be looked at again."""

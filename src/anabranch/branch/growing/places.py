@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor
 
-from anabranch.branch.display.parts import Interval
+from anabranch.branch.display.parts import PlaceInterval
 from anabranch.language import ast
 from anabranch.values.operators import ComparisonOperator
 
-_NONE = Interval(0, 0)
+_NONE = PlaceInterval(0, 0)
 _TURNED: dict[ComparisonOperator, ComparisonOperator] = {
     "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
 
 
-def sliced(expression: ast.Expression) -> tuple[ast.Expression, Interval] | None:
+def sliced(expression: ast.Expression) -> tuple[ast.Expression, PlaceInterval] | None:
     """What an expression takes some places of, and which; None for what is something else."""
     match expression:
         case ast.Filter(base, (*tail, ast.Positional(condition))):
@@ -35,15 +35,15 @@ def sliced(expression: ast.Expression) -> tuple[ast.Expression, Interval] | None
     return None if interval is None else (below, interval)
 
 
-def _called(name: str, numbers: Sequence[ast.Expression]) -> Interval | None:
+def _called(name: str, numbers: Sequence[ast.Expression]) -> PlaceInterval | None:
     borders = [_number(each) for each in numbers]
     match name, borders:
         case "head", []:
-            return Interval(0, 1)
+            return PlaceInterval(0, 1)
         case "tail", []:
-            return Interval(1, None)
+            return PlaceInterval(1, None)
         case "subsequence", [Fraction() as start]:
-            return Interval(max(_rounded(start) - 1, 0), None)
+            return PlaceInterval(max(_rounded(start) - 1, 0), None)
         case "subsequence", [Fraction() as start, Fraction() as length]:
             first = _rounded(start)
             return _between(first - 1, first + _rounded(length) - 1)
@@ -51,7 +51,7 @@ def _called(name: str, numbers: Sequence[ast.Expression]) -> Interval | None:
             return None
 
 
-def _asked(condition: ast.Expression) -> Interval | None:
+def _asked(condition: ast.Expression) -> PlaceInterval | None:
     """The places for which a condition holds."""
     match condition:
         case ast.Comparison(operator, left, right):
@@ -64,19 +64,19 @@ def _asked(condition: ast.Expression) -> Interval | None:
             return _compared("=", condition)
 
 
-def _in_all(several: Sequence[Interval | None]) -> Interval | None:
+def _in_all(several: Sequence[PlaceInterval | None]) -> PlaceInterval | None:
     """The places that are in all of some intervals."""
-    found: Interval | None = several[0]
+    found: PlaceInterval | None = several[0]
     for each in several[1:]:
         if found is None or each is None or found.is_from_back != each.is_from_back:
             return None
         ends = [end for end in (found.end, each.end) if end is not None]
         first = max(found.first, each.first)
-        found = Interval(first, max(first, min(ends)) if ends else None, found.is_from_back)
+        found = PlaceInterval(first, max(first, min(ends)) if ends else None, found.is_from_back)
     return found
 
 
-def _compared(operator: ComparisonOperator, border: ast.Expression) -> Interval | None:
+def _compared(operator: ComparisonOperator, border: ast.Expression) -> PlaceInterval | None:
     """The places that compare so with a border."""
     number, back = _number(border), _behind_last(border)
     if number is not None:
@@ -88,27 +88,27 @@ def _compared(operator: ComparisonOperator, border: ast.Expression) -> Interval 
             case "<":
                 return _between(0, ceil(number) - 1)
             case ">=":
-                return Interval(max(ceil(number) - 1, 0), None)
+                return PlaceInterval(max(ceil(number) - 1, 0), None)
             case ">":
-                return Interval(max(floor(number), 0), None)
+                return PlaceInterval(max(floor(number), 0), None)
     if back is not None:
         match operator:
             case "=":
-                return Interval(back, back + 1, is_from_back=True)
+                return PlaceInterval(back, back + 1, is_from_back=True)
             case "<=":
-                return Interval(back, None, is_from_back=True)
+                return PlaceInterval(back, None, is_from_back=True)
             case "<":
-                return Interval(back + 1, None, is_from_back=True)
+                return PlaceInterval(back + 1, None, is_from_back=True)
             case ">=":
-                return Interval(0, back + 1, is_from_back=True)
+                return PlaceInterval(0, back + 1, is_from_back=True)
             case ">":
-                return Interval(0, back, is_from_back=True)
+                return PlaceInterval(0, back, is_from_back=True)
     return None
 
 
-def _between(first: Fraction | int, end: Fraction | int) -> Interval:
+def _between(first: Fraction | int, end: Fraction | int) -> PlaceInterval:
     start = max(int(first), 0)
-    return Interval(start, max(int(end), start))
+    return PlaceInterval(start, max(int(end), start))
 
 
 def _behind_last(border: ast.Expression) -> int | None:

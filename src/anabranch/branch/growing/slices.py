@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
-from anabranch.branch.display.parts import Interval
+from anabranch.branch.display.parts import PlaceInterval
 from anabranch.branch.display.stages import (
     EachStage,
     EntryPlaces,
@@ -32,7 +32,7 @@ from anabranch.values.atomic import OrderRank
 P = TypeVar("P")
 
 
-class Ranked(NamedTuple, Generic[P]):
+class RankedResult(NamedTuple, Generic[P]):
     """A result, with its place in the order asked for."""
 
     ranks: tuple[OrderRank, ...]
@@ -54,7 +54,7 @@ class Moves:
 class SlicedResults(SortedResults):
     """Results in their order, of which an interval is seen."""
 
-    def __init__(self, entries: EntryPlaces, descending: Sequence[bool], interval: Interval) -> None:
+    def __init__(self, entries: EntryPlaces, descending: Sequence[bool], interval: PlaceInterval) -> None:
         super().__init__(entries, descending)
         self._interval = interval
 
@@ -120,17 +120,17 @@ class SlicedResults(SortedResults):
         return moves
 
 
-class Slice(Generic[P]):
+class ResultSlice(Generic[P]):
     """The results of entries, of which an interval is seen; `forgets` says that entries stay what they are."""
 
     def __init__(
-        self, places: EntryPlaces, order: Sequence[ast.OrderKey], interval: Interval, *, forgets: bool
+        self, places: EntryPlaces, order: Sequence[ast.OrderKey], interval: PlaceInterval, *, forgets: bool
     ) -> None:
         self._places, self._descending, self._interval = places, tuple(key.descending for key in order), interval
         self._forgets = forgets and interval.end is not None
         self._arranged = SlicedResults(places, self._descending, interval)
-        self._results: dict[int, dict[int, Ranked[P]]] = {}
-        self._recalled: dict[int, dict[int, Ranked[P]]] = {}
+        self._results: dict[int, dict[int, RankedResult[P]]] = {}
+        self._recalled: dict[int, dict[int, RankedResult[P]]] = {}
         """What is taken back."""
         self._seen: set[ResultId] = set()
         self.forgotten: list[int] = []
@@ -148,7 +148,7 @@ class Slice(Generic[P]):
         """What is in the interval, in its order."""
         return [self[thing] for thing in self._arranged.seen()]
 
-    def take(self, entry: int, results: Sequence[Ranked[P]]) -> Iterator[Moves]:
+    def take(self, entry: int, results: Sequence[RankedResult[P]]) -> Iterator[Moves]:
         """Put the results of an entry in the place of those it had; gives what changes, step by step."""
         yield from self._replace(entry, dict(enumerate(results)))
         while self._forgets and (surplus := self._arranged.surplus()) is not None:
@@ -158,7 +158,7 @@ class Slice(Generic[P]):
                 del self._results[other]
                 self.forgotten.append(other)
 
-    def _replace(self, entry: int, results: dict[int, Ranked[P]]) -> Iterator[Moves]:
+    def _replace(self, entry: int, results: dict[int, RankedResult[P]]) -> Iterator[Moves]:
         before = self._results.pop(entry, {})
         for number in before.keys() - results.keys():
             yield self._noted(self._arranged.leave((entry, number)))
@@ -191,7 +191,8 @@ class Slice(Generic[P]):
         """Take back what was kept of an entry, None for nothing."""
         if data or entry in self._results or entry in self._recalled:
             self._recalled[entry] = {
-                number: Ranked(tuple(map(read_rank, ranks)), read(written)) for number, ranks, written in data or ()
+                number: RankedResult(tuple(map(read_rank, ranks)), read(written))
+                for number, ranks, written in data or ()
             }
 
     def recalled(self) -> Iterator[Moves]:
@@ -220,10 +221,10 @@ class SlicedStage(EachStage):
         entrywise: EntrySource,
         places: EntryPlaces,
         order: Sequence[ast.OrderKey],
-        interval: Interval,
+        interval: PlaceInterval,
     ) -> None:
         super().__init__(id, site, scope, entrywise, places, order)
-        self._slice: Slice[ShownResult] = Slice(places, order, interval, forgets=entrywise.is_lasting)
+        self._slice: ResultSlice[ShownResult] = ResultSlice(places, order, interval, forgets=entrywise.is_lasting)
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for entry in self._entrywise.again(changed):
@@ -231,7 +232,7 @@ class SlicedStage(EachStage):
             yield Finding(self.id, entry, tuple(self._results_of(entry, single)))
 
     def take(self, finding: Finding) -> None:
-        results = [Ranked(each.ranks, each) for each in finding.value]
+        results = [RankedResult(each.ranks, each) for each in finding.value]
         for moves in self._slice.take(finding.entry, results):
             self._move(moves)
 

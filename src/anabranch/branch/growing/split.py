@@ -20,8 +20,8 @@ from anabranch.branch.display.parts import (
     EntriesPart,
     Folded,
     GroupPart,
-    Interval,
     Part,
+    PlaceInterval,
     SequencePart,
     SlicePart,
     WholePart,
@@ -183,7 +183,7 @@ class _GrowingSplitter(Splitter):
             case SlicePart() as part if self._is_made(part.over):
                 return Folded(ALL, part)
             case (WindowPart() | GroupPart() | DistinctPart()) as over if self._is_made(over):
-                return Folded(ALL, SlicePart(over, Interval(0, None)))
+                return Folded(ALL, SlicePart(over, PlaceInterval(0, None)))
             case _:
                 return None
 

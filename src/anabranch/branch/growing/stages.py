@@ -16,7 +16,7 @@ from anabranch.branch.display.folds import fold
 from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, SlicePart, order_of
 from anabranch.branch.display.stages import ComputedStage, EntryPlaces, EntrySource, Finding
 from anabranch.branch.growing.arrivals import ARRIVALS
-from anabranch.branch.growing.slices import Ranked, Slice
+from anabranch.branch.growing.slices import RankedResult, ResultSlice
 from anabranch.errors import DynamicError
 from anabranch.law.evaluate import ResultRow
 from anabranch.law.inputs import Input
@@ -110,7 +110,7 @@ class RunningStage(ComputedStage):
         part: ComputedPart,
         source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
     ) -> None:
-        self._slices: dict[str, Slice[Share]] = {}
+        self._slices: dict[str, ResultSlice[Share]] = {}
         """By aggregate over some results: their shares, each of one value."""
         self._seen: dict[str, Values] = {}
         """By name: all values in a slice, until they change."""
@@ -119,7 +119,7 @@ class RunningStage(ComputedStage):
             found, places = source(id, folded)
             if isinstance(folded.over, SlicePart):
                 over, interval = folded.over.over, folded.over.interval
-                kept: Slice[Share] = Slice(places, order_of(over), interval, forgets=found.is_lasting)
+                kept: ResultSlice[Share] = ResultSlice(places, order_of(over), interval, forgets=found.is_lasting)
                 self._slices[id.removeprefix(f"{self._prefix}.")] = kept
             return found, places
 
@@ -143,7 +143,7 @@ class RunningStage(ComputedStage):
     def _ranked(self, entrywise: EntrySource, state: Fold, entry: int) -> Share:
         """The values of an entry, one by one, each as the share that it would have alone."""
         rows = entrywise.rows(entry)
-        return [Ranked(row.ranks, state.share([value])) for row in rows for value in row.values]
+        return [RankedResult(row.ranks, state.share([value])) for row in rows for value in row.values]
 
     def _put(self, name: str, entry: int, share: Share) -> None:
         entrywise, state = self._folds[name]

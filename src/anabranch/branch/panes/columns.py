@@ -1,6 +1,6 @@
 """Many windows of one query at once: their aggregates out of columns of panes, and the text that each adds.
 
-What a window holds is the difference of two running sums, or the best of a queue (`columnar/panes/kernels.py`).
+What a window holds is the difference of two running sums, or the best of a queue (`columnar/panes/spans.py`).
 The double nearest to an exact quotient is the quotient of doubles where both sides are whole numbers below 2**53, and
 found in fractions else (LAWS 2.2).
 """
@@ -42,8 +42,9 @@ from anabranch.branch.panes.results import (
 from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn, concat
 from anabranch.columnar.match.condition import OPERATORS
-from anabranch.columnar.panes.kernels import HALF, best_of, totals
+from anabranch.columnar.panes.kernels import HALF, totals
 from anabranch.columnar.panes.rows import Rows
+from anabranch.columnar.panes.spans import best_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.language.aggregates import AggregateCall
 from anabranch.logic import fold
@@ -304,7 +305,7 @@ def written(
     result: WindowResult,
     windows: ClosedWindows,
     chosen: Indices,
-    bounds: BoundTexts,
+    bounds: BoundTexts | None = None,
     keys: GroupKeys | None = None,
 ) -> TextColumn:
     """The texts of some windows or groups, for all of which the test holds, one behind the other."""
@@ -314,6 +315,7 @@ def written(
     gaps: list[tuple[_Value, str | None, Flags]] = []
     for each in dict.fromkeys(each for each in _fragments(result.element) if not isinstance(each, str)):
         if isinstance(each, BoundText):
+            assert bounds is not None, "what asks for bounds is given them"
             columns[each] = bounds.texts(each.variable)
             continue
         if isinstance(each, AggregateValue):

@@ -6,11 +6,13 @@ What a range shows, and so whether its count is void, is each branch's own busin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
+from anabranch.branch.panes.closing import close_together
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.columnar.panes.counted import CountedRange
 from anabranch.columnar.panes.rows import GroupPane, Rows, together
@@ -84,23 +86,39 @@ class PaneGroup:
         del self._places[number]
 
     def close(self, numbers: Iterable[int]) -> None:
-        """Answer what is complete for some branches."""
-        self._merge()
-        for number in numbers:
-            self.of(number).close()
+        """Answer what is complete for some branches, many of them together."""
+        left = dict.fromkeys(self._places[number] for number in numbers)
+        for places, rows, bounds in self._merge():
+            if left.keys() >= set(places):
+                close_together([self._windows[place] for place in places], rows, bounds)
+                left = dict.fromkeys(each for each in left if each not in places)
+        for place in left:
+            self._windows[place].close()
 
-    def _merge(self) -> None:
-        """Put what was taken in to what the branches have."""
+    def _merge(self) -> list[tuple[Sequence[int], Rows, Sequence[int]]]:
+        """Put what was taken in to what the branches have.
+
+        Gives rows that are merged, those of branches that may be answered together one behind the other: whose they
+        are, by place, and the bounds of each.
+        """
+        found: list[tuple[Sequence[int], Rows, Sequence[int]]] = []
         for paths, parts in self._parts.items():
-            held = ((place, each) for place, each in enumerate(self._windows) if each.paths == paths)
-            whole = together([*(each.rows.of(place) for place, each in held if len(each.rows)), *parts], paths)
+            places = [place for place, each in enumerate(self._windows) if each.paths == paths]
+            places.sort(key=lambda place: self._windows[place].plan.shape or "")
+            turns = np.zeros(len(self._windows), np.int64)
+            turns[places] = np.arange(len(places))
+            held = [self._windows[place].rows.of(turn) for turn, place in enumerate(places)]
+            taken = (replace(each, members=turns[each.members]) for each in parts)
+            whole = together([*(each for each in held if len(each)), *taken], paths)
             level = whole.merged()
             rows = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
-            bounds = np.searchsorted(rows.members, np.arange(len(self._windows) + 1)).tolist()
-            for place, windows in enumerate(self._windows):
-                if windows.paths == paths:
-                    windows.rows = rows.part(bounds[place], bounds[place + 1]).of(0)
+            bounds = np.searchsorted(rows.members, np.arange(len(places) + 1)).tolist()
+            for place, span in zip(places, pairwise(bounds), strict=True):
+                self._windows[place].rows = rows.part(*span).of(0)
+            if level is not None:
+                found.append((places, rows, bounds))
         self._parts = {}
+        return found
 
     def save(self) -> dict[int, PaneState]:
         """What to remember after the epoch, by branch."""

@@ -30,9 +30,9 @@ from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import AggregateValue
 from anabranch.branch.ports import InputStream, Output
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.panes.kernels import find_groups, first_of, window_spans
 from anabranch.columnar.panes.keys import Key, error_of
 from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Pane, Rows, together
+from anabranch.columnar.panes.spans import find_groups, first_of, window_spans
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,9 +48,9 @@ from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.counted import Counted
-from anabranch.columnar.panes.kernels import find_windows, window_spans
 from anabranch.columnar.panes.keys import Key, key_table, keys_of
 from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numbered, Pane, Rows, together
+from anabranch.columnar.panes.spans import find_windows, window_spans
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
@@ -69,6 +69,19 @@ _AT_ONCE = 1 << 16
 _FAR = 1 << 62
 
 
+class JointClose(NamedTuple):
+    """Windows of a branch that may be answered with those of others."""
+
+    shape: str
+    """What is made of them."""
+    following: int
+    ended: int
+    """From which number on, and before which, windows are complete."""
+    size: int
+    step: int
+    """How many panes they have, and are apart."""
+
+
 class PaneWindows:
     """The branch of one subscription, for one epoch."""
 
@@ -82,7 +95,7 @@ class PaneWindows:
         functions: Mapping[str, PythonFunction] | None = None,
         documents: Mapping[str, Input] | None = None,
     ) -> None:
-        self._plan = plan
+        self.plan = self._plan = plan
         self._name = name
         self._stream = stream
         self._out = out
@@ -238,6 +251,27 @@ class PaneWindows:
             return
         for begins, ends, numbers in self._complete(rows.panes, ended):
             write(PaneColumns(rows, self._plan.seen.calls, begins, ends), numbers)
+        self._keep_open(rows)
+
+    def closing(self, last_pane: int) -> JointClose | None:
+        """What is to be closed up to a pane, with what others have (`closing.py`); None where it is closed alone."""
+        panes, ended, last = self._panes_of, self._ended, last_pane // self._panes_of.step + 1
+        is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
+        shape = self.plan.shape
+        if shape is None or self._odd or self._early or not is_near or self._result is not self.plan.result:
+            return None
+        return JointClose(shape, self._next, last if ended is None else min(ended, last), panes.size, panes.step)
+
+    def close_with(self, data: bytes, pieces: int, first: int, following: int, rows: Rows) -> None:
+        """Give what was made of these rows, and keep those of windows from a number on, or behind those that ended."""
+        if pieces:
+            self._answers.extend(data, pieces, first)
+        ended = self._ended
+        self._next = max(following if ended is None else ended, self._next)
+        self._keep_open(rows)
+
+    def _keep_open(self, rows: Rows) -> None:
+        """Keep the rows, by rising panes, of windows that are not answered yet."""
         open_from = int(np.searchsorted(rows.panes, min(self._next * self._panes_of.step, _FAR)))
         self.rows = rows.part(open_from, len(rows))
 

@@ -72,6 +72,17 @@ class PanePlan:
         return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
+    def shape(self) -> str | None:
+        """What it makes of aggregates, the same for all queries that make the same of theirs; None for nothing plain.
+
+        Bounds are each query's own, and so are groups and sessions.
+        """
+        is_windows = not self.keys and not self.query.is_session and self.sending is None
+        if self.result is None or not is_windows or self.seen.asks_bounds:
+            return None
+        return repr((self.result, self.seen.calls))
+
+    @cached_property
     def lineage(self) -> Lineage:
         """Found only where a stream evolves."""
         return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))

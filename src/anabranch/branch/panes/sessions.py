@@ -29,9 +29,9 @@ from anabranch.branch.panes.grouped import MOST_BYTES, GroupedWindows, JoinedGro
 from anabranch.branch.panes.keys import NumberedKeys
 from anabranch.columnar.bound_texts import spelled_bounds
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.panes.kernels import first_of
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.panes.sessions import RowBounds, SessionSpans, row_bounds, session_spans
+from anabranch.columnar.panes.spans import first_of
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.language.aggregates import BOUND_VARIABLES
 from anabranch.language.sessions import KEY

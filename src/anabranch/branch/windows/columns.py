@@ -31,7 +31,7 @@ from anabranch.branch.members import Asker
 from anabranch.branch.windows.windows import Windows, WindowSequence
 from anabranch.columnar.items.query import CompiledFor, compile_for
 from anabranch.columnar.items.window_query import CompiledWindows, WindowClauses, WindowRows, compile_windows
-from anabranch.columnar.panes.kernels import find_windows
+from anabranch.columnar.panes.spans import find_windows
 from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices, gather
 from anabranch.columnar.scan.look import Look

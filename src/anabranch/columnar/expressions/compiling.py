@@ -5,7 +5,8 @@ Compiled is whatever looks at one item and whose work is bounded by its size: pa
 constructors, and loops over repeated parts.
 Anything else raises `NotColumnar`, with the construct that is to blame, and is answered by the law.
 
-A part that is repeated makes a *frame*: its occurrences are rows, as items are.
+A part that is repeated makes a *frame*: its occurrences are rows, as items are, and so are rows that are looked up in a
+document (`tables/lookups.py`).
 What stands in a frame further in than where an expression is evaluated is a sequence there.
 
 The law counts steps (LAWS 2.6) and columns do not, so work is bounded here: a query has at most `MOST_NODES` nodes, an
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
+from anabranch.columnar.expressions.functions import VALUE_OPERATORS, spread
 from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
@@ -29,7 +31,7 @@ from anabranch.columnar.expressions.scope import (
     literal_of,
     simple_number,
 )
-from anabranch.columnar.expressions.start_tags import constructed_tag, copied
+from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
     ColumnComparison,
@@ -44,20 +46,17 @@ from anabranch.columnar.expressions.tree import (
     PartText,
     Presence,
     RowExtreme,
-    RowFold,
     RowKey,
     RowLoop,
     RowQuantifier,
     Taken,
     Truth,
     Wrapped,
-    walk,
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
 from anabranch.columnar.match.forms import AFTER
 from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import PartColumn
-from anabranch.columnar.scan.template import PLAIN
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
@@ -93,6 +92,15 @@ class LookScope(ValueScope):
                     operator, left, right = MIRRORED[operator], right, left
                 if _literals(right) and (self._is_bare(left) or self._is_value(left)):
                     return _any_tree([self._tested(operator, left, each) for each in _literals(right)])
+                beyond = self._extremes(operator, left, right)
+                if beyond is not None:
+                    return beyond
+            case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
+                operator = VALUE_OPERATORS[name]
+                if isinstance(left, ast.String):
+                    operator, left, right = MIRRORED[operator], right, left
+                if isinstance(right, ast.String) and self._is_bare(left) and self._is_single(left):
+                    return self._tested(operator, left, right)
             case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
                 if _literals(left):
                     operator, left, right = MIRRORED[operator], right, left
@@ -125,7 +133,12 @@ class LookScope(ValueScope):
         """Whether it is a path without predicates, and so not to text nodes."""
         if not self.is_path(expression) or _is_text_path(expression):
             return False
-        return all(each.condition is None for each in self.filtered_spots(expression))
+        return not any(each.asked for each in self.filtered_spots(expression))
+
+    def _is_single(self, path: ast.Expression) -> bool:
+        """Whether a path leads to one part at most."""
+        spots = self.spots(path)
+        return len(spots) == 1 and spots[0].is_single
 
     def _presence(self, spots: Sequence[Spot]) -> Tree[ItemTest]:
         tests: list[ItemTest] = []
@@ -154,6 +167,23 @@ class LookScope(ValueScope):
             else:
                 extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
+        return _any_of(tests)
+
+    def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
+        """Whether a value of a repeated part that predicates choose is beyond a number: the outermost of them is."""
+        if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
+            return None
+        spots = [] if _is_text_path(left) else self.filtered_spots(left)
+        number = simple_number(right)
+        if not spots or any(each.is_single for each in spots) or abs(number) >= SIMPLE:
+            return None
+        tests: list[ItemTest] = []
+        for spot in spots:
+            text: Expression = PartText(spot.text, spot.side)
+            if spot.condition is not None:
+                text = FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+            found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
+            tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
         return _any_of(tests)
 
     def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
@@ -238,6 +268,7 @@ class LookScope(ValueScope):
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
         """What a path leads to, in document order."""
+        found: Expression
         if not spots:
             return []
         if len(spots) > 1:
@@ -246,12 +277,13 @@ class LookScope(ValueScope):
                 raise NotColumnar("a path to parts of different names that are not all taken")
             if any(each.front for each in taken):
                 raise NotColumnar("copies of parts of different names with namespaces")
-            return [Made(PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side))]
+            found = PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side)
+            return [Made(behind(self.asked(spots), found))]
         (spot,) = spots
         if spot.is_single and spot.condition is None:
             return [as_fragment(fragment(spot))]
         if spot.is_single:
-            found: Expression = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
+            found = Choice(spot.condition or TRUE, ContentOf((fragment(spot),)), ContentOf(()))
         else:
             frame = self.frame_of(spot)
             content = ContentOf((fragment(replace(spot, bound=frame)),))
@@ -278,10 +310,10 @@ class LookScope(ValueScope):
             case ast.For(name, source, None) if self.is_path(source):
                 if not self.gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
-                spots = self.filtered_spots(source)
+                spots, left = self.looped_spots(name, source, where, others)
                 if len(spots) > 1:
                     raise NotColumnar("a loop over parts of different names", "a loop for each name")
-                return [fragment for spot in spots for fragment in self._rounds(name, spot, others, where, inside)]
+                return [fragment for spot in spots for fragment in self._rounds(name, spot, others, left, inside)]
             case _:
                 raise NotColumnar("a loop over values")
 
@@ -309,7 +341,10 @@ class LookScope(ValueScope):
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """What the rounds of a loop give, in the order that it asks for."""
-        spots = self.filtered_spots(source) if self.is_path(source) and self.gives_nodes(loop) else []
+        spots: list[Spot] = []
+        where = loop.where
+        if self.is_path(source) and self.gives_nodes(loop):
+            spots, where = self.looped_spots(name, source, loop.where, lets)
         if len(spots) != 1 or spots[0].is_single:
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
         (spot,), clears = spots, []
@@ -321,8 +356,8 @@ class LookScope(ValueScope):
             scope, clear = scope.let(each.variable, each.value)
             clears += [] if clear is None else [clear]
         condition = nodes.condition
-        if clears or loop.where is not None:
-            holds = TRUE if loop.where is None else scope.truth(loop.where)
+        if clears or where is not None:
+            holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
         keys = tuple(RowKey(scope.written(each.key), each.descending) for each in loop.order)
         content = ContentOf(tuple(scope.result(loop.result)))
@@ -429,7 +464,8 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
 
 def _literals(expression: ast.Expression) -> Sequence[ast.Expression]:
     """The literals that an expression is, one or a list of them; none where it is something else."""
-    items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+    listed = spread(expression)
+    items = listed.items if isinstance(listed, ast.Sequence) else (listed,)
     return items if all(map(is_literal, items)) else ()
 
 
@@ -458,30 +494,3 @@ def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression
     if isinstance(literal, ast.String):
         return TextTest(column, operator, literal.value.encode())
     return NumberTest(column, operator, simple_number(literal))
-
-
-def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
-    """A value as it is written: texts of parts are plain, and literals are escaped where all that is made is copied."""
-    match expression:
-        case ConstantValue(str() as text):
-            return ConstantValue(escape(text))
-        case Choice(condition, then, otherwise):
-            return Choice(condition, escaped(then, escape), escaped(otherwise, escape))
-        case FunctionCall("behind", (clear, operand), kind):
-            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
-        case FunctionCall("concat" | "string", arguments, kind):
-            return FunctionCall(expression.name, tuple(escaped(each, escape) for each in arguments), kind)
-        case RowFold("string-join", sources, arguments):
-            values = tuple(replace(each, value=each.value and escaped(each.value, escape)) for each in sources)
-            return replace(expression, sources=values, arguments=tuple(escaped(each, escape) for each in arguments))
-        case FunctionCall(_, arguments, Kind.STRING | Kind.UNTYPED) if not all(map(_is_plain, arguments)):
-            raise NotColumnar("text of the query that must be escaped")
-        case _:
-            return expression
-
-
-def _is_plain(expression: Expression) -> bool:
-    """Whether all texts of a query in an expression are written as they are wherever they stand."""
-    literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
-    texts = (each.encode() for each in literals if isinstance(each, str))
-    return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

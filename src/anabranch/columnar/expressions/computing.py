@@ -8,12 +8,17 @@ from itertools import product
 from typing import Self
 
 from anabranch.columnar.expressions.folding import FOLDS
-from anabranch.columnar.expressions.functions import FUNCTIONS
-from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, then
+from anabranch.columnar.expressions.functions import (
+    FUNCTIONS,
+    VALUE_OPERATORS,
+    deeply_equal,
+    spread,
+    value_compared,
+)
+from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, summand, then
 from anabranch.columnar.expressions.scope import (
     ChosenNodes,
     NotColumnar,
-    PathScope,
     Spot,
     blaming,
     literal_of,
@@ -39,6 +44,7 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     has_constant,
 )
+from anabranch.columnar.tables.lookups import LookupScope
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.objects import JSON
@@ -77,7 +83,7 @@ POSITION, LAST = "position()", "last()"
 
 
 @dataclass(frozen=True, slots=True)
-class ValueScope(PathScope):
+class ValueScope(LookupScope):
     """Compiles values and conditions."""
 
     @blaming
@@ -141,7 +147,7 @@ class ValueScope(PathScope):
             raise NotColumnar("arithmetic with what is no number")
         if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
             raise NotColumnar("exact decimal arithmetic", "number(...) computes with doubles")
-        return ColumnArithmetic(operator, _operand(left), _operand(right))  # type: ignore[arg-type]
+        return ColumnArithmetic(operator, summand(left), summand(right))  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
         found = self.value(expression)
@@ -153,6 +159,9 @@ class ValueScope(PathScope):
         """The one value that a path leads to."""
         if not spots:
             return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
+        if len(spots) == 1 and not spots[0].is_single and self.is_looked_up(spots[0]):
+            value = RowFold("only one", (self._values_at(spots[0]),), (), Kind.UNTYPED, self.frame)
+            return behind(self.asked(spots), value)
         if len(spots) > 1 or not spots[0].is_single:
             raise NotColumnar("a path to several values")
         (spot,) = spots
@@ -200,6 +209,8 @@ class ValueScope(PathScope):
         """The values of a sequence, or what is counted of it: in the order of values only where they are `ordered`."""
         self.work.spend()
         match expression:
+            case ast.Call("op:to") if spread(expression) is not expression:
+                return self.sequence(spread(expression), counted=counted, ordered=ordered)
             case ast.Sequence(items):
                 parts = (self.sequence(each, counted=counted, ordered=ordered) for each in items)
                 return sum(parts, _NOTHING)
@@ -261,9 +272,10 @@ class ValueScope(PathScope):
     def _lies_in(self, frame: int, spot: Spot) -> bool:
         """Whether the rows that are looked at lie in those of a frame."""
         mine = self.frame if self.side == spot.side else -1
+        look = spot.look if self.work.tables is None else self.work.tables.look
         while mine not in (-1, frame):
-            parent = spot.look.parts[mine].parent
-            mine = spot.look.frames[parent] if parent >= 0 else -1
+            parent = look.parts[mine].parent
+            mine = look.frames[parent] if parent >= 0 else -1
         return mine == frame
 
     def _everywhere(self, frame: int, clear: Expression, side: int) -> Expression:
@@ -280,7 +292,7 @@ class ValueScope(PathScope):
         """What the rounds of a loop give."""
         first, *rest = loop.clauses
         assert isinstance(first, ast.For)
-        spots = self.filtered_spots(first.source)
+        spots, where = self.looped_spots(first.variable, first.source, loop.where, rest)
         if ordered and len(spots) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         found = CompiledSequence((), tuple(self.asked(spots)))
@@ -295,8 +307,8 @@ class ValueScope(PathScope):
             if others:
                 given = scope.sequence(replace(loop, clauses=tuple(others)), counted=counted, ordered=ordered)
             else:
-                if loop.where is not None:
-                    condition = then(condition, scope.truth(loop.where))
+                if where is not None:
+                    condition = then(condition, scope.truth(where))
                 given = scope.sequence(loop.result, counted=counted, ordered=ordered)
             if ordered and len(given.sources) > 1:
                 raise NotColumnar("a loop whose rounds give several values")
@@ -340,6 +352,10 @@ class ValueScope(PathScope):
                 return negated(found) if name == "empty" else found
             case "data", (operand,):
                 return self.value(operand)
+            case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
+                return self.value(operand)
+            case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
+                return _told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
             case (("name" | "local-name"), _):
                 return self._name(arguments[0] if arguments else ast.ContextItem(), local=name == "local-name")
             case _, (operand, *others) if name in FOLDS:
@@ -347,7 +363,7 @@ class ValueScope(PathScope):
         if name in JSON:
             raise NotColumnar("a lookup, an object or an array", "paths with `/`, and elements")
         if name not in FUNCTIONS:
-            raise NotColumnar(f"the function {name}()")
+            raise NotColumnar(f"'{name[3:]}'" if name.startswith("op:") else f"the function {name}()")
         function = FUNCTIONS[name]
         given = arguments or ((ast.ContextItem(),) if function.context else ())
         values = tuple(self.value(each) for each in given)
@@ -390,9 +406,16 @@ class ValueScope(PathScope):
                 return Junction(isinstance(expression, ast.And), tuple(self.truth(each) for each in operands))
             case ast.Comparison(operator, left, right):
                 return self._compared(operator, left, right)
+            case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
+                one, other = self.value(left), self.value(right)
+                _check_comparable(one, other)
+                return _told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
             case ast.Quantified(kind, ((name, source), *others), condition):
-                rest = condition if not others else ast.Quantified(kind, tuple(others), condition)
-                return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
+                if others or kind != "some":
+                    rest = ast.Quantified(kind, tuple(others), condition) if others else condition
+                    return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
+                spots, asked = self.looped_spots(name, source, condition)
+                return self._quantified(True, name, spots, asked)
             case _ if self.is_path(expression):
                 return self._exists(expression)
             case _ if self.gives_nodes(expression, some=True):
@@ -401,12 +424,15 @@ class ValueScope(PathScope):
                 found = self.written(expression)
                 return found if found.kind is Kind.BOOLEAN else Truth(found)
 
-    def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
+    def _quantified(
+        self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None
+    ) -> Expression:
+        """Whether a condition holds for some of what is at some spots, or for all of it; None is what always holds."""
         found: list[Expression] = []
         for spot in spots:
             nodes = self.nodes_at(spot)
             inside = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
-            holds = inside.truth(condition)
+            holds = TRUE if condition is None else inside.truth(condition)
             if nodes.condition is not None:  # else each row is one
                 holds = Junction(is_some, (nodes.condition if is_some else negated(nodes.condition), holds))
             found.append(holds if spot.is_single else RowQuantifier(nodes.frame, is_some, holds, self.frame, spot.side))
@@ -444,24 +470,17 @@ class ValueScope(PathScope):
         return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
 
 
+def _told(found: Expression | None, what: str) -> Expression:
+    if found is None:
+        raise NotColumnar(f"{what} of values of different types")
+    return found
+
+
 def _words(expression: ast.Expression) -> str:
     """What an expression is called that is not made for columns."""
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")
-
-
-def _operand(number: Expression) -> Expression:
-    """A number to compute with: the sum of nothing is an integer, and a sum else a double."""
-    match number:
-        case RowFold("sum"):
-            return replace(number, name="sum of some")
-        case Choice(_, then, otherwise):
-            return replace(number, then=_operand(then), otherwise=_operand(otherwise))
-        case FunctionCall(_, arguments, Kind.DOUBLE):
-            return replace(number, arguments=tuple(map(_operand, arguments)))
-        case _:
-            return number
 
 
 def _text_node(text: Expression | None) -> Expression:

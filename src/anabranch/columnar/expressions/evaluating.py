@@ -9,7 +9,7 @@ Numbers are doubles, integers too: where one is not exact any more, it is unclea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -46,6 +46,7 @@ from anabranch.columnar.expressions.tree import (
     RowLoop,
     RowPlace,
     RowQuantifier,
+    RowsFound,
     RowSource,
     Taken,
     Truth,
@@ -55,10 +56,10 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.expressions.values import (
     ABSENT,
     CLEAR,
-    TOO_LARGE_INTEGER,
     UNCLEAR,
     ColumnValue,
     States,
+    calculated,
     exact_numbers,
     is_exact,
     only_unclear,
@@ -69,6 +70,7 @@ from anabranch.columnar.expressions.values import (
     state_of,
     texts_compared,
     ticks_of,
+    truth_of,
     with_front,
     worst,
 )
@@ -76,18 +78,11 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import Indices, Numbers
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
-
-_COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "div": np.divide,
-    "mod": np.fmod,
-}
+from anabranch.columnar.tables.joined_look import JoinedLook, RowLookup, TableView
+from anabranch.values.operators import ComparisonOperator
 
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
@@ -97,7 +92,7 @@ class FrameEvaluation:
 
     def __init__(
         self,
-        shredded: Shredded,
+        shredded: Shredded | TableView,
         picks: Indices | None = None,
         frame: int = -1,
         around: FrameEvaluation | None = None,
@@ -116,8 +111,10 @@ class FrameEvaluation:
         self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}
         self._inside: dict[int, FrameEvaluation] = {}
-        rows: Shredded | FrameRows = shredded if frame < 0 else shredded.frame(frame)
+        rows: Shredded | FrameRows = shredded if isinstance(shredded, Shredded) and frame < 0 else shredded.frame(frame)
         self._rows = rows
+        self._doubtful: dict[int, Flags] = {}
+        """By lookup: the rows that are the law's."""
         self.count = rows.starts.shape[1] if picks is None else len(picks)
 
     @property
@@ -149,14 +146,15 @@ class FrameEvaluation:
                 verdicts[starts == kernels.UNCLEAR] = UNCLEAR_VERDICT
                 return ColumnValue.truth(verdicts)
             case ColumnArithmetic(operator, left, right):
-                return self._arithmetic(expression.kind, operator, self.value(left), self.value(right))
+                sides = self._numbers(self.value(left)), self._numbers(self.value(right))
+                return calculated(expression.kind, operator, *sides)
             case ColumnComparison(operator, left, right):
                 return self._compared(operator, left, right)
             case Junction(is_and, operands):
                 by = np.minimum if is_and else np.maximum
                 return ColumnValue.truth(reduce(by, (self.truth(each) for each in operands)))
             case Truth(operand):
-                return ColumnValue.truth(self._truth_of(self.value(operand)))
+                return ColumnValue.truth(truth_of(self.value(operand), self.count))
             case Clear(operand):
                 unclear = self.value(operand).unclear
                 verdicts = np.where(np.broadcast_to(unclear, self.count), np.uint8(UNCLEAR_VERDICT), np.uint8(YES))
@@ -167,6 +165,8 @@ class FrameEvaluation:
                 return self.value(operand).unclear_where(self.truth(clear) == UNCLEAR_VERDICT)
             case FunctionCall(name, arguments, kind):
                 return FUNCTIONS[name].evaluate(kind, [self.value(each) for each in arguments], self.count)
+            case RowsFound(frame):
+                return ColumnValue.truth(np.where(self.doubtful(frame), np.uint8(UNCLEAR_VERDICT), np.uint8(YES)))
             case RowQuantifier(frame, is_some, condition):
                 return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
             case RowFold(name, sources, arguments):
@@ -202,7 +202,7 @@ class FrameEvaluation:
 
     def _frame_of(self, column: int) -> int:
         assert self._shredded.wanted is not None
-        return self._shredded.wanted.look.frames[column if column >= 0 else ~column]
+        return self._shredded.wanted.all_parts.frames[column if column >= 0 else ~column]
 
     def _stands_around(self, column: int) -> bool:
         return self._frame_of(column) != self._frame
@@ -212,7 +212,7 @@ class FrameEvaluation:
         match expression:
             case PartText(column) | Presence(column):
                 return self._stands_around(column)
-            case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder():
+            case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder() | RowsFound():
                 return expression.at != self._frame
             case FirstOfValue(frame) | RowPlace(frame):
                 return frame != self._frame
@@ -233,7 +233,10 @@ class FrameEvaluation:
             state = np.where(starts == kernels.ABSENT, np.uint8(ABSENT), np.uint8(CLEAR))
             state[starts == kernels.UNCLEAR] = UNCLEAR
             starts, ends = np.maximum(starts, 0), np.maximum(ends, 0)
-        return ColumnValue(Kind.UNTYPED, state, texts=TextColumn(self._shredded.data, starts, ends))
+        found = TextColumn(self._shredded.data, starts, ends)
+        if isinstance(self._shredded, TableView):
+            found, _ = texts.concat([found])  # only these rows, and not all of the table, go on
+        return ColumnValue(Kind.UNTYPED, state, texts=found)
 
     def _part(self, column: int) -> ColumnValue:
         found = self._span(column)
@@ -270,20 +273,6 @@ class FrameEvaluation:
 
     # --- operators ----------------------------------------------------------------------------------------
 
-    def _arithmetic(
-        self, kind: Kind, operator: ArithmeticOperator, left: ColumnValue, right: ColumnValue
-    ) -> ColumnValue:
-        (a, one), (b, other) = self._numbers(left), self._numbers(right)
-        found = _COMPUTE[operator](a, b)
-        state = worst(one, other)
-        if kind is Kind.INTEGER:
-            found = found + 0.0  # integers know no -0
-            largest = np.maximum(np.abs(found), np.maximum(np.abs(a), np.abs(b)))
-            inexact = ~(largest < TOO_LARGE_INTEGER)  # also where it is divided by zero
-            if inexact.any():
-                state = worst(state, state_of(inexact, UNCLEAR))
-        return ColumnValue(kind, state, found)
-
     def _compared(self, operator: ComparisonOperator, left: Expression, right: Expression) -> ColumnValue:
         one, other = self.value(left), self.value(right)
         kinds = {left.kind, right.kind}
@@ -312,23 +301,6 @@ class FrameEvaluation:
             verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
         return ColumnValue.truth(verdicts)
 
-    def _truth_of(self, value: ColumnValue) -> NDArray[np.uint8]:
-        match value.kind:
-            case Kind.BOOLEAN:
-                assert value.verdicts is not None
-                return value.verdicts
-            case Kind.UNTYPED | Kind.STRING:
-                assert value.texts is not None
-                holds = value.texts.ends > value.texts.starts
-            case _:
-                assert value.numbers is not None
-                holds = (value.numbers != 0) & ~np.isnan(value.numbers)
-        verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
-        if value.state is not None:
-            verdicts[value.state == ABSENT] = NO
-            verdicts[value.state == UNCLEAR] = UNCLEAR_VERDICT
-        return verdicts
-
     def _chosen(self, condition: NDArray[np.uint8], then: ColumnValue, otherwise: ColumnValue) -> ColumnValue:
         found = then.where(condition == YES, otherwise, self.count)
         return found.unclear_where(condition == UNCLEAR_VERDICT)
@@ -344,17 +316,36 @@ class FrameEvaluation:
     def inside(self, frame: int) -> FrameEvaluation:
         """The rows of a repeated part that lie in these rows, be it inside of other repeated parts."""
         assert self._shredded.wanted is not None
-        look = self._shredded.wanted.look
+        look = self._shredded.wanted.all_parts
         parent = look.parts[frame].parent
         around = look.frames[parent] if parent >= 0 else -1
         if around != self._frame:
             return self.inside(around).inside(frame)
+        if frame not in self._inside and isinstance(look, JoinedLook) and frame in look.lookups:
+            self._look_up(frame, look.lookups[frame])
         if frame not in self._inside:
             rows = np.arange(self.count) if self._picks is None else self._picks
             rows = rows + self._shredded.first if self._frame < 0 else rows
             picks, owners = self._shredded.frame(frame).rows_in(rows)
             self._inside[frame] = FrameEvaluation(self._shredded, picks, frame, self, owners)
         return self._inside[frame]
+
+    def _look_up(self, frame: int, lookup: RowLookup) -> None:
+        """Have the rows ready that are looked up for these."""
+        assert self._shredded.wanted is not None
+        sought = None if lookup.sought is None else self.value(lookup.sought)
+        items, around = self._owners, self._around
+        while items is not None and around is not None and around._owners is not None:
+            items, around = around._owners.take(items), around._around
+        found = lookup.find(sought, [self.value(each) for each in lookup.measured], self.count, items)
+        view = lookup.view(self._shredded.wanted)
+        self._inside[frame] = FrameEvaluation(view, found.picks, frame, self, found.owners)
+        self._doubtful[frame] = found.doubtful
+
+    def doubtful(self, frame: int) -> Flags:
+        """The rows for which it is not known what is looked up."""
+        self.inside(frame)
+        return self._doubtful[frame]
 
     def _some(self, chosen: Indices) -> FrameEvaluation:
         """Some of the rows of a frame, in this order, which belong to the same as here."""
@@ -457,16 +448,16 @@ class FrameEvaluation:
             frame = self._frame_of(column)
             rows = self if frame == self._frame else self.inside(frame)
             mine = np.arange(self.count) if rows is self else self._owners_of(rows)
-            row = self._row(column)
+            row = rows._row(column)
             starts, ends = rows._taken(rows._rows.starts[row]), rows._taken(rows._rows.ends[row])
             unclear[mine[starts == kernels.UNCLEAR]] = True
             there = starts >= 0
             owners.append(mine[there])
-            spans.append(TextColumn(self._shredded.data, starts[there], ends[there]))
+            spans.append(TextColumn(rows._shredded.data, starts[there], ends[there]))
         owner = np.concatenate(owners)
         starts, ends = (np.concatenate([each[side] for each in spans]) for side in (1, 2))
         order = np.lexsort((starts, owner))
-        made, full = texts.concat([TextColumn(self._shredded.data, starts[order], ends[order])])
+        made, full = texts.concat([TextColumn(spans[0].data, starts[order], ends[order])])
         unclear[owner[order][np.broadcast_to(full, len(order))]] = True
         bounds = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=self.count))])
         return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=spans_of_owners(made, bounds))

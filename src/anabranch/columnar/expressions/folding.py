@@ -406,9 +406,20 @@ def _joined(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Col
     return ColumnValue(Kind.STRING, state_of(unclear, UNCLEAR), texts=spans)
 
 
+def _only(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
+    """The value of a sequence that should have at most one; several are unclear."""
+    counts, first = values.counts(count), values.bounds(count)[:-1]
+    state = worst(state_of(counts == 0, ABSENT), state_of(counts > 1, UNCLEAR))
+    if not len(values.owners):
+        return ColumnValue(Kind.UNTYPED, state, np.full(count, np.nan), TextColumn.of(b"").repeated(count))
+    first = np.where(counts == 0, 0, first)
+    return ColumnValue(Kind.UNTYPED, state, values.exact[first], values.texts.take(first))
+
+
 _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})
 
 FOLDS: Mapping[str, ColumnFold] = {
+    "only one": ColumnFold(lambda sources, others: Kind.UNTYPED, _only, frozenset({"exact", "texts"})),
     "count": ColumnFold(_count_kind, _counted),
     "sum": ColumnFold(_sum_kind, _sum, _EXACT),
     "sum of some": ColumnFold(_sum_kind, _sum_of_some, _EXACT),

@@ -17,7 +17,14 @@ from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
 from anabranch.columnar.expressions.numbers import UNCLEAR as UNCLEAR_NUMBER
 from anabranch.columnar.expressions.rounding import ROUNDINGS
 from anabranch.columnar.expressions.texts import TextColumn, Translation
-from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind
+from anabranch.columnar.expressions.tree import (
+    ColumnComparison,
+    ConstantValue,
+    Expression,
+    FunctionCall,
+    Junction,
+    Kind,
+)
 from anabranch.columnar.expressions.values import (
     ABSENT,
     CLEAR,
@@ -31,6 +38,12 @@ from anabranch.columnar.expressions.values import (
 )
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan.kernels import Flags, Numbers
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.operators import VALUE_COMPARISONS
+from anabranch.law.library.regular import Regular, regular, replacement_for
+from anabranch.law.library.texts import TEXT_FUNCTIONS
+from anabranch.values.operators import ComparisonOperator
 
 KindOf: TypeAlias = Callable[[Sequence[Expression]], Kind | None]
 Body: TypeAlias = Callable[[Kind, Sequence[ColumnValue], int], ColumnValue]
@@ -254,6 +267,155 @@ def _not(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     return ColumnValue.truth(np.uint8(YES - NO) - verdicts)
 
 
+# --- operators --------------------------------------------------------------------------------------------
+
+VALUE_OPERATORS: Mapping[str, ComparisonOperator] = dict(
+    zip((f"op:{word}" for word in VALUE_COMPARISONS), ("=", "!=", "<", "<=", ">", ">="), strict=True)
+)
+"""The general comparisons that value comparisons are between single values, by the names of these."""
+_EXACT_QUOTIENT = 2.0**50
+"""Below this, a quotient of whole numbers in doubles lies on the same side of each whole number as the true one."""
+_MOST_RANGE = 64
+
+
+def value_compared(operator: ComparisonOperator, left: Expression, right: Expression) -> Expression | None:
+    """A value comparison where it is a condition: nothing is false; None where the law has to say what fails."""
+    untyped = [each.kind is Kind.UNTYPED for each in (left, right)]
+    if not any(untyped):
+        return ColumnComparison(operator, left, right)
+    if any(each.kind not in _TEXTUAL for each in (left, right)):
+        return None
+    return ColumnComparison(operator, *(_as_text(each) for each in (left, right)))
+
+
+def _as_text(value: Expression) -> Expression:
+    """Untyped text as a string, which is compared by its characters."""
+    return FunctionCall("as-text", (value,), Kind.STRING) if value.kind is Kind.UNTYPED else value
+
+
+def deeply_equal(left: Expression, right: Expression) -> Expression | None:
+    """Whether two values, each of which may be nothing, are deep-equal; None where columns cannot tell."""
+    if left.kind not in _TEXTUAL or right.kind not in _TEXTUAL:
+        return None
+    equal = ColumnComparison("=", _as_text(left), _as_text(right))
+    if isinstance(left, ConstantValue) or isinstance(right, ConstantValue):
+        return equal
+    nothing = (
+        FunctionCall("not", (FunctionCall("there", (each,), Kind.BOOLEAN),), Kind.BOOLEAN) for each in (left, right)
+    )
+    return Junction(False, (equal, Junction(True, tuple(nothing))))
+
+
+def spread(expression: ast.Expression) -> ast.Expression:
+    """A short range between literals as the numbers in it; everything else as it is."""
+    match expression:
+        case ast.Call("op:to", (ast.Number(first), ast.Number(last))) if first.isdigit() and last.isdigit():
+            numbers = range(int(first), int(last) + 1)
+            if len(numbers) <= _MOST_RANGE:
+                return ast.Sequence(tuple(ast.Number(str(each), span=expression.span) for each in numbers))
+    return expression
+
+
+def _whole_quotient_kind(values: Sequence[Expression]) -> Kind | None:
+    fits = len(values) == 2 and all(each.kind in (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER) for each in values)
+    return Kind.INTEGER if fits else None
+
+
+def _whole_quotient(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    """A quotient without its fraction; what fails, and what is too large to be sure of, is left to the law."""
+    (left, one), (right, other) = (_doubles(each) for each in values)
+    with np.errstate(all="ignore"):
+        quotient = np.trunc(left / right)
+    doubtful = ~np.isfinite(quotient) | ~np.isfinite(right) | (np.abs(left) >= _EXACT_QUOTIENT) | (right == 0)
+    doubtful |= np.abs(quotient) >= _EXACT_QUOTIENT
+    found = np.where(doubtful, 0.0, quotient) + 0.0  # no negative zero
+    state = worst(one, other)
+    return ColumnValue(kind, worst(state, state_of(np.broadcast_to(doubtful, count), UNCLEAR, state)), found)
+
+
+# --- regular expressions ----------------------------------------------------------------------------------
+
+
+def _regular(values: Sequence[Expression], flags: int) -> Regular | None:
+    """The pattern of a call, where it is a literal and right; its flags stand at a place."""
+    asked = (values[1], *values[flags : flags + 1])
+    given = [each.value for each in asked if isinstance(each, ConstantValue) and isinstance(each.value, str)]
+    if len(given) < len(asked):
+        return None
+    try:
+        return regular(given[0], "".join(given[1:]))
+    except DynamicError:
+        return None  # an error of each item, which the law tells
+
+
+def _matches_kind(values: Sequence[Expression]) -> Kind | None:
+    fits = len(values) in (2, 3) and values[0].kind in _TEXTUAL and _regular(values, 2)
+    return Kind.BOOLEAN if fits else None
+
+
+def _replace_kind(values: Sequence[Expression]) -> Kind | None:
+    if len(values) not in (3, 4) or values[0].kind not in _TEXTUAL:
+        return None
+    found = _regular(values, 3)
+    match values[2]:
+        case ConstantValue(str() as text) if found is not None and not found.found_in(""):
+            try:
+                replacement_for(found, text)
+            except DynamicError:
+                return None
+            return Kind.STRING
+        case _:
+            return None
+
+
+def _given_text(value: ColumnValue) -> str:
+    assert value.texts is not None
+    return bytes(value.texts.data[value.texts.starts[0] : value.texts.ends[0]]).decode()
+
+
+def _strings(text: TextColumn) -> list[str]:
+    spans = zip(text.starts.tolist(), text.ends.tolist(), strict=True)
+    return [bytes(text.data[start:end]).decode() for start, end in spans]
+
+
+def _matches(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    text, state = _text(values[0], count)
+    found = regular(_given_text(values[1]), "".join(map(_given_text, values[2:])))
+    verdicts = np.array(found.all_found_in(_strings(text)), np.uint8) * np.uint8(YES)
+    return ColumnValue.truth(_doubtful(np.broadcast_to(verdicts, count).copy(), state))
+
+
+def _replace(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    text, state = _text(values[0], count)
+    found = regular(_given_text(values[1]), "".join(map(_given_text, values[3:])))
+    made = [
+        each.encode() for each in found.all_replaced(_strings(text), replacement_for(found, _given_text(values[2])))
+    ]
+    ends = np.cumsum([len(each) for each in made], dtype=np.int32)
+    sizes = np.array([len(each) for each in made], np.int32)
+    return ColumnValue(kind, state, texts=TextColumn.of(b"".join(made)).spans(ends - sizes, ends))
+
+
+def _changed_text(change: Callable[[str], str]) -> Body:
+    """A function of texts, taken one by one."""
+
+    def body(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+        text, state = _text(values[0], count)
+        return ColumnValue(kind, state, texts=texts.changed(text, np.ones(len(text.starts), np.bool_), change))
+
+    return body
+
+
+def _by_law(name: str) -> Body:
+    return _changed_text(lambda each: str(TEXT_FUNCTIONS[name]([each])[0]))
+
+
+def _root(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    numbers, state = _doubles(values[0])
+    with np.errstate(invalid="ignore"):
+        return ColumnValue(kind, state, np.sqrt(numbers))
+
+
 _ONE_TEXT = _taking(_TEXTUAL, (1,), Kind.STRING)
 _TWO_TEXTS = _taking(_TEXTUAL, (2,), Kind.STRING)
 _TEXT_TEST = _taking(_TEXTUAL, (2,), Kind.BOOLEAN)
@@ -277,6 +439,17 @@ FUNCTIONS: Mapping[str, ColumnFunction] = {
     "text-node": ColumnFunction(_taking((Kind.UNTYPED,), (1,), Kind.UNTYPED), _text_node),
     "where": ColumnFunction(lambda values: values[1].kind, _where),
     "there": ColumnFunction(lambda values: Kind.BOOLEAN, _there),
+    "as-text": ColumnFunction(
+        _taking((Kind.UNTYPED,), (1,), Kind.STRING), lambda kind, values, _: replace(values[0], kind=kind)
+    ),
+    "op:idiv": ColumnFunction(_whole_quotient_kind, _whole_quotient),
+    "matches": ColumnFunction(_matches_kind, _matches),
+    "replace": ColumnFunction(_replace_kind, _replace),
+    "math:sqrt": ColumnFunction(_taking((Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER), (1,), Kind.DOUBLE), _root),
+    **{
+        name: ColumnFunction(_ONE_TEXT, _by_law(name))
+        for name in ("encode-for-uri", "iri-to-uri", "escape-html-uri", "normalize-unicode")
+    },
     "not": ColumnFunction(_taking((Kind.BOOLEAN,), (1,), Kind.BOOLEAN), _not),
     **{name: ColumnFunction(_rounding_kind, _rounding(change)) for name, change in ROUNDINGS.items()},
 }

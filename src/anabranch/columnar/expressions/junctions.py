@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from anabranch.columnar.expressions.tree import Clear, ConstantValue, Expression, FunctionCall, Junction, Kind, Presence
+from anabranch.columnar.expressions.tree import (
+    Choice,
+    Clear,
+    ConstantValue,
+    Expression,
+    FunctionCall,
+    Junction,
+    Kind,
+    Presence,
+    RowFold,
+)
 
 
 def then(first: Expression | None, second: Expression | None) -> Expression:
@@ -42,3 +53,16 @@ def either(found: Sequence[Expression]) -> Expression:
     if not found:
         return ConstantValue(False)
     return found[0] if len(found) == 1 else Junction(False, tuple(found))
+
+
+def summand(number: Expression) -> Expression:
+    """A number to compute with: the sum of nothing is an integer, and a sum else a double."""
+    match number:
+        case RowFold("sum"):
+            return replace(number, name="sum of some")
+        case Choice(_, then, otherwise):
+            return replace(number, then=summand(then), otherwise=summand(otherwise))
+        case FunctionCall(_, arguments, Kind.DOUBLE):
+            return replace(number, arguments=tuple(map(summand, arguments)))
+        case _:
+            return number

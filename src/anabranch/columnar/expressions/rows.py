@@ -11,9 +11,10 @@ from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import Bytes, Indices, Numbers
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
+from anabranch.columnar.tables.joined_look import JoinedLook
 
 
 def with_computed(shredded: Shredded) -> Shredded:
@@ -31,11 +32,15 @@ def with_computed(shredded: Shredded) -> Shredded:
     return _filled(shredded, wanted, FrameEvaluation(shredded, picks), slice(None) if picks is None else picks)
 
 
-def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices]:
+def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices, Flags | None]:
     """The rows of a repeated part, as entries of their own, and the entry that each lies in, which may be unfit.
 
     The repeated part lies in no other; `wanted` has the computed columns of its rows in the place of those of items.
+    Where rows are looked up, the entries are told, too, whose rows are not known.
     """
+    look = wanted.all_parts
+    if isinstance(look, JoinedLook) and frame in look.lookups:
+        return _looked_up_rows(shredded, frame, wanted)
     source, first = shredded.frame(frame), shredded.first
     begin, end = source.heads[first], source.heads[first + len(shredded.fits)]
     owners = source.parents[begin:end] - first
@@ -44,13 +49,23 @@ def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[S
         shredded, wanted=wanted, fits=np.ones(len(owners), np.bool_), starts=starts, ends=ends, values=values
     )
     if not wanted.computed:
-        return rows, owners
+        return rows, owners, None
     room = np.empty((len(wanted.computed), len(owners)), np.int32)
     starts, ends = np.concatenate([starts, room]), np.concatenate([ends, room])
     rows = replace(rows, starts=starts, ends=ends, values=np.concatenate([values, room.astype(np.float64)]))
     around = FrameEvaluation(shredded)
     inside = FrameEvaluation(shredded, np.arange(begin, end), frame, around, owners)
-    return _filled(rows, wanted, inside, slice(None)), owners
+    return _filled(rows, wanted, inside, slice(None)), owners, None
+
+
+def _looked_up_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices, Flags]:
+    """The rows of a lookup, of which all that is asked for is computed."""
+    around = FrameEvaluation(shredded)
+    inside = around.inside(frame)
+    starts, ends = np.full((2, len(wanted.rows), inside.count), kernels.UNCLEAR, np.int32)
+    fits, values = np.ones(inside.count, np.bool_), np.full((len(wanted.rows), inside.count), np.nan)
+    rows = replace(shredded, wanted=wanted, fits=fits, starts=starts, ends=ends, values=values)
+    return _filled(rows, wanted, inside, slice(None)), inside.owners, around.doubtful(frame)
 
 
 def _filled(

@@ -10,16 +10,19 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
+from anabranch.language.lookups import Steps
 from anabranch.values.arithmetic import negate
 from anabranch.values.atomic import WrittenDouble, literal, to_double
 
 MOST_NODES = 2_000
+MOST_LOOKUPS = 4
+"""So often may a query look rows of one document up: each time the law looks at all of them (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 LARGEST = 10**30
@@ -66,18 +69,48 @@ def blaming(
     return compiled
 
 
+class LookupTables(Protocol):
+    """The tables in documents that queries may look rows up in (`tables/joined_look.py`)."""
+
+    look: Look
+    """The look of items, with what is looked up for them so far."""
+
+    def rows(
+        self,
+        document: str,
+        steps: Steps,
+        key: Steps | None,
+        sought: Expression | None,
+        measured: tuple[Expression, ...],
+        bound: tuple[int, int],
+    ) -> Spot | None:
+        """What a lookup leads to."""
+
+    def has_one_parent(self, spot: Spot) -> bool:
+        """Whether positions of the rows of a lookup are counted among all of them."""
+
+
 class NodeBudget:
     """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
 
-    def __init__(self, marks: Container[Constant] = ()) -> None:
+    def __init__(self, marks: Container[Constant] = (), tables: LookupTables | None = None) -> None:
         self.marks = marks
+        self.tables = tables
         self._left = MOST_NODES
+        self._lookups: dict[str, set[int]] = {}
 
     def spend(self, nodes: int = 1) -> None:
         """Make so many nodes; `NotColumnar` where they become too many."""
         self._left -= nodes
         if self._left < 0:
             raise NotColumnar(f"a query of more than {MOST_NODES:,} parts")
+
+    def look_up(self, document: str, path: ast.Path) -> None:
+        """Look rows of a document up where a query says so; `NotColumnar` where it does that too often."""
+        found = self._lookups.setdefault(document, set())
+        found.add(id(path))
+        if len(found) > MOST_LOOKUPS or sum(map(len, self._lookups.values())) > 2 * MOST_LOOKUPS:
+            raise NotColumnar(f"more than {MOST_LOOKUPS} lookups in one document, or twice as many in several")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +181,8 @@ class Spot:
                 pass
             case ast.Step("descendant", ast.NameTest() as test, _, False):
                 axis, deep = "child", True
+            case ast.Step("self", ast.KindTest("node"), _, False):
+                return [self]
             case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
                 raise NotColumnar("a step to nodes of one kind, whatever their name")
             case ast.Step(axis):
@@ -225,18 +260,31 @@ class PathScope:
             case ast.Filter(base, tail):
                 found = self.filtered_spots(base)
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
+            case ast.Path(ast.Source("doc")):
+                return self.table_spots(expression)
             case ast.Path(start, steps):
-                found = self.filtered_spots(ast.ContextItem() if start is None else start)
-                for step in steps:
-                    reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
-                    if len({each.part for each in reached}) < len(reached):
-                        raise NotColumnar("a path that leads to the same parts by different predicates")
-                    alone = len(reached) == 1 and not step.deep and step.axis != "descendant"
-                    found = [self._judged(each, step.tail, each.parent_frame if alone else None) for each in reached]
-                    self.work.spend(1 + len(found))
-                return found
+                return self._stepped(self.filtered_spots(ast.ContextItem() if start is None else start), steps)
             case _:
                 raise NotColumnar("a path that starts from something computed")
+
+    def _stepped(self, found: list[Spot], steps: Sequence[ast.Step]) -> list[Spot]:
+        """What steps lead to from some spots."""
+        for step in steps:
+            reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
+            if len({each.part for each in reached}) < len(reached):
+                raise NotColumnar("a path that leads to the same parts by different predicates")
+            alone = len(reached) == 1 and not step.deep and step.axis != "descendant"
+            found = [self._judged(each, step.tail, each.parent_frame if alone else None) for each in reached]
+            self.work.spend(1 + len(found))
+        return found
+
+    def is_looked_up(self, spot: Spot) -> bool:
+        """Whether a spot lies in rows that are looked up, with no other repeated part between."""
+        return self.work.tables is not None and spot.look.frames[spot.part] >= len(spot.look.of_items.parts)
+
+    def table_spots(self, path: ast.Path) -> list[Spot]:
+        """What a path from a document leads to."""
+        raise NotColumnar("a document beside the stream")
 
     def _judged(self, spot: Spot, tail: Sequence[ast.Tail], counted: int | None) -> Spot:
         """A spot under the conditions of predicates; they are asked of what is there only.

@@ -1,4 +1,6 @@
-"""The start tags of answers, where namespaces are at work: known when a query is compiled, as `serialize` writes them.
+"""How answers are written: values escaped, and start tags where namespaces are at work, as `serialize` writes them.
+
+What a start tag is, is known when a query is compiled:
 
     <n:d xmlns:n="urn:items" unit="K">   for   <n:d unit="K">   inside of   <n:p xmlns:n="urn:items">
 
@@ -9,9 +11,21 @@ attributes, and that is the same in all of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
-from anabranch.columnar.expressions.tree import Taken
-from anabranch.columnar.scan.template import declaring
+from anabranch.columnar.expressions.tree import (
+    Choice,
+    ConstantValue,
+    Expression,
+    FunctionCall,
+    Kind,
+    RowFold,
+    Taken,
+    walk,
+)
+from anabranch.columnar.scan.template import PLAIN, declaring
 from anabranch.language import ast
 from anabranch.stream.serialize import NOTHING, Scope, start_tag
 from anabranch.stream.tree import Element, Name
@@ -37,7 +51,7 @@ def copied(spot: Spot, around: Scope = NOTHING) -> Taken:
     """A copy of an element."""
     taken = Taken(spot.whole, spot.side)
     parts = spot.look.parts_to(spot.part)
-    in_scope = dict(spot.look.scope)
+    in_scope = dict(spot.look.scope_at(spot.part))
     for each in parts:
         in_scope |= dict(each.declared)
     part = parts[-1]
@@ -54,3 +68,30 @@ def _holds_elements_without(spot: Spot) -> bool:
     """Whether there are elements in no namespace inside of one; each of them would have to say so by itself."""
     inside = (spot.look.parts[each] for each in spot.look.descendants(spot.part))
     return any(not each.uri and not each.name.startswith("@") for each in inside)
+
+
+def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
+    """A value as it is written: texts of parts are plain, and literals are escaped where all that is made is copied."""
+    match expression:
+        case ConstantValue(str() as text):
+            return ConstantValue(escape(text))
+        case Choice(condition, then, otherwise):
+            return Choice(condition, escaped(then, escape), escaped(otherwise, escape))
+        case FunctionCall("behind", (clear, operand), kind):
+            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
+        case FunctionCall("concat" | "string", arguments, kind):
+            return FunctionCall(expression.name, tuple(escaped(each, escape) for each in arguments), kind)
+        case RowFold("string-join", sources, arguments):
+            values = tuple(replace(each, value=each.value and escaped(each.value, escape)) for each in sources)
+            return replace(expression, sources=values, arguments=tuple(escaped(each, escape) for each in arguments))
+        case FunctionCall(_, arguments, Kind.STRING | Kind.UNTYPED) if not all(map(_is_plain, arguments)):
+            raise NotColumnar("text of the query that must be escaped")
+        case _:
+            return expression
+
+
+def _is_plain(expression: Expression) -> bool:
+    """Whether all texts of a query in an expression are written as they are wherever they stand."""
+    literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
+    texts = (each.encode() for each in literals if isinstance(each, str))
+    return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

@@ -171,6 +171,19 @@ class RowQuantifier:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsFound:
+    """True where the rows that are looked up in a table are known, and unclear elsewhere (`tables/joined_look.py`)."""
+
+    frame: int
+    """The rows."""
+    sought: Expression | None
+    """What their key is equal to, if they have one."""
+    at: int = -1
+    """The frame in whose rows they are looked up, -1 for items."""
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
 class RowSource:
     """A part of a sequence: a value for each row of a frame for which a condition holds."""
 
@@ -317,6 +330,7 @@ Expression: TypeAlias = (
     | Truth
     | Presence
     | Clear
+    | RowsFound
     | RowQuantifier
     | RowFold
     | FirstOfValue
@@ -346,6 +360,8 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (operand,)
         case RowQuantifier(_, _, condition):
             return (condition,)
+        case RowsFound(_, sought):
+            return () if sought is None else (sought,)
         case RowExtreme(_, _, operand):
             return (operand,)
         case RowFold(_, sources, arguments):

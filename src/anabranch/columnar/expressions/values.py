@@ -7,9 +7,10 @@ in which these fit 64 bits; any other text is left to the law, be it a dateTime 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.moments import read_ticks
 from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
 from anabranch.values.atomic import spell, to_double
-from anabranch.values.operators import ComparisonOperator
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
 States: TypeAlias = NDArray[np.uint8]
 CLEAR, ABSENT, UNCLEAR = 0, 1, 2
@@ -125,6 +126,53 @@ class ColumnValue:
         if self.ticks is not None and other.ticks is not None:
             ticks = np.where(holds, self.ticks, other.ticks)
         return ColumnValue(self.kind, state, numbers, found, verdicts, ticks)
+
+
+_COMPUTE: Mapping[ArithmeticOperator, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "div": np.divide,
+    "mod": np.fmod,
+}
+
+
+def calculated(
+    kind: Kind,
+    operator: ArithmeticOperator,
+    left: tuple[Numbers, States | None],
+    right: tuple[Numbers, States | None],
+) -> ColumnValue:
+    """Arithmetic of numbers, in integers or in doubles."""
+    (a, one), (b, other) = left, right
+    found = _COMPUTE[operator](a, b)
+    state = worst(one, other)
+    if kind is Kind.INTEGER:
+        found = found + 0.0  # integers know no -0
+        largest = np.maximum(np.abs(found), np.maximum(np.abs(a), np.abs(b)))
+        inexact = ~(largest < TOO_LARGE_INTEGER)  # also where it is divided by zero
+        if inexact.any():
+            state = worst(state, state_of(inexact, UNCLEAR))
+    return ColumnValue(kind, state, found)
+
+
+def truth_of(value: ColumnValue, count: int) -> NDArray[np.uint8]:
+    """The effective boolean values."""
+    match value.kind:
+        case Kind.BOOLEAN:
+            assert value.verdicts is not None
+            return value.verdicts
+        case Kind.UNTYPED | Kind.STRING:
+            assert value.texts is not None
+            holds = value.texts.ends > value.texts.starts
+        case _:
+            assert value.numbers is not None
+            holds = (value.numbers != 0) & ~np.isnan(value.numbers)
+    verdicts = np.broadcast_to(holds, count).astype(np.uint8) * np.uint8(YES)
+    if value.state is not None:
+        verdicts[value.state == ABSENT] = NO
+        verdicts[value.state == UNCLEAR] = UNCLEAR_VERDICT
+    return verdicts
 
 
 def worst(*states: States | None) -> States | None:

@@ -121,7 +121,7 @@ def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> Stretc
 def _reads_prefixes(compiled: CompiledQuery, look: Look) -> bool:
     """Whether a query reads parts in namespaces: accents call them by prefixes, which need not be the query's."""
     read = compiled.columns.union(*map(read_columns, compiled.fragments))
-    columns = {part for column in read for part in read_columns(column)}
+    columns = {part for column in read for part in read_columns(column) if _is_of_items(part, look)}
     parts = {part for each in columns for part in ((each,) if each >= 0 else (~each, *look.descendants(~each)))}
     return any(each.uri for part in parts for each in look.parts_to(part)[1:])
 
@@ -129,7 +129,8 @@ def _reads_prefixes(compiled: CompiledQuery, look: Look) -> bool:
 def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column, Changes] | None:
     """By column: what has become of the unit of values that a query reads; None where columns cannot answer it."""
     others = columns_as_written(compiled.condition)
-    computed = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
+    given = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
+    computed = (column for column in given if _is_of_items(column, look))
     read = {
         part for column in computed for part in ((column,) if column >= 0 else (~column, *look.descendants(~column)))
     }
@@ -145,6 +146,11 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
             return None
         found[column] = changes
     return found
+
+
+def _is_of_items(column: PartColumn, look: Look) -> bool:
+    """Whether a column is one of items and not of what is looked up for them, which no accent concerns."""
+    return (column if column >= 0 else ~column) < len(look.parts)
 
 
 def _copies(fragment: Fragment, column: PartColumn, look: Look) -> int:

@@ -76,7 +76,7 @@ class LearnedProgram:
         self._item = item
         self._together = together
         self._growing = GrowingLook(is_json=form == "json", lines=form == "lines", scope=self._scope)
-        self._able = bool(compiles) or any(each.hole is not None for each in queries)
+        self._able = bool(compiles) or bool(queries)
         self.coverage = Coverage.of(queries, [NotColumnar("items whose look is not known")] * len(queries))
         """Who is answered in columns."""
         self.program: Program | None = None
@@ -95,8 +95,8 @@ class LearnedProgram:
         """Learn how items look, of which such a share did not fit."""
 
         def use(look: Look) -> bool:
-            found = compiled_queries(self._queries, self._root, look)
-            program = program_of(self._queries, found, self._compiles, self._root, look, together=self._together)
+            found, joined = compiled_queries(self._queries, self._root, look)
+            program = program_of(self._queries, found, self._compiles, self._root, joined, together=self._together)
             known = self.program
             if known is not None and (program is None or (2 * share <= 1 and program.missing > known.missing)):
                 return False

@@ -25,6 +25,8 @@ from anabranch.columnar.scan.decoded import COPIES_NOTHING
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import WantedColumns
+from anabranch.columnar.tables.joined_look import TableParts
+from anabranch.columnar.tables.table_columns import DocumentTables
 from anabranch.language import ast
 from anabranch.stream.tree import Element
 
@@ -54,13 +56,14 @@ class ItemQuery:
 class ItemQueries:
     """Queries of one shape."""
 
-    hole: ast.Expression | None
-    """What they do with one item, with marks in the place of constants and its names expanded; None if they also look
-    at something else."""
+    hole: ast.Expression
+    """What they do with one item, with marks in the place of constants and its names expanded."""
     marks: tuple[Constant, ...]
     members: Sequence[ItemQuery]
     namespaces: Mapping[str, str] = field(default_factory=dict)
     """What is declared around all that they give."""
+    tables: Mapping[str, DocumentTables] = field(default_factory=dict)
+    """The documents that they read."""
 
 
 class Compiled(Protocol):
@@ -120,13 +123,13 @@ class Program:
         return len(self.others) + sum(1 if each is None else each.missing for each in self.taken)
 
 
-def compiled_queries(queries: Sequence[ItemQueries], root: str, look: Look) -> list[CompiledQuery | NotColumnar]:
-    """What each group of queries is for a look."""
-    other = NotColumnar("a document beside the stream")
-    return [
-        other if each.hole is None else compile_query(each.hole, root, look, each.marks, each.namespaces)
-        for each in queries
-    ]
+def compiled_queries(
+    queries: Sequence[ItemQueries], root: str, look: Look
+) -> tuple[list[CompiledQuery | NotColumnar], Look]:
+    """What each group of queries is for a look, and the look with all that they look up."""
+    tables = TableParts(look, {name: each for group in queries for name, each in group.tables.items()})
+    found = [compile_query(each.hole, root, look, each.marks, each.namespaces, tables) for each in queries]
+    return found, tables.look
 
 
 def program_of(
@@ -138,7 +141,9 @@ def program_of(
     *,
     together: bool = True,
 ) -> Program | None:
-    """Put together what was compiled for a look; None where nothing is made for columns.
+    """Put together what was compiled for a look, which is given with all that is looked up.
+
+    None where nothing is made for columns.
 
     `together` conditions are matched by an index, else each by itself.
     """
@@ -147,7 +152,7 @@ def program_of(
         for group, query in zip(queries, found, strict=True)
     ]
     # takers read items without what is declared around them
-    taken = tuple(None if look.scope else each(root, look) for each in compiles)
+    taken = tuple(None if look.scope else each(root, look.of_items) for each in compiles)
     if not any(made) and not taken:
         return None
     groups: list[Alike] = []

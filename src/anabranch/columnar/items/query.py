@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
-from anabranch.columnar.expressions.scope import NodeBudget, NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.scope import LookupTables, NodeBudget, NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
 from anabranch.columnar.expressions.tree import Column, Constant, ContentOf, Fragment, Made, Taken, Wrapped
 from anabranch.columnar.match.condition import (
@@ -65,15 +65,17 @@ def compile_query(
     look: Look,
     marks: Container[Constant] = (),
     namespaces: Mapping[str, str] = MappingProxyType({}),
+    tables: LookupTables | None = None,
 ) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 
     `root` is the expanded name of the stream's root; the names of the query are expanded, too (`with_expanded_names`).
     `marks` are literals that stand for others, `namespaces` are declared around what the query gives.
+    `tables` are what it may look up, for the same look; without them, documents are not made for columns.
     """
     try:
         refuse_records([look], hole)
-        return _compiled(hole, root, look, NodeBudget(marks), scope_within(dict(namespaces)))
+        return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)))
     except NotColumnar as reason:
         return reason.blame(hole)
 

@@ -60,6 +60,8 @@ class Matches:
 
     def part(self, first: int, last: int) -> Matches:
         """What some of the conditions make of them, which are numbered from 0 on then."""
+        if (first, last) == (0, self.count):
+            return self
         taken = (self.conditions >= first) & (self.conditions < last)
         opened = (self.open_conditions >= first) & (self.open_conditions < last)
         return Matches(
@@ -103,7 +105,7 @@ class Matcher:
         self._keys = list(axes.keys.values())
         self._first_keys = axes.first_keys
         self._laid = Arranged(axes, groups)
-        numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int64)
+        numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int32)
         self._numbers = numbers
         self.share = self._laid.share
         """The part of all entries that is taken to meet one of the conditions."""
@@ -127,6 +129,9 @@ class Matcher:
         """
         if not self._has_formed(shredded):
             return None
+        if not self._others:
+            (taken, at), (opened, where) = map(self._part, (TAKEN, OPEN))
+            return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
         found = [[self._part(kind)] for kind in (TAKEN, OPEN)]
         for number, condition in self._others:
             verdicts = judge(condition, shredded)
@@ -135,9 +140,8 @@ class Matcher:
                 entries = np.flatnonzero(verdicts == outcome).astype(np.int32)
                 part.append((np.full(len(entries), number, np.int32), entries))
         pairs = [tuple(map(np.concatenate, zip(*part, strict=True))) for part in found]
-        if self._others:
-            turns = (np.argsort(entries, kind="stable") for _, entries in pairs)
-            pairs = [tuple(each[turn] for each in part) for part, turn in zip(pairs, turns, strict=True)]
+        turns = (np.argsort(entries, kind="stable") for _, entries in pairs)
+        pairs = [tuple(each[turn] for each in part) for part, turn in zip(pairs, turns, strict=True)]
         (taken, at), (opened, where) = pairs
         return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
@@ -145,7 +149,7 @@ class Matcher:
         """The conditions and entries of pairs that were taken, or are open."""
         count = self._pairs.counts[kind]
         conditions, entries = self._pairs.conditions[kind, :count], self._pairs.entries[kind, :count]
-        return (conditions if self._is_ordered else self._numbers[conditions].astype(np.int32)), entries
+        return (conditions if self._is_ordered else self._numbers[conditions]), entries
 
     def _has_formed(self, shredded: Shredded) -> bool:
         """Find the pairs of conditions that have a form; False if they are too many for one batch."""
@@ -211,7 +215,9 @@ class _RowKeys:
 
     def find(self, shredded: Shredded, ranks: Places) -> FoundKeys | None:
         ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(UNKNOWN))
-        rows, owners = frame_rows(shredded, self._frame, self._wanted)
+        rows, owners, doubtful = frame_rows(shredded, self._frame, self._wanted)
+        if doubtful is not None:
+            ranks[doubtful] = UNKNOWN
         found = self._matcher.match(rows)
         if found is None:
             return None if len(shredded.fits) > 1 else self._of_one(rows)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from anabranch.columnar.expressions.scope import LARGEST, NotColumnar, simple_literal
 from anabranch.columnar.expressions.tree import (
     Choice,
+    Clear,
     Column,
     ColumnArithmetic,
     ColumnComparison,
@@ -36,6 +37,7 @@ from anabranch.columnar.expressions.tree import (
     Presence,
     RowLoop,
     RowQuantifier,
+    RowsFound,
     constant_of,
     has_constant,
 )
@@ -78,6 +80,8 @@ def asked_by_result(fragments: Sequence[Fragment], look: Look, marks: Container[
     match fragments:
         case (Made(RowLoop(frame, condition, _, -1, 0)),) if condition is not None:
             asked: Expression = RowQuantifier(frame, True, condition)
+        case (Made(FunctionCall("behind", (clear, RowLoop(frame, condition, _, -1, 0)), _)),) if _says_found(clear):
+            asked = RowQuantifier(frame, True, condition or ConstantValue(True))
         case (Made(Choice(asked, _, ContentOf(()))),):
             pass
         case _:
@@ -104,9 +108,16 @@ class _Conversion:
                     return None
                 parts = tuple(each or _is_true(operand) for each, operand in zip(found, operands, strict=True))
                 return And(parts) if is_and else Or(parts)
+            case FunctionCall("behind", (clear, operand), _) if not has_constant(clear, self.marks):
+                inside = self.tests(operand)
+                if inside is None:
+                    return None
+                return Or((And((_is_true(clear), inside)), NumberTest(clear, "=", 0.0)))  # unclear where that is
             case FunctionCall("not", (operand,), _):
                 inside = self.tests(operand)
                 return None if inside is None else Not(inside)
+            case FunctionCall("behind", (clear, operand), _) if _says_found(clear):
+                return self.tests(operand)
             case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
                 return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
             case ColumnComparison(operator, left, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _)):
@@ -131,7 +142,8 @@ class _Conversion:
 
     def _is_here(self, column: PartColumn) -> bool:
         """Whether a part has at most one value in each row."""
-        return self.look.frames[column if column >= 0 else ~column] == self.frame
+        part = column if column >= 0 else ~column
+        return part < len(self.look.of_items.parts) and self.look.frames[part] == self.frame
 
     def _column(self, value: Expression) -> Column:
         """What a test looks at for a value: a part as it is read, if it stands here."""
@@ -196,6 +208,17 @@ class _Conversion:
         if has_constant(left, self.marks) or has_constant(addend, self.marks):
             return None
         return SumTest(_double(left), operator, _double(addend), sign * float(constant_of(literal)))
+
+
+def _says_found(clear: Expression) -> bool:
+    """Whether a condition says that rows which are looked up are known: whoever asks for these rows says so, too."""
+    match clear:
+        case Junction(True, operands):
+            return all(map(_says_found, operands))
+        case Clear(RowsFound(_, _, -1)):
+            return True
+        case _:
+            return False
 
 
 def _is_true(expression: Expression) -> NumberTest:

@@ -153,8 +153,10 @@ def _sum_verdicts(test: SumTest, shredded: Shredded) -> Verdicts:
 
 def _row_verdicts(test: RowTest, shredded: Shredded) -> Verdicts:
     assert shredded.wanted is not None, "only what was shredded has repeated parts"
-    rows, owners = frame_rows(shredded, test.frame, shredded.wanted.computing(columns_of(test.condition)))
+    rows, owners, doubtful = frame_rows(shredded, test.frame, shredded.wanted.computing(columns_of(test.condition)))
     found = np.where(shredded.fits, np.uint8(NO), np.uint8(UNCLEAR))
+    if doubtful is not None:
+        found[doubtful] = UNCLEAR
     known = shredded.fits[owners]
     np.maximum.at(found, owners[known], judge(test.condition, rows)[known])
     return found

@@ -77,9 +77,9 @@ class _Texts(NamedTuple):
 
 @compiled
 def _number_texts(
-    texts: TextColumn, asked: Flags, begin: int, count: int, seed: int, known: _Texts, numbers: Indices
+    texts: TextColumn, asked: Flags, begin: int, count: int, seed: int, known: _Texts, numbers: Indices, learns: bool
 ) -> tuple[int, int]:
-    """Number the texts of the rows that are asked for, from a row on.
+    """Number the texts of the rows that are asked for, from a row on; -1 for a new one, unless it `learns` those.
 
     Gives the row at which there was no room for a new text, and how many texts are known then.
     """
@@ -105,7 +105,7 @@ def _number_texts(
                     break
             slot = (slot + 1) & mask
             number = slots[slot]
-        if number < 0:
+        if number < 0 and learns:
             if 2 * count >= len(slots) or bounds[count] + size > len(data):
                 return row, count
             number = count
@@ -138,10 +138,16 @@ class TextNumbers:
         numbers = np.zeros(len(asked), np.int64)
         at = 0
         while at < len(asked):
-            at, self._count = _number_texts(texts, asked, at, self._count, SEED, self._known, numbers)
+            at, self._count = _number_texts(texts, asked, at, self._count, SEED, self._known, numbers, True)
             if at < len(asked):
                 row = at if len(texts.starts) > 1 else 0
                 self._grow(int(texts.ends[row] - texts.starts[row]))
+        return numbers
+
+    def find(self, texts: TextColumn, asked: Flags) -> Indices:
+        """The same of texts that may not be known; -1 for these."""
+        numbers = np.full(len(asked), -1, np.int64)
+        _number_texts(texts, asked, 0, self._count, SEED, self._known, numbers, False)
         return numbers
 
     def number(self, text: bytes) -> int:

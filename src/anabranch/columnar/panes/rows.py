@@ -112,11 +112,14 @@ class Rows:
 
     def of(self, member: int) -> Rows:
         """The same as the rows of one member, with nothing told that none of them tells."""
+        members = np.full(len(self), member, np.int64)
+        if not self.told:
+            return replace(self, members=members)
         known = np.flatnonzero(self.firsts >= 0)
         told = tuple(self.told[each] for each in self.firsts[known].tolist())
         firsts = np.full(len(self), -1, np.int64)
         firsts[known] = np.arange(len(told))
-        return replace(self, members=np.full(len(self), member, np.int64), firsts=firsts, told=told)
+        return replace(self, members=members, firsts=firsts, told=told)
 
     def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
         """The same for members who are called otherwise, each so many places further on in the stream.

@@ -26,10 +26,10 @@ it is serialised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.columnar.scan.template import Declarations, Template, declarations
 from anabranch.stream.tree import Element, Name
@@ -123,6 +123,24 @@ class Look:
         """Whether all that was known of an earlier look still holds, whatever came in addition."""
         parts = zip(before.parts, self.parts, strict=False)
         return all((old.has_text, old.repeated) == (new.has_text, new.repeated) for old, new in parts)
+
+    @property
+    def of_items(self) -> Look:
+        """The look of what a scanner reads, without rows that are looked up elsewhere (`tables/joined_look.py`)."""
+        return self
+
+    @property
+    def sought(self) -> Sequence[Any]:
+        """The expressions over items that are looked up elsewhere."""
+        return ()
+
+    def want(self, columns: Iterable[PartColumn]) -> None:
+        """See to it that columns are there which no scanner of items reads: those of tables."""
+        assert not columns, "items are scanned for all that is wanted of them"
+
+    def scope_at(self, part: int) -> Declarations:
+        """What the root around a part declares."""
+        return self.scope
 
     @property
     def own(self) -> tuple[int, ...]:

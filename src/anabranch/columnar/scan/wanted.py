@@ -9,7 +9,7 @@ What lies inside of a repeated part is logged instead, each time it comes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -80,17 +80,29 @@ class WantedColumns:
     numeric: tuple[bool, ...]
     computed: tuple[Expression, ...] = ()
     """Rows behind these, for expressions."""
+    joined: Look | None = field(default=None, compare=False)
+    """The look with the rows that are looked up for items, where there are such."""
+
+    @property
+    def all_parts(self) -> Look:
+        """The look of all that expressions may ask for, of items and of what is looked up for them."""
+        return self.joined or self.look
 
     @staticmethod
     def of(
         look: Look, columns: Iterable[Column], numbers: Iterable[Column], others: Iterable[Column | Fragment] = ()
     ) -> WantedColumns:
         """Some columns, and which of them are read as numbers; of `others` only what they are made of is wanted."""
-        given, made = tuple(columns), tuple(others)
+        given, made = tuple(columns), (*others, *look.sought)
         computed = tuple(dict.fromkeys(each for each in given if not isinstance(each, int)))
         numeric = {part for each in (*numbers, *computed, *made) for part in read_numbers(each)}
         read = sorted(numeric.union(*(read_columns(each) for each in (*given, *made))))
-        return WantedColumns(look, tuple(read), tuple(each in numeric for each in read), computed)
+        items = look.of_items
+        if items is look:
+            return WantedColumns(look, tuple(read), tuple(each in numeric for each in read), computed)
+        mine = [each for each in read if (each if each >= 0 else ~each) < len(items.parts)]
+        look.want(set(read).difference(mine))
+        return WantedColumns(items, tuple(mine), tuple(each in numeric for each in mine), computed, look)
 
     def computing(self, columns: Iterable[Column]) -> WantedColumns:
         """The same with computed rows for some columns instead of its own, those of them that are not read."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from anabranch.columnar.scan.look import Look, LookPart
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
-from anabranch.stream.tree import Name
+from anabranch.stream.tree import Document, Element, Name, Text, renumber
 
 _ABOVE = -2
 """The level where a path over the stream begins: above the root, which is -1."""
@@ -22,12 +22,49 @@ _Names: TypeAlias = Mapping[str | None, _Places]
 
 
 def assumed_look(body: ast.Expression, stream: str) -> tuple[str, Look]:
-    """The name of a stream's root and the look of its items, as assumed by a query with expanded names."""
+    """The name of a stream's root and the look of its items, as assumed by a query with expanded names.
+
+    In the same way a document has a root, and elements in it.
+    """
     found = _Assuming(stream)
     found.walk(body, {})
     parents = {part.parent for part in found.parts if not part.name.startswith("@")}
     parts = (replace(part, has_text=number not in parents) for number, part in enumerate(found.parts))
     return found.root, Look(tuple(parts))
+
+
+def assumed_document(body: ast.Expression, name: str) -> Document:
+    """A document in which each path of a query finds something, in more rows than would be looked at without a key."""
+    root, look = assumed_look(body, name)
+    document, top = Document(), Element(_name_of(root))
+    document.append(top)
+    for own in [own for own in look.own if not look.parts[own].name.startswith("@")] * _ROWS:
+        top.append(_element(look, own))
+    renumber(document)
+    return document
+
+
+_ROWS = 100
+
+
+def _name_of(expanded: str) -> Name:
+    space, _, local = expanded.rpartition("}")
+    return Name(local, space.removeprefix("Q{"))
+
+
+def _element(look: Look, part: int) -> Element:
+    found = Element(_name_of(look.parts[part].expanded))
+    inside = look.children(part)
+    for each in inside:
+        if look.parts[each].name.startswith("@"):
+            found.set(_name_of(look.parts[each].expanded), "1")
+    for each in inside:
+        if not look.parts[each].name.startswith("@"):
+            for _ in range(2 if look.parts[each].repeated else 1):
+                found.append(_element(look, each))
+    if look.parts[part].has_text:
+        found.append(Text("1"))
+    return found
 
 
 @dataclass(slots=True)
@@ -46,7 +83,7 @@ class _Assuming:
                 return names.get(name, ())
             case ast.ContextItem():
                 return names.get(None, ())
-            case ast.Source("stream", name):
+            case ast.Source(_, name):
                 return (_ABOVE,) if name == self.stream else ()
             case ast.Path(start, steps):
                 found = names.get(None, ()) if start is None else self.walk(start, names)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 
 from anabranch.branch.panes.plan import PanePlan, pane_plan
@@ -19,7 +20,9 @@ from anabranch.columnar.items.query import compile_for, compile_query, reference
 from anabranch.columnar.panes.query import compile_panes
 from anabranch.columnar.scan.look import MOST_PARTS, Look, LookPart
 from anabranch.columnar.scan.template import scope_of
-from anabranch.engine.reports.assumed_look import assumed_look
+from anabranch.columnar.tables.joined_look import TableParts
+from anabranch.columnar.tables.table_columns import DocumentTables
+from anabranch.engine.reports.assumed_look import assumed_document, assumed_look
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import ast
 from anabranch.language.printer import print_expression
@@ -108,7 +111,7 @@ def columns_verdict(
     if query.kind == "whole" or not query.streams:
         return None
     hole = query.expanded_hole if query.kind == "items" else query.plain_hole
-    if hole is None or query.documents:
+    if hole is None or (query.documents and query.kind != "items"):
         what = "a document beside the stream" if query.documents else "namespaces around the results"
         return ColumnsVerdict(_DOES[query.kind], None, what)
     looks = {name: known.get(name) or assumed(query, name) for name in query.streams}
@@ -120,7 +123,10 @@ def columns_verdict(
     match query.kind:
         case "items":
             (only,) = looks.values()
-            found = compile_query(hole, only.root, only.look, namespaces=query.scope)
+            tables = {name: DocumentTables(partial(assumed_document, hole, name)) for name in query.documents}
+            why = f"{why}, and documents as the query asks" if tables else why
+            parts = TableParts(only.look, tables)
+            found = compile_query(hole, only.root, only.look, namespaces=query.scope, tables=parts)
             reason = found if isinstance(found, NotColumnar) else None
         case _:
             reason = next(_refused(query, panes, looks), None)

@@ -79,12 +79,10 @@ def nodes_of(values: Values, what: str) -> list[Node]:
 
 def _node_comparison(word: str, holds: Callable[[Node, Node], bool]) -> Callable[[Values, Values], Values]:
     def body(left: Values, right: Values) -> Values:
-        if not left or not right:
-            return []
-        (a, *more), (b, *others) = nodes_of(left, f"'{word}'"), nodes_of(right, f"'{word}'")
-        if more or others:
+        sides = nodes_of(left, f"'{word}'"), nodes_of(right, f"'{word}'")
+        if any(len(each) > 1 for each in sides):
             raise DynamicError(f"'{word}' takes one node on each side", code="XPTY0004")
-        return [holds(a, b)]
+        return [holds(a, b) for a in sides[0] for b in sides[1]]
 
     return body
 

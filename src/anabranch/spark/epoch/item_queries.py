@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
-from anabranch.language import ast, parse
+from anabranch.columnar.tables.table_columns import DocumentTables
+from anabranch.language import parse
 from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
@@ -26,6 +27,8 @@ from anabranch.values.sequences import Values
 
 _CACHED_QUERIES = 10_000
 """So many queries have their evaluators cached."""
+_MOST_TABLES = 16
+"""So many documents have their tables cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,11 @@ def item_queries(
             )
             for shaped, each in members.items()
         ]
+        tables = {each.document.name: _tables(each) for each in _read_by(shape, documents)}
         before = sum(len(each.members) for each in held.queries)
-        held.queries.append(ItemQueries(_hole(standing_query), marks, made, standing_query.scope))
+        hole = standing_query.expanded_hole
+        assert hole is not None, "it answers item by item"
+        held.queries.append(ItemQueries(hole, marks, made, standing_query.scope, tables))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked
@@ -120,10 +126,6 @@ def beginning(subscription: Registration, stream: str, borders: tuple[int, ...])
     return borders[seen - 1] + 1 if seen else -1
 
 
-def _hole(query: Standing) -> ast.Expression | None:
-    return None if query.documents else query.expanded_hole
-
-
 @dataclass(frozen=True, slots=True)
 class _Member:
     """A query, and the subscriptions with this query."""
@@ -148,6 +150,12 @@ class _Law:
 def _read_by(shape: Shape, documents: tuple[DocumentFile, ...]) -> tuple[DocumentFile, ...]:
     """The documents that queries of a shape read."""
     return tuple(each for each in documents if each.document.name in shape.standing.documents)
+
+
+@lru_cache(maxsize=_MOST_TABLES)
+def _tables(document: DocumentFile) -> DocumentTables:
+    """The tables of a document, made once per process, when they are needed."""
+    return DocumentTables(lambda: document.load().document)
 
 
 class _CurrentUnits:
