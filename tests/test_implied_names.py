@@ -56,10 +56,12 @@ def test_declared_names(tmp_path: Path) -> None:
 
 def test_lines_of_xml_have_an_agreed_root(tmp_path: Path) -> None:
     """Lines of XML have no root of their own either; their items may be called anything."""
-    inputs = _inputs(tmp_path, "<a>1</a>\n<b>2</b>\n")
+    inputs = _inputs(tmp_path, "<a>1</a>\n<b>2</b>\n", format="lines")
     assert not inputs.check('count(stream("s")/root/c)', "q").warnings
     with pytest.raises(QueryError, match="no '/r'"):
         inputs.check('count(stream("s")/r/a)', "q")
+    (warning,) = _inputs(tmp_path, "<a>1</a>\n<b>2</b>\n").check('count(stream("s")/r/a)', "q").warnings
+    assert "has no '/r' so far" in warning.message
 
 
 def test_learned_names_are_a_warning(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ class PathChecker(ABC):
         self.text = text
         self.schemas = schemas
         self.names = names
+        self.told: set[str] = set()
+        """The streams of which it was told that they lack a name."""
         self.warnings: list[Warning] = []
 
     @abstractmethod
@@ -154,8 +156,10 @@ class PathChecker(ABC):
         if names.agreed:
             hint = f"its items are {right}, unless '--root' and '--item' or the site's 'root' and 'item' name them"
             raise self.error(message, step.span, "XPST0005", hint)
-        self.warnings.append(Warning(f"{message} so far: its items are {right}", step.span))
-        return replace(reached, missing=step.span)
+        if source.name not in self.told:  # a step further down lacks the same name
+            self.told.add(source.name)
+            self.warnings.append(Warning(f"{message} so far: its items are {right}", step.span))
+        return reached
 
     def tail(
         self, known: Known, tail: Sequence[ast.Tail], scope: Scope, *, is_path: bool, refusal: str | None

@@ -44,7 +44,8 @@ def _names(source: Source) -> FirstNames | None:
     if contents.format == "json":
         return FirstNames(source.implied_root, (source.item_name,), agreed=True, is_json=True)
     if contents.format == "lines":
-        return FirstNames(source.implied_root, (), agreed=True)
+        # that XML comes in lines may be a guess, which broken bytes mislead
+        return FirstNames(source.implied_root, (), agreed=source.format == "lines")
     found: dict[str, None] = {}
     for _, element in zip(range(_FIRST), contents, strict=False):
         if isinstance(element, Item) and not element.tree.name.uri:
