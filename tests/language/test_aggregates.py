@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from anabranch.language import ast, parse
-from anabranch.language.aggregates import Aggregated, aggregated
 from anabranch.language.printer import print_query
+from anabranch.language.windows.aggregates import Aggregated, aggregated
 
 
 def taken(rest: str, source: str = 'stream("s")/r/i', registered: tuple[str, ...] = ()) -> Aggregated | None:

@@ -22,10 +22,10 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.aggregates import aggregated
 from anabranch.language.checks.unbounded import flowing_fors, flows
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
+from anabranch.language.windows.aggregates import aggregated
 from anabranch.law.calls import PythonFunction, call_python
 from anabranch.law.construct import construct
 from anabranch.law.env import Env

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.aggregates import Aggregated
+from anabranch.language.windows.aggregates import Aggregated
 from anabranch.sharing.match_joins import SelectWindows, select_windows
 from anabranch.sharing.rules.conditions import StreamNodes
 from anabranch.sharing.rules.findings import Findings

@@ -10,7 +10,7 @@ whether there is one that compares so, however often it is there.
 
 What is aggregated must have a value for each item alone, and for all of them those one after the other: a variable, a
 path down from nodes of the item with at most one predicate, which looks at nothing outside, or a loop over such nodes
-whose rounds look at their own (`language/aggregates.py` has the reasons).
+whose rounds look at their own (`language/windows/aggregates.py` has the reasons).
 All other groups hold their items; to look at one costs what is in it.
 """
 
@@ -25,9 +25,9 @@ from anabranch.branch.display.folds import ATOMS, FOLDS
 from anabranch.branch.display.parts import GroupCount, GroupFold, GroupPart
 from anabranch.branch.growing.places import asked_below
 from anabranch.language import ast
-from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_paths
 from anabranch.language.rewrite import bindings_in, bound_by, parts, rebuild
 from anabranch.language.signatures import SIGNATURES
+from anabranch.language.windows.aggregates import is_bare, is_ours, looks_at_own, with_paths
 from anabranch.law.paths import base_of
 
 

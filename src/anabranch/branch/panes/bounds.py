@@ -20,7 +20,7 @@ from anabranch.columnar.bound_texts import spelled_bounds
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.sessions import decimal_places
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.language.aggregates import BOUND_VARIABLES
+from anabranch.language.windows.aggregates import BOUND_VARIABLES
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.functions import BUILTINS
 from anabranch.stream.path import TimeScale

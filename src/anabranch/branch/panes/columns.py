@@ -46,7 +46,7 @@ from anabranch.columnar.panes.kernels import HALF, totals
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.panes.spans import best_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
-from anabranch.language.aggregates import AggregateCall
+from anabranch.language.windows.aggregates import AggregateCall
 from anabranch.logic import fold
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import Atomic, Rounded, compare, spell, to_double

@@ -15,7 +15,7 @@ from anabranch.branch.panes.results import KeyText
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, spoils
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.language.grouping import KeyKind
+from anabranch.language.windows.grouping import KeyKind
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.values.atomic import Atomic, Untyped, order_rank
 from anabranch.values.sequences import Values

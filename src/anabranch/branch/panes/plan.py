@@ -19,10 +19,10 @@ from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.sessions import EARLY, PLACED
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.aggregates import Aggregated, aggregated
-from anabranch.language.grouping import KeyKind, groups_of
 from anabranch.language.rewrite import parts
-from anabranch.language.sessions import KEY, with_key
+from anabranch.language.windows.aggregates import Aggregated, aggregated
+from anabranch.language.windows.grouping import KeyKind, groups_of
+from anabranch.language.windows.sessions import KEY, with_key
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.aggregates import BOUND_VARIABLES, AggregateCall
+from anabranch.language.windows.aggregates import BOUND_VARIABLES, AggregateCall
 from anabranch.logic import EVERYTHING, And, Or, Tree, leaves
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine

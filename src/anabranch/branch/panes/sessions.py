@@ -33,8 +33,8 @@ from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.panes.sessions import RowBounds, SessionSpans, row_bounds, session_spans
 from anabranch.columnar.panes.spans import first_of
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.language.aggregates import BOUND_VARIABLES
-from anabranch.language.sessions import KEY
+from anabranch.language.windows.aggregates import BOUND_VARIABLES
+from anabranch.language.windows.sessions import KEY
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.evaluate import Known
 from anabranch.law.functions import BUILTINS

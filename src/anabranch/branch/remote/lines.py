@@ -38,7 +38,7 @@ from anabranch.branch.panes.results import AggregateComparison, AggregateValue, 
 from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Indices
-from anabranch.language.aggregates import AggregateCall
+from anabranch.language.windows.aggregates import AggregateCall
 from anabranch.logic import EVERYTHING, And, Or
 from anabranch.predicate import Compare, Operator, Predicate, Term
 from anabranch.predicate.writing import number_text

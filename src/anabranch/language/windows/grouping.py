@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.aggregates import is_bare, is_ours, looks_at_own, with_bounds, with_paths
 from anabranch.language.rewrite import bindings_in, parts
+from anabranch.language.windows.aggregates import is_bare, is_ours, looks_at_own, with_bounds, with_paths
 
 _TEXTUAL = frozenset(
     (
