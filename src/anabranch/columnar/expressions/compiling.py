@@ -27,6 +27,7 @@ from anabranch.columnar.expressions.scope import (
     Spot,
     blaming,
     double_of,
+    is_literal,
     literal_of,
     literals,
     simple_number,

@@ -12,7 +12,7 @@ from anabranch.language.objects import CALL
 from anabranch.language.parsing.constructors import ConstructorReader
 from anabranch.language.parsing.cursor import NCNAME, QueryToken, scan
 from anabranch.language.parsing.lookups import LookupParser
-from anabranch.language.prolog import with_types
+from anabranch.language.parsing.prolog import with_types
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
 
