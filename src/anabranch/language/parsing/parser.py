@@ -18,8 +18,8 @@ from anabranch.language.clauses import expression_of
 from anabranch.language.parsing.constructors import RESERVED
 from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.operators import OperatorParser
+from anabranch.language.parsing.prolog import always_of, with_globals, with_types
 from anabranch.language.positions import with_positions
-from anabranch.language.prolog import always_of, with_globals, with_types
 from anabranch.language.rewrite import deepest, free_variables, with_clear_names
 
 _ENCODING = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")

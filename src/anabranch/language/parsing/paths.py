@@ -9,10 +9,11 @@ from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.contexts import stepped
 from anabranch.language.objects import CALL
+from anabranch.language.operators import UNWRITTEN
 from anabranch.language.parsing.constructors import ConstructorReader
 from anabranch.language.parsing.cursor import NCNAME, QueryToken, scan
 from anabranch.language.parsing.lookups import LookupParser
-from anabranch.language.prolog import with_types
+from anabranch.language.parsing.prolog import with_types
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
 
@@ -250,7 +251,7 @@ class PathParser(LookupParser):
 
     def function_call(self) -> ast.Expression:
         name = self.advance()
-        if name.text.startswith("op:"):
+        if name.text.startswith("op:") and name.text not in UNWRITTEN:
             raise self.error("prefix 'op' is not declared", name.span, "XPST0081")
         if name.text == "function" and self.at_symbol("("):
             return self.inline_function(name.start)
