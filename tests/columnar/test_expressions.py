@@ -277,7 +277,10 @@ def look_of_lines(lines: Sequence[str], style: Style) -> Look:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_plain_forms_go_through_columns(style: Style) -> None:
-    """Each form compiles, and where items are plain, the parser reads next to none and the answer is the law's."""
+    """Each form compiles, and where items are plain, the parser reads next to none and the answer is the law's.
+
+    An item of JSON as it is, beside elements, is an error in each item (LAWS 7.3), which the law tells.
+    """
     maker = ItemMaker(Random(5), style, PLAIN)
     lines = [maker.line() for _ in range(60)]
     look = look_of_lines(lines[:20], style)
@@ -286,8 +289,9 @@ def test_plain_forms_go_through_columns(style: Style) -> None:
         hole = queries[name].expanded_hole
         assert hole is not None
         found = compile_query(hole, "r", look)
-        assert isinstance(found, CompiledQuery), (name, found)
+        is_mixed = style == "json" and name == "copies"
+        assert isinstance(found, CompiledQuery) != is_mixed, (name, found)
         stream = stream_of(queries, style)
         answered, read = stream.by_columns([joined(lines)])
         assert answered == stream.by_law(joined(lines)), name
-        assert read <= 1, (name, read)
+        assert read <= 1 or is_mixed, (name, read)
