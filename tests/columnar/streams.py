@@ -94,6 +94,7 @@ class ItemQuery:
     units: Units
     namespaces: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, DocumentTables] = field(default_factory=dict)
+    at_top: bool = True
 
     def answer(self, root: Element, item: Element) -> str:
         return self.units.item(root, item).text
@@ -105,7 +106,10 @@ def item_queries(texts: Mapping[str, str], documents: Mapping[str, bytes] | None
     found = {name: standing(check(parse(text), text, inputs=names).query) for name, text in texts.items()}
     assert all(each.kind == "items" and each.separate for each in found.values())
     tables = {name: DocumentTables(partial(getattr, each, "document")) for name, each in inputs.items()}
-    return {name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables) for name, each in found.items()}
+    return {
+        name: ItemQuery(_hole(each), Units(each, {}, inputs), each.scope, tables, each.at_top)
+        for name, each in found.items()
+    }
 
 
 def _hole(query: Standing) -> ast.Expression:
@@ -170,6 +174,7 @@ class Stream:
                 [Asked(((number, name),), (), partial(self._answer_slowly, query))],
                 query.namespaces,
                 query.tables,
+                query.at_top,
             )
             for number, (name, query) in enumerate(self.queries.items())
         ]

@@ -173,9 +173,9 @@ class PassingColumns:
         self._shelf = shelf
         self._following = following
         given = (asker.standing for asker in self._askers)
-        self._holes = [(each.expanded_hole if each.separate else None, each.scope) for each in given]
+        self._holes = [(each.expanded_hole if each.separate else None, each.scope, each.at_top) for each in given]
         self._able = (
-            any(hole is not None for hole, _ in self._holes)
+            any(hole is not None for hole, _, _ in self._holes)
             and is_plain_root(self._stream.root)
             and all(source.stream is self._stream for source in self._ahead.inputs)
         )
@@ -229,7 +229,8 @@ class PassingColumns:
     def _compiled(self, look: Look) -> _Program | None:
         root = self._stream.root.name.local
         found = (
-            None if hole is None else compile_query(hole, root, look, namespaces=scope) for hole, scope in self._holes
+            None if hole is None else compile_query(hole, root, look, namespaces=scope, at_top=at_top)
+            for hole, scope, at_top in self._holes
         )
         queries = [each if isinstance(each, CompiledQuery) else None for each in found]
         try:

@@ -41,6 +41,7 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
+    RecordLine,
     RowExtreme,
     RowFold,
     RowLoop,
@@ -62,6 +63,7 @@ from anabranch.columnar.expressions.values import (
     calculated,
     exact_numbers,
     is_exact,
+    lines_of_records,
     only_unclear,
     order_beside_numbers,
     simple,
@@ -183,6 +185,9 @@ class FrameEvaluation:
                 return self._looped(self.inside(frame), expression)
             case PartsInOrder(columns):
                 return self._in_order(columns)
+            case RecordLine():
+                assert isinstance(self._shredded, Shredded), "only items are records"
+                return lines_of_records(self._shredded, self._picks)
             case ContentOf(fragments):
                 return self._content(fragments)
 

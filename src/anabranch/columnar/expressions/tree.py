@@ -280,6 +280,14 @@ class PartsInOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordLine:
+    """An item of JSON as the line that it leaves as (LAWS 7.3); the column is all of the item."""
+
+    column: PartColumn
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
 class ContentOf:
     """Fragments one behind the other."""
 
@@ -338,6 +346,7 @@ Expression: TypeAlias = (
     | RowExtreme
     | RowLoop
     | PartsInOrder
+    | RecordLine
     | ContentOf
 )
 Column: TypeAlias = PartColumn | Expression
@@ -356,14 +365,10 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return operands
         case Choice(condition, then, otherwise):
             return condition, then, otherwise
-        case Truth(operand) | Clear(operand) | Made(operand):
+        case Truth(operand) | Clear(operand) | Made(operand) | RowQuantifier(_, _, operand) | RowExtreme(_, _, operand):
             return (operand,)
-        case RowQuantifier(_, _, condition):
-            return (condition,)
-        case RowsFound(_, sought):
-            return () if sought is None else (sought,)
-        case RowExtreme(_, _, operand):
-            return (operand,)
+        case RowsFound(_, asked) | RowPlace(_, _, asked):
+            return () if asked is None else (asked,)
         case RowFold(_, sources, arguments):
             parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
             return (*parts, *arguments)
@@ -372,8 +377,6 @@ def inner(node: _Node) -> tuple[_Node, ...]:
             return (*(() if condition is None else (condition,)), *keys, content)
         case FirstOfValue(_, text, condition):
             return (text,) if condition is None else (condition, text)
-        case RowPlace(_, _, condition):
-            return () if condition is None else (condition,)
         case ContentOf(parts) | Wrapped(parts):
             return parts
         case _:
@@ -442,12 +445,9 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
         case RowPlace(_, _, condition):
             return replace(expression, condition=changed(condition))
         case RowFold(_, sources, arguments):
-            fresh = tuple(
-                replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources
-            )
-            return replace(
-                expression, sources=fresh, arguments=tuple(with_constants(each, values) for each in arguments)
-            )
+            fresh = (replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources)
+            given = tuple(with_constants(each, values) for each in arguments)
+            return replace(expression, sources=tuple(fresh), arguments=given)
         case RowLoop(_, condition, content):
             keys = tuple(RowKey(with_constants(each.value, values), each.descending) for each in expression.order)
             found = with_constants(content, values)
@@ -488,7 +488,7 @@ def read_columns(node: Column | Fragment) -> set[PartColumn]:
     """The columns of parts that a column or a fragment is made of."""
     if isinstance(node, int | bytes):
         return {node} if isinstance(node, int) else set()
-    found = {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken)}
+    found = {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken | RecordLine)}
     return found.union(*(each.columns for each in walk(node) if isinstance(each, PartsInOrder)))
 
 

@@ -22,7 +22,10 @@ from anabranch.columnar.expressions.tree import Choice, ConstantValue, Expressio
 from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.moments import read_ticks
+from anabranch.columnar.scan.json_scan import write_lines
 from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.words import WORD
 from anabranch.values.atomic import spell, to_double
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -230,6 +233,22 @@ def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
     """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
     edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
     return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
+
+
+def lines_of_records(shredded: Shredded, picks: Indices | None) -> ColumnValue:
+    """Items of JSON as lines, each written once whoever picks it; unclear where the law may spell one otherwise."""
+    asked = shredded.fits
+    if picks is not None:
+        asked = np.zeros(len(shredded.fits), np.bool_)
+        asked[picks] = True
+        asked &= shredded.fits
+    size = int((shredded.finishes - shredded.begins)[asked].sum(dtype=np.int64))
+    lines = TextColumn.room(len(asked), min(2 * size + len(asked) + WORD, texts.MOST_BYTES))
+    unclear = np.empty(len(asked), np.bool_)
+    written = write_lines(shredded.raw, shredded.begins, shredded.finishes, asked, *lines, unclear)
+    found = lines._replace(data=lines.data[:written])
+    value = ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=found)
+    return value if picks is None else value.take(picks)
 
 
 def only_unclear(state: States | None) -> States | None:

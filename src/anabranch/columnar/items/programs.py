@@ -64,6 +64,8 @@ class ItemQueries:
     """What is declared around all that they give."""
     tables: Mapping[str, DocumentTables] = field(default_factory=dict)
     """The documents that they read."""
+    at_top: bool = True
+    """Whether nothing stands around what they give."""
 
 
 class Compiled(Protocol):
@@ -128,7 +130,10 @@ def compiled_queries(
 ) -> tuple[list[CompiledQuery | NotColumnar], Look]:
     """What each group of queries is for a look, and the look with all that they look up."""
     tables = TableParts(look, {name: each for group in queries for name, each in group.tables.items()})
-    found = [compile_query(each.hole, root, look, each.marks, each.namespaces, tables) for each in queries]
+    found = [
+        compile_query(each.hole, root, look, each.marks, each.namespaces, tables, at_top=each.at_top)
+        for each in queries
+    ]
     return found, tables.look
 
 

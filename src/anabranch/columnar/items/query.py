@@ -17,9 +17,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
-from anabranch.columnar.expressions.scope import LookupTables, NodeBudget, NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget, NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
-from anabranch.columnar.expressions.tree import Column, Constant, ContentOf, Fragment, Made, Taken, Wrapped
+from anabranch.columnar.expressions.tree import (
+    Column,
+    Constant,
+    ContentOf,
+    Fragment,
+    Made,
+    RecordLine,
+    Taken,
+    Wrapped,
+)
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
@@ -66,16 +75,19 @@ def compile_query(
     marks: Container[Constant] = (),
     namespaces: Mapping[str, str] = MappingProxyType({}),
     tables: LookupTables | None = None,
+    *,
+    at_top: bool = True,
 ) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 
     `root` is the expanded name of the stream's root; the names of the query are expanded, too (`with_expanded_names`).
     `marks` are literals that stand for others, `namespaces` are declared around what the query gives.
     `tables` are what it may look up, for the same look; without them, documents are not made for columns.
+    What it gives `at_top`, with nothing around it, may be JSON (LAWS 7.3).
     """
     try:
-        refuse_records([look], hole)
-        return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)))
+        lines = look.is_json and at_top
+        return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)), lines=lines)
     except NotColumnar as reason:
         return reason.blame(hole)
 
@@ -86,7 +98,10 @@ def refuse_records(looks: Sequence[Look], *results: ast.Expression, clauses: Seq
         raise NotColumnar("an item of JSON as it is", 'the keys that are needed, as in { "key": $o.key }')
 
 
-def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget, around: Scope) -> CompiledQuery:
+def _compiled(
+    hole: ast.Expression, root: str, look: Look, work: NodeBudget, around: Scope, *, lines: bool
+) -> CompiledQuery:
+    """Items that are given as they are leave as `lines` of JSON, or as XML."""
     match hole:
         case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
             conditions, found = source_spots(source, root, look, work=work)
@@ -105,13 +120,27 @@ def _compiled(hole: ast.Expression, root: str, look: Look, work: NodeBudget, aro
             while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
                 conditions.append(scope.condition(result.condition))
                 result = result.then
-            return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result)))
+            bound = scope.names.get(result.name) if isinstance(result, ast.Variable) else None
+            given = _line_of(bound) if lines else ()
+            if lines and not given:
+                refuse_records([look], hole)
+            return CompiledQuery(tuple(conditions) or ALWAYS, given or joined(scope.result(result)))
         case ast.Path():
             conditions, found = source_spots(hole, root, look, work=work)
-            fragments = [as_fragment(copied(only(found), around))] if found else []
-            return CompiledQuery(tuple(conditions) or ALWAYS, tuple(fragments))
+            given = _line_of(only(found)) if found and lines else ()
+            if found and not given:
+                given = (as_fragment(copied(only(found), around)),)
+            return CompiledQuery(tuple(conditions) or ALWAYS, given)
         case _:
             raise NotColumnar("a query that is no loop over items")
+
+
+def _line_of(bound: Binding | None) -> tuple[Fragment, ...]:
+    """An item of JSON as the line that it leaves as; nothing where a variable stands for anything else."""
+    spot = bound[0] if isinstance(bound, tuple) and len(bound) == 1 else bound
+    if not isinstance(spot, Spot) or spot != spot.bare or spot.part not in spot.look.own:
+        return ()
+    return (Made(RecordLine(spot.whole)),)
 
 
 def source_spots(
@@ -176,6 +205,8 @@ def copied_by(fragments: Sequence[Fragment]) -> int:
                 found = max(found, TAKES_TEXTS if column >= 0 else COPIES_ELEMENTS)
             case Made(ContentOf(content)):
                 found = max(found, copied_by(content))
+            case Made(RecordLine()):  # it is copied from the bytes that came, whatever was written for them
+                pass
             case Made():
                 found = TAKES_TEXTS
     return found

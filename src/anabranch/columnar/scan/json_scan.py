@@ -26,10 +26,12 @@ from anabranch.columnar.scan.json_record import (
     ITEM_ROOM,
     LONGEST_ITEM,
     NO_ROOM,
+    REFUSED,
     ScanState,
     new_state,
     write_item,
 )
+from anabranch.columnar.scan.json_tokens import BACKSLASH, QUOTE
 from anabranch.columnar.scan.kernels import (
     ABSENT,
     CR,
@@ -37,14 +39,17 @@ from anabranch.columnar.scan.kernels import (
     SPACE,
     TAB,
     Bytes,
+    Flags,
     Indices,
     ItemColumns,
+    Places,
     compiled,
+    compiled_inline,
     compiled_lean,
 )
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import FrameLog, Guide
-from anabranch.columnar.scan.words import find_byte
+from anabranch.columnar.scan.words import WORD, find_byte, put_bytes
 from anabranch.stream.limits import Limits
 
 
@@ -168,3 +173,82 @@ def transcode_entries(
         out_at = max(out_at, written)
         begin = end
     return out_at
+
+
+# --- records as lines -----------------------------------------------------------------------------------------
+
+_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _AT_SIGN, _DOLLAR, _SMALL_N, _SMALL_T = b",:{}@$nt"
+
+
+@compiled_lean
+def write_lines(
+    data: Bytes,
+    begins: Places,
+    finishes: Places,
+    asked: Flags,
+    out: Bytes,
+    starts: Places,
+    ends: Places,
+    unclear: Flags,
+) -> int:
+    """Write records that fit as the lines that they leave as, one behind the other; gives where the last one ends.
+
+    Those are unclear that are not asked for, have no room, or may be spelled otherwise by `json_items.write_value`.
+    """
+    write = 0
+    for entry in range(len(asked)):
+        starts[entry] = ends[entry] = write
+        unclear[entry] = True
+        begin, finish = begins[entry], finishes[entry]
+        if not asked[entry] or len(out) - write < 2 * (finish - begin) + 1 + WORD:
+            continue
+        end = _put_line(data, begin, finish, out, write)
+        if end >= 0:
+            ends[entry] = write = end
+            unclear[entry] = False
+    return write
+
+
+@compiled_inline
+def _put_line(data: Bytes, at: int, stop: int, out: Bytes, write: int) -> int:
+    """Write a correct record with one space behind each comma and colon; REFUSED where more has to be changed.
+
+    Strings are copied, so they must have no escapes but those that the law writes, and keys with `@` must come first.
+    """
+    begin, only_attributes = at, True
+    while at < stop:
+        byte = data[at]
+        if byte == QUOTE:
+            begin = at
+            at += 1
+            while at < stop and data[at] != QUOTE:
+                if data[at] == BACKSLASH:
+                    at += 1
+                    if at >= stop or data[at] not in (QUOTE, BACKSLASH, _SMALL_N, _SMALL_T):
+                        return REFUSED
+                at += 1
+            if at >= stop:
+                return REFUSED
+            at += 1
+            write = put_bytes(data, begin, at, out, write)
+            continue
+        at += 1
+        if byte <= SPACE:
+            continue
+        out[write] = byte
+        write += 1
+        if byte == _COMMA:
+            out[write] = SPACE
+            write += 1
+        elif byte == _COLON:
+            out[write] = SPACE
+            write += 1
+            if data[begin + 1] == _DOLLAR or (data[begin + 1] == _AT_SIGN and not only_attributes):
+                return REFUSED
+            only_attributes = data[begin + 1] == _AT_SIGN
+        elif byte == _BEGIN_OBJECT:
+            only_attributes = True
+        elif byte == _END_OBJECT:
+            only_attributes = False
+    out[write] = LF
+    return write + 1

@@ -126,7 +126,7 @@ def columns_verdict(
             tables = {name: DocumentTables(partial(assumed_document, hole, name)) for name in query.documents}
             why = f"{why}, and documents as the query asks" if tables else why
             parts = TableParts(only.look, tables)
-            found = compile_query(hole, only.root, only.look, namespaces=query.scope, tables=parts)
+            found = compile_query(hole, only.root, only.look, namespaces=query.scope, tables=parts, at_top=query.at_top)
             reason = found if isinstance(found, NotColumnar) else None
         case _:
             reason = next(_refused(query, panes, looks), None)

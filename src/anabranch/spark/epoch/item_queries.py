@@ -89,7 +89,7 @@ def item_queries(
         before = sum(len(each.members) for each in held.queries)
         hole = standing_query.expanded_hole
         assert hole is not None, "it answers item by item"
-        held.queries.append(ItemQueries(hole, marks, made, standing_query.scope, tables))
+        held.queries.append(ItemQueries(hole, marks, made, standing_query.scope, tables, standing_query.at_top))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
     return asked
