@@ -20,6 +20,7 @@ ORDERED = 'for $p in stream("s")/r/p order by $p/t return $p'
 WHOLE = 'count(stream("s")/r/p)'
 SEVERAL = f"<a>{{ {WINDOW} }}{{ {WHOLE} }}</a>"
 OF_WINDOWS = f"let $all := ({WINDOW}) return ($all, $all)"
+BELOW_WINDOWS = 'let $all := (for $w in stream("s")/r/p|t diff 10| return $w) return $all/t'
 BEFORE = 'stream("s")/r/p#1'
 MINUTE = 'stream("s")/r/p?[60]'
 EVER = 'stream("s")/r/p/t#1, stream("s")/r/p'
@@ -28,8 +29,8 @@ RUN = [
     *((each, False, time, None) for each in (ITEM, WINDOW, STEP_JOIN, BEFORE, MINUTE) for time in ("t", None)),
     (INTERVAL, False, "t", None),
     (INTERVAL, False, None, "an interval join needs streams whose declared times are what it compares"),
-    *((each, False, time, None) for each in (ORDERED, WHOLE, SEVERAL) for time in ("t", None)),
-    (OF_WINDOWS, False, "t", "a 'let' that holds a whole stream has to wait for the end of the input"),
+    *((each, False, time, None) for each in (ORDERED, WHOLE, SEVERAL, OF_WINDOWS) for time in ("t", None)),
+    (BELOW_WINDOWS, False, "t", "a 'let' that holds a whole stream has to wait for the end of the input"),
     *((each, True, time, None) for each in (ITEM, ORDERED, WHOLE, BEFORE, MINUTE, EVER) for time in ("t", None)),
     (INTERVAL, True, None, None),
     *((each, True, "t", "a window over a stream of updates") for each in (WINDOW, STEP_JOIN)),

@@ -1,7 +1,7 @@
 """A site to be broken: streams that grow, with bad and late items in them, and subscriptions with sinks.
 
-Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, a step
-join, an interval join, and a merge of partitions.
+Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, groups of
+windows, sessions by key, a step join, an interval join, a merge of partitions, and the levels that are seen most.
 One stream evolves: units change there, for all items and for some, in nearly every epoch.
 Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream.
 Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
@@ -44,6 +44,14 @@ QUERIES = {
         return <span>{ $w[en > 1]/det_time }</span> }</r>""",
     "counts": """<r>{ for $w in stream("survey")/photons/photon[phc > 5] |count 3 step 2|
         return <three>{ sum($w/phc), $w/det_time }</three> }</r>""",
+    "levels": """<r>{ for $w in stream("photons")/photons/photon |det_time diff 4 step 2|
+        for $p in $w group by $level := $p/phc
+        return <level of="{ $level }" from="{ window-start($w) }">{ count($p), max($p/en) }</level> }</r>""",
+    "bursts": """<r>{ for $w in stream("photons")/photons/photon |det_time gap 0.5 by phc|
+        return <burst of="{ $w[1]/phc }" until="{ window-end($w) }">{ sum($w/en) }</burst> }</r>""",
+    "best": """<best>{ (for $p in stream("survey")/photons/photon group by $level := $p/phc
+        let $n := count($p) order by $n descending, $level return <level of="{ $level }">{ $n }</level>
+        )[position() <= 3] }</best>""",
     "steps": """<r>{ for $x in stream("east")/photons/photon |det_time diff 2 step 1|
         for $y in stream("west")/photons/photon |det_time diff 3|
         where $x/en >= $y/en + 0.2 return <pair>{ $x/det_time, $y/det_time }</pair> }</r>""",
@@ -67,7 +75,7 @@ QUERIES = {
     "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
 BY_ARRIVAL = ("twins", "couples")
-DISPLAYS = ("risen", "lasts", "due")
+DISPLAYS = ("risen", "lasts", "due", "best")
 _SHARE = 2_700
 """What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
 EPOCH_BYTES = 9 * _SHARE
