@@ -18,6 +18,7 @@ from anabranch.language import check, parse
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.source import Source
 from anabranch.stream.serialize import serialize
@@ -187,3 +188,23 @@ def test_changed_units_are_left_to_the_law(tmp_path: Path, monkeypatch: pytest.M
     assert {name: trunk.answer(name) for name in queries} == expected
     assert expected["all"].count(ACCENT) == 1
     assert expected["some"].count("\n") == 5 * 23 + 1 + 5 * 75
+
+
+@pytest.mark.parametrize("accent", ["", ACCENT.replace('{"alter"', '{"where": "p = 1", "alter"')])
+def test_partitions_are_merged_as_by_law(tmp_path: Path, accent: str) -> None:
+    """Records of two partitions in the order of their times, some of them left to the law, some in other units."""
+    for part in range(2):
+        (tmp_path / f"p{part}").mkdir()
+        texts = ["a\\/" if number % 9 == 0 else 'a\\"' for number in range(300)]
+        lines = [f'{{"i":{2 * n + part},"p":{part},"t":{n % 100},"n":"{text}"}}\n' for n, text in enumerate(texts)]
+        (tmp_path / f"p{part}" / "a").write_text("".join([*lines[:200], accent if part else "", *lines[200:]]))
+    queries = {name: RECORDS[name].replace("amount > 5", "t >= 77") for name in ("all", "path")}
+    source = Source("s", tmp_path / "p0", format="json", time=ItemPath(("i",)), more=(tmp_path / "p1",))
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=True)
+    trunk.run(queries, (1 << 12, 1 << 20), (2, 1))
+    inputs = Inputs([source], finite=True)
+    with answering([prepare(name, text, inputs, "reference") for name, text in queries.items()], inputs) as run:
+        expected = {name: "".join(run.answers[name]) for name in queries}
+    assert {name: trunk.answer(name) for name in queries} == expected
+    assert expected["all"].count("\n") == 600
+    assert ('"t": 210.2,' in expected["all"]) == bool(accent)  # only one partition has told it: the answer absorbs it
