@@ -18,6 +18,7 @@ from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.language import ast, check, parse
+from anabranch.language.checks.paths import ItemNames
 from anabranch.law import Answer, Input, evaluate
 from anabranch.law.inputs import document_input, stream_input
 from anabranch.runtime.standing import standing
@@ -141,7 +142,8 @@ class Question:
         }
         known = {**{each.name: None for each in streams}, **dict.fromkeys(self.documents)}
         self.text = query
-        self.query: ast.Query = check(parse(query), query, inputs=known).query
+        json = {each.name: ItemNames("r", (each.item,), agreed=True, is_json=True) for each in streams if each.form == "json"}
+        self.query: ast.Query = check(parse(query), query, inputs=known, names=json).query
         self.standing = standing(self.query, text=query)
 
     def law(self) -> Answer:

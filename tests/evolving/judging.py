@@ -16,6 +16,7 @@ from anabranch.law import Input, evaluate
 from anabranch.law.inputs import stream_input
 from anabranch.stream.elements import Accent, Item, StreamElement
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.serialize import serialize
@@ -50,8 +51,11 @@ def answered(query: str, given: Mapping[str, Input]) -> list[str]:
     return [*(plain(each) for each in values if isinstance(each, Element)), *_together(list(map(spell, others)))]
 
 
-def across(answer: str) -> list[str]:
-    """The canonical form of an answer, which is a valid stream."""
+def across(answer: str, item: str = "") -> list[str]:
+    """The canonical form of an answer, which is a valid stream; lines of JSON are read as items called `item`."""
+    if item and answer.startswith("{"):
+        records = [parse_line(line.encode(), HERE, Limits(), item) for line in answer.splitlines()]
+        return [*_walked(records), *_together([])]
     elements: list[StreamElement] = []
     marks: list[str] = []
     for child in parse_item(f"<all>{answer}</all>".encode(), Limits()).children:
@@ -61,8 +65,13 @@ def across(answer: str) -> list[str]:
         tree = copy(child)
         assert isinstance(tree, Element)
         elements.append(element_of(tree, HERE))
+    return _walked(elements) + _together(marks)
+
+
+def _walked(elements: Sequence[StreamElement]) -> list[str]:
+    """The items of an answer in canonical form."""
     assert faults(elements, Evolution()) == []
-    return [plain(each.tree) for each in canonical(elements) if isinstance(each, Item)] + _together(marks)
+    return [plain(each.tree) for each in canonical(elements) if isinstance(each, Item)]
 
 
 def plain(value: Value) -> str:

@@ -86,6 +86,15 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
         (LOOP + "return <r>{ $o.a, $o.b }</r>", '{"a": 1.50, "b": ["x", "y"]}\n', "<r>1.50 x y</r>", []),
         (LOOP + "return <r>{ $o }</r>", '{"a": 1.50}\n', "<r><item><a>1.50</a></item></r>", []),
         (LOOP + "return $o/a", '{"a": 1.50}\n', "<a>1.50</a>", []),
+        (LOOP + "return ($o//b, <x/>)", '{"a": {"b": 1}}\n', "<b>1</b><x/>", []),
+        (LOOP + "return ($o/descendant::b, <x/>)", '{"a": {"b": 1}}\n', "<b>1</b><x/>", []),
+        (LOOP + "return (<x/>, ($o/a, $o/c)/b)", '{"a": {"b": 1}, "c": {"b": 2}}\n', "<x/><b>1</b><b>2</b>", []),
+        (
+            'for $w in stream("s")|count 2| return if ($w/b = 1) then $w//b else <none/>',
+            '{"b": 1}\n{"b": 2}\n{"b": 3}\n{}\n',
+            "<b>1</b><b>2</b><none/>",
+            [],
+        ),
         (LOOP + "return <r>{ $o.a }</r>", '{"a": {"b": 1}}\n', "", ["XQTY0105"]),
         # what JSON has no word for
         (LOOP + 'return { "a": $o.a div 0 }', '{"a": 1}\n', "", ["SERE0020"]),
@@ -145,6 +154,9 @@ def test_xml_is_looked_into(tmp_path: Path, engine: EngineName) -> None:
     [
         ('({ "a": 1 }, <a/>)', "SERE0022"),
         ('for $o in stream("s") return if ($o.a) then { "a": 1 } else <a/>', "SERE0022"),
+        ('for $o in stream("s") return ($o, <a/>)', "SERE0022"),
+        ('for $o in stream("s") return if ($o.a) then $o else $o//a', "SERE0022"),
+        ('let $r := stream("s")/root for $o in $r/item return ($o, $o/a)', "SERE0022"),
         ('<a>{ { "a": 1 } }</a>', "XQTY0105"),
         ('for $o in stream("s") return { a: 1 }', "XPST0003"),
         ("for $o in stream('s') return $p.a", "XPST0008"),

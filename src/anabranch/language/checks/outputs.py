@@ -14,13 +14,14 @@ from anabranch.language import ast
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bound_by
 
-Output: TypeAlias = Literal["json", "xml", "item", "value"]
-"""Objects and what is looked up; nodes that are no items; nodes that may be items; other values."""
+Output: TypeAlias = Literal["json", "xml", "item", "value", "root", "document"]
+"""Objects and what is looked up; nodes that are no items; nodes that may be items; other values; and of the nodes that
+may be items those that stand above them: the root, and its document.
+"""
 Outputs: TypeAlias = frozenset[Output]
 
 _JSON, _XML, _ITEM, _VALUE = (frozenset[Output]([each]) for each in ("json", "xml", "item", "value"))
-_ITEM_STEPS = 2
-"""How many steps lead from a stream to an item."""
+_ROOT, _DOCUMENT = frozenset[Output](["item", "root"]), frozenset[Output](["item", "document"])
 _PASSING = ("head", "tail", "reverse", "subsequence")
 
 
@@ -67,12 +68,12 @@ class _Outputs:
             case ast.Filter(base):
                 return self.read(base, names)
             case ast.Path(start, steps):
-                goes_down = all(step.axis in ("child", "attribute") and not step.deep for step in steps)
-                from_item = isinstance(start, ast.Variable) or start is None
-                return _XML if goes_down and (from_item or len(steps) > _ITEM_STEPS) else _ITEM
+                return _reached(_ITEM if start is None else self.read(start, names), steps)
             case ast.Variable(name):
                 return names.get(name, _ITEM)
-            case ast.Source() | ast.Root() | ast.ContextItem():
+            case ast.Source() | ast.Root():
+                return _DOCUMENT
+            case ast.ContextItem():
                 return _ITEM
             case _:
                 return _VALUE
@@ -101,3 +102,17 @@ class _Outputs:
                 return {each.variable: _VALUE if each.value is None else self.read(each.value, names) for each in keys}
             case _:
                 return dict.fromkeys(bound_by(clause), _VALUE)
+
+
+def _reached(start: Outputs, steps: Sequence[ast.Step]) -> Outputs:
+    """What steps lead to: below an item, however deep, there are none; two lead from a document to one."""
+    if any(step.axis not in ("child", "attribute", "descendant") for step in steps):
+        return _ITEM
+    above = 2 if "document" in start else 1 if "root" in start else 0
+    if above and any(step.deep or step.axis == "descendant" for step in steps):
+        return _ITEM
+    match len(steps) - above:
+        case 0:
+            return _ITEM
+        case below:
+            return _XML if below > 0 else _ROOT
