@@ -142,9 +142,12 @@ class Question:
         }
         known = {**{each.name: None for each in streams}, **dict.fromkeys(self.documents)}
         self.text = query
-        written = [each for each in streams if each.form == "json"]
-        names = {each.name: ItemNames("r", (each.item,), agreed=True, is_json=True) for each in written}
-        self.query: ast.Query = check(parse(query), query, inputs=known, names=names).query
+        json = {
+            each.name: ItemNames("r", (each.item,), agreed=True, is_json=True)
+            for each in streams
+            if each.form == "json"
+        }
+        self.query: ast.Query = check(parse(query), query, inputs=known, names=json).query
         self.standing = standing(self.query, text=query)
 
     def law(self) -> Answer:

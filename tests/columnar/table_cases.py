@@ -90,10 +90,17 @@ def query(random: Random, prefix: str) -> str:
     )
     inner = asked.replace("$c/", "")
     chosen = f"{rows}[{key} = {sought}{inner}]"
+    constant = random.choice(["'1'", "'Peru'", "1", "2.0", '""'])
+    before = random.choice([f"$c/{value} = {constant} and", f"{constant} = $c/{value} and", f"$c/{p}rate > 1 and"])
+    either = random.choice([f"$c/{key} = {sought}", f"{sought} = $c/{key}"])
+    first = f"{rows}[{before} {either}]".replace("$c/", "")
     turned = f"{rows}[{sought} = {key}]" + random.choice(["", "[1]", "[last()]", f"[{p}rate > 1]"])
     forms = [
         f"for $c in {rows} where $c/{key} = {sought}{asked} return <r>{{ $c/{element} }}{{ $o/v }}</r>",
         f"for $c in {rows} where $c/{key} = {sought}{asked} return <r n='{{ $c/{value} }}'>{{ $c }}</r>",
+        f"for $c in {rows} where {before} {either}{asked} return <r n='{{ $c/{value} }}'>{{ $c/{element} }}</r>",
+        f"let $c := {first} return <r>{{ $c/{element} }}{{ count($c) }}</r>",
+        f"where some $c in {rows} satisfies {before} {either} return <r>{{ $o/v }}</r>",
         f"for $c in {rows} let $n := $c/{value} where $c/{key} = {sought}{asked} return <r>{{ string($n[1]) }}</r>",
         f"for $c in {chosen} return <r>{{ count($c/*), $c/@n * 2 }}</r>",
         f"let $c := {chosen} return <r n='{{ $c/{value} }}'>{{ $c/{element} }}</r>",

@@ -51,7 +51,10 @@ def weakest(*conditions: str) -> TupleCondition:
 @pytest.mark.parametrize(
     ("conditions", "expected"),
     [
-        (("$x/en >= $y/en + 0.5", "$x/en >= $y/en"), "$x/en >= $y/en"),  # q5 and q6 of the sharing paper
+        (("$x/en >= $y/en + 0.5", "$x/en >= $y/en"), "$x/en >= $y/en + 0"),  # q5 and q6 of the sharing paper
+        (("$x/en >= $y/en", "$x/en >= $y/en + 0.5", "$x/en > $y/en"), "$x/en >= $y/en + 0"),
+        (("$x/en - 1 > $y/en", "$x/en > $y/en + 1"), "$x/en > $y/en + 0"),
+        (("$x/en > $y/en", "$x/en >= $y/en"), "$x/en >= $y/en"),
         (("$x/en > $y/en - 1", "$x/en >= $y/en"), "$x/en >= $y/en - 1"),
         (("$x/en > 3 and $y/n = 'a'", "$y/n = 'a' and $x/en > 1"), "$x/en > 1 and $y/n = 'a'"),
         (("$x/en + 1 <= $y/en", "$x/en <= $y/en - 2", "$x/en < $y/en + 7"), "$x/en <= $y/en + 7"),
@@ -75,6 +78,33 @@ def test_the_weakest_of_what_is_compared_alike(conditions: tuple[str, ...], expe
 def test_what_has_nothing_in_common_lets_all_pass(conditions: tuple[str, ...]) -> None:
     """Also what only looks different: that costs time and no answer."""
     assert weakest(*conditions) == Settled(YES)
+
+
+@pytest.mark.parametrize("second", ["$x/en > $y/en - 1", "$x/en > $y/en + 0", "$x/en - 1 > $y/en"])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("100000000000000002", "100000000000000001"),  # equal as doubles
+        ("none", "1"),
+        ("a", "none"),
+        ("2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z"),
+    ],
+)
+def test_exact_values_and_texts_beside_sums(second: str, is_first: bool, left: str, right: str) -> None:
+    """Numbers are compared exactly and texts as texts, unless one is added to: what that leaves open, stays open."""
+    texts = ["$x/en > $y/en", second] if is_first else [second, "$x/en > $y/en"]
+    joins = read_together([compiled(each) for each in texts])
+    items = [ITEM.format(each, "a", "1").encode() for each in (left, right)]
+    columns = TupleColumns(
+        [
+            with_computed(shred_entries(item, np.array([len(item)]), side.wanted, Limits()))
+            for item, side in zip(items, joins[0].sides, strict=True)
+        ]
+    )
+    pair = np.zeros((2, 1), np.int64)
+    assert any(columns.judge(each.condition).verdicts(pair) != NO for each in joins)
+    assert columns.judge(relaxed([each.condition for each in joins])).verdicts(pair) != NO
 
 
 def test_what_is_left_out_nobody_wants() -> None:

@@ -99,6 +99,42 @@ def test_a_table_whose_keys_are_not_all_numbers() -> None:
     assert left_to_law(text, table(["1", "x"]), ["<o><k>1</k></o>", "<o><k>2</k></o>"]) == 2
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        '$c/v = "{n}" and $c/@id = $o/k',
+        '"{n}" = $c/v and $o/k = $c/@id',
+        '$c/@id = $o/k and $c/v = "{n}"',
+        "$c/v = {n} and $c/v > 1 and $c/@id = $o/k",
+        '$c/v = "{n}" and $c/@id = $o/k and $c/v != "7"',
+        "$c/v != -1 and ($c/v = {n} and ($c/@id = $o/k and $c/v > 1))",
+    ],
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        'for $c in doc("t")/t/row where {condition} return <r>{{ $c/v }}{{ $o/k }}</r>',
+        'let $c := doc("t")/t/row[{inner}] where $c return <r>{{ $c/v }}{{ $o/k }}</r>',
+        'where some $c in doc("t")/t/row satisfies ({condition}) return <r>{{ $o/k }}</r>',
+    ],
+)
+def test_a_row_is_compared_with_a_constant_besides_its_key(condition: str, form: str) -> None:
+    """Before the key or behind it: that of the item is looked up, once for all queries, and nothing is the law's."""
+    rows = "".join(f'<row id="{each // 2}"><v>{each % 9}</v></row>' for each in range(100))
+    texts = {}
+    for number in range(9):
+        asked = condition.format(n=number)
+        body = form.format(condition=asked, inner=asked.replace("$c/", ""))
+        texts[f"q{number}"] = f'for $o in stream("s")/r/o {body}'
+    stream = Stream(item_queries(texts, {"t": f"<t>{rows}</t>".encode()}), "lines", root="<r>")
+    data = "".join(f"<o><k>{each % 60}</k></o>\n" for each in range(120)).encode()
+    answers = stream.answers()
+    found = stream.by_columns([data], answers)[0]
+    assert found == stream.by_law(data)
+    assert sum(found.counts.values()) >= 100
+    assert (answers.coverage.in_columns, stream.left_to_law) == (len(texts), 0)
+
+
 def test_queries_that_look_the_same_up_share_it() -> None:
     """Queries of many forms have one lookup, which is made for a batch as often as it is asked for at most."""
     bodies = [

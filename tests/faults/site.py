@@ -49,7 +49,7 @@ QUERIES = {
         return <level of="{ $level }" from="{ window-start($w) }">{ count($p), max($p/en) }</level> }</r>""",
     "bursts": """<r>{ for $w in stream("photons")/photons/photon |det_time gap 0.5 by phc|
         return <burst of="{ $w[1]/phc }" until="{ window-end($w) }">{ sum($w/en) }</burst> }</r>""",
-    "best": """<best>{ (for $p in stream("survey")/photons/photon group by $level := $p/phc
+    "best": """<best>{ (for $p in stream("west")/photons/photon group by $level := $p/phc
         let $n := count($p) order by $n descending, $level return <level of="{ $level }">{ $n }</level>
         )[position() <= 3] }</best>""",
     "steps": """<r>{ for $x in stream("east")/photons/photon |det_time diff 2 step 1|

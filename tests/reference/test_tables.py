@@ -42,6 +42,10 @@ LOOKUPS = (
     'if (some $x in doc("t")/t/row satisfies $x/k = $p/k and $x/v + 1 > 5) then <y/> else <n/>',
     'if (every $x in doc("t")/t/row satisfies $x/k = $p/k) then <y/> else <n/>',
     'if (some $y in doc("t")/t/row, $x in doc("t")/t/row satisfies $x/k = $y/@n and $y/k = $p/k) then <y/> else <n/>',
+    'for $x in doc("t")/t/row where $x/v = 4 and $x/k = $p/k return <r>{ $x/v, $p/n }</r>',
+    'for $x in doc("t")/t/row where "4" = $x/v and ($x/v != -1 and $p/k = $x/k) and $x/v + 1 > 3 return $x/v',
+    'doc("t")/t/row[v = 4 and $p/k = k]/v',
+    'if (some $x in doc("t")/t/row satisfies $x/v = -4 and ($x/@n = $p/n + 0)) then <y/> else <n/>',
 )
 
 

@@ -9,6 +9,7 @@ and what the key must be equal to.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -31,17 +32,37 @@ def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
 
     A row is the value of a variable, or without one the context item.
     Operands of an `and` before the comparison with the key must take no steps.
+    What is compared with a literal is the key only where nothing else can be: it chooses the same rows for every item,
+    and queries of one shape differ in it.
     """
-    operands = condition.operands if isinstance(condition, ast.And) else (condition,)
-    for each in operands:
-        match each:
-            case ast.Comparison("=", left, right):
-                for here, there in ((left, right), (right, left)):
-                    key = _key_steps(here, variable)
-                    if key is not None and not depends(there, variable):
-                        return Lookup(key, there)
+    same_for_all: Lookup | None = None
+    for each in _operands(condition):
+        found = _compared_key(each, variable)
+        if found is not None and not _is_literal(found.sought):
+            return found
+        same_for_all = same_for_all or found
         if not _is_free(each):
-            return None
+            break
+    return same_for_all
+
+
+def _operands(condition: ast.Expression) -> Iterator[ast.Expression]:
+    """All that must hold for a condition, in the order in which it is asked."""
+    if isinstance(condition, ast.And):
+        for each in condition.operands:
+            yield from _operands(each)
+    else:
+        yield condition
+
+
+def _compared_key(operand: ast.Expression, variable: str | None) -> Lookup | None:
+    """The lookup that a single comparison is."""
+    match operand:
+        case ast.Comparison("=", left, right):
+            for here, there in ((left, right), (right, left)):
+                key = _key_steps(here, variable)
+                if key is not None and not depends(there, variable):
+                    return Lookup(key, there)
     return None
 
 
@@ -62,8 +83,7 @@ def _key_steps(expression: ast.Expression, variable: str | None) -> Steps | None
 
 def rest_of(condition: ast.Expression, variable: str | None, lookup: Lookup) -> ast.Expression | None:
     """What a condition asks of rows that a lookup has chosen; None where that is all."""
-    operands = condition.operands if isinstance(condition, ast.And) else (condition,)
-    rest = tuple(each for each in operands if lookup_in(each, variable) != lookup)
+    rest = tuple(each for each in _operands(condition) if _compared_key(each, variable) != lookup)
     return None if not rest else rest[0] if len(rest) == 1 else ast.And(rest, span=condition.span)
 
 
@@ -90,15 +110,22 @@ def _is_free(expression: ast.Expression) -> bool:
     match expression:
         case ast.Comparison(_, left, right):
             sides = left, right
-            literal = any(isinstance(each, ast.Number | ast.String) for each in sides)
-            return literal and all(_is_plain_path(each) for each in sides)
+            return any(map(_is_literal, sides)) and all(_is_literal(each) or _is_plain_path(each) for each in sides)
+        case _:
+            return False
+
+
+def _is_literal(expression: ast.Expression) -> bool:
+    match expression:
+        case ast.Number() | ast.String() | ast.Negation(ast.Number()):
+            return True
         case _:
             return False
 
 
 def _is_plain_path(expression: ast.Expression) -> bool:
     match expression:
-        case ast.Number() | ast.String() | ast.Variable() | ast.ContextItem():
+        case ast.Variable() | ast.ContextItem():
             return True
         case ast.Path(start, steps):
             return (start is None or isinstance(start, ast.Variable)) and are_plain(steps)

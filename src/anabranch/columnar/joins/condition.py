@@ -12,6 +12,11 @@ Kept is what they all compare in the same way, with the weakest of their constan
 `$x/en >= $y/en and $x/phc > 3` that is `$x/en >= $y/en`.
 Adding a constant to a number rounds, and rounding keeps the order, so the weakest is the weakest in doubles too; and
 as the same parts are looked at, what is unclear in one of them is not false here.
+Two places make that so.
+Two untyped values are compared as times or texts where they are no numbers (LAWS 2.3), but adding to such a text is an
+error; so beside a comparison with a sum, zero is added, and the text is unclear here, too.
+And two untyped numbers are compared by exact value, so they may differ where their doubles are equal; so beside such a
+comparison, equal doubles are let pass.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     PartText,
 )
+from anabranch.columnar.expressions.values import is_exact
 from anabranch.columnar.match.condition import YES, Condition, NumberTest, Settled
 from anabranch.logic import And, Operator, Tree, leaves
 
@@ -97,7 +103,10 @@ def _weaker(one: TupleCondition, other: TupleCondition) -> TupleCondition | None
             larger, smaller = (max, min) if _loose(operator) == ">=" else (min, max)
             left, right = _extreme(a, c, larger), _extreme(b, d, smaller)
             if left is not None and right is not None:
-                return TupleTest(ColumnComparison(operator if operator == also else _loose(operator), left, right))
+                if _are_untyped(left, right) and not _are_untyped(a, b, c, d):
+                    right = ColumnArithmetic("+", right, ConstantValue(0))
+                is_loose = operator != also or is_exact(a, b) or is_exact(c, d)
+                return TupleTest(ColumnComparison(_loose(operator) if is_loose else operator, left, right))
         case (
             OneSided(side, (NumberTest(column, operator, number),)),
             OneSided(too, (NumberTest(same, also, second),)),
@@ -110,6 +119,10 @@ def _weaker(one: TupleCondition, other: TupleCondition) -> TupleCondition | None
 
 def _loose(operator: Operator) -> Operator:
     return _LOOSE.get(operator, operator)
+
+
+def _are_untyped(*values: Expression) -> bool:
+    return all(each.kind is Kind.UNTYPED for each in values)
 
 
 def _extreme(one: Expression, other: Expression, pick: _Pick) -> Expression | None:
