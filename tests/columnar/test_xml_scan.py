@@ -42,6 +42,8 @@ ORDER = (
     b'<order id="7"><customer>Ann</customer><line sku="a"><qty>1</qty></line><line sku="b"><qty>2</qty><note/></line>'
     b"<total>3.5</total></order>"
 )
+ENOUGH = 50
+"""So many cases show what usual ones have in them; the compiling of kernels may leave time for fewer."""
 NAMES = ["a", "b", "ab", "x", "y", "n", "z", "name", "längs", "much-longer-than-a-word", "much-longer-than-a-bird"]
 TEXTS = [
     "",
@@ -505,9 +507,10 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
             assert form == "document"
             front = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(len(wanted.frames), 9)
             assert scan_one(array, at, len(data), longest, wanted.guide, *front, 0) < 0
-    assert seen["fitting"] > seen["entries"] // 5
-    assert seen["by_template"] > seen["entries"] // 50
-    assert seen["full"] > 0
+    if mass.done >= ENOUGH:
+        assert seen["fitting"] > seen["entries"] // 5
+        assert seen["by_template"] > seen["entries"] // 50
+        assert seen["full"] > 0
 
 
 def test_entries_that_stand_one_behind_the_other(mass: Mass) -> None:
@@ -535,8 +538,9 @@ def test_entries_that_stand_one_behind_the_other(mass: Mass) -> None:
         columns = wanted.complete(columns, columns.fits & by_template)
         check_entries(data, wanted, columns, log, decoded, longest)
         seen.update(entries=len(entries), fitting=int(columns.fits.sum()), by_template=int(by_template.sum()))
-    assert seen["fitting"] > seen["entries"] // 5
-    assert seen["by_template"] > seen["entries"] // 50
+    if mass.done >= ENOUGH:
+        assert seen["fitting"] > seen["entries"] // 5
+        assert seen["by_template"] > seen["entries"] // 50
 
 
 @pytest.mark.parametrize("lines", [True, False])
