@@ -28,7 +28,7 @@ from anabranch.branch.display.stages import ResultId, SortedResults
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.items import Entries
-from anabranch.branch.growing.stages import fail_for_good
+from anabranch.branch.growing.stages import GrowingSource, fail_for_good
 from anabranch.errors import DynamicError
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known, ResultRow
@@ -121,7 +121,7 @@ class _ItemGroup:
     items: int = 0
 
 
-class GroupSource:
+class GroupSource(GrowingSource):
     """The groups of a stream as entries; `item` gives the stream with one item, and `entries` those of the groups."""
 
     is_lasting = False
@@ -196,14 +196,6 @@ class GroupSource:
 
     # --- what is said of a group --------------------------------------------------------------------------
 
-    def rows(self, entry: int) -> Sequence[ResultRow]:
-        """What is said of a group; nothing where that fails."""
-        try:
-            return self.tried(entry)
-        except DynamicError as error:
-            self.fails(entry, error)
-            return ()
-
     def tried(self, entry: int) -> Sequence[ResultRow]:
         """What is said of a group."""
         self._site.failing.pop((self.stream, entry), None)
@@ -244,10 +236,6 @@ class GroupSource:
         evaluator = self._site.evaluation.over({}, known)
         return evaluator.apart(partial(body, evaluator, env), group.items)
 
-    def fails(self, entry: int, error: DynamicError) -> None:
-        """What is said of a group makes the whole answer fail."""
-        self._site.failing[self.stream, entry] = error
-
     # --- state --------------------------------------------------------------------------------------------
 
     def remembered(self, stream: str, entry: int) -> Any:
@@ -276,7 +264,7 @@ class GroupSource:
             self._numbers[tuple(map(group_identity, group.keys))] = entry
 
 
-class NumberedGroups:
+class NumberedGroups(GrowingSource):
     """What is said of groups that are counted: entries are their numbers, from 0 on."""
 
     is_lasting = False
@@ -341,14 +329,6 @@ class NumberedGroups:
         """All groups are to be looked at again."""
         self._groups.renew()
 
-    def rows(self, entry: int) -> Sequence[ResultRow]:
-        """What the tuple with a number gives; nothing where that fails."""
-        try:
-            return self.tried(entry)
-        except DynamicError as error:
-            self.fails(entry, error)
-            return ()
-
     def tried(self, entry: int) -> Sequence[ResultRow]:
         """What the tuple with a number gives; nothing where there is none."""
         self._site.failing.pop((self.stream, entry), None)
@@ -357,10 +337,6 @@ class NumberedGroups:
             return ()
         group, at = arranged.at(entry)
         return [ResultRow((), self._groups.numbered(group, at, self._count, entry + 1))]
-
-    def fails(self, entry: int, error: DynamicError) -> None:
-        """What a tuple gives makes the whole answer fail."""
-        self._site.failing[self.stream, entry] = error
 
     def remembered(self, stream: str, entry: int) -> Any:
         """A group, and the ranks of its tuples, as plain data."""

@@ -6,6 +6,7 @@ where there are such; `median` has none, and keeps its values.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -31,8 +32,32 @@ def fail_for_good(site: QuerySite, id: str, error: DynamicError) -> None:
     site.failing.setdefault((id, _ALWAYS), error)
 
 
-class LastingSource:
-    """Entries that are never edited, and so looked at once; `stream` is what they are those of."""
+class GrowingSource(ABC):
+    """Entries of a stream that only grows, or of its groups; an error of one makes the whole answer fail."""
+
+    stream: str
+    """The name under which its entries are numbered."""
+    _site: QuerySite
+
+    def rows(self, entry: int) -> Sequence[ResultRow]:
+        """The results of an entry; none where its error makes the whole answer fail."""
+        try:
+            return self.tried(entry)
+        except DynamicError as error:
+            self.fails(entry, error)
+            return ()
+
+    @abstractmethod
+    def tried(self, entry: int) -> Sequence[ResultRow]:
+        """The results of an entry, or its error."""
+
+    def fails(self, entry: int, error: DynamicError) -> None:
+        """Let the whole answer fail until the entry is tried again."""
+        self._site.failing[self.stream, entry] = error
+
+
+class LastingSource(GrowingSource):
+    """Entries that are never edited, and so are tried once; an error stays for good."""
 
     is_lasting = True
 
@@ -44,20 +69,8 @@ class LastingSource:
         """The entries that have come."""
         return changed[self.stream]
 
-    def rows(self, entry: int) -> Sequence[ResultRow]:
-        """What an entry gives; nothing where it fails so that all fails."""
-        try:
-            return self.tried(entry)
-        except DynamicError as error:
-            self.fails(entry, error)
-            return ()
-
-    def tried(self, entry: int) -> Sequence[ResultRow]:
-        """What an entry gives, and an error where it fails."""
-        raise NotImplementedError
-
     def fails(self, entry: int, error: DynamicError) -> None:
-        """What an entry gives makes the whole answer fail, from now on."""
+        """Let the whole answer fail, from now on."""
         fail_for_good(self._site, self._id, error)
 
     def remembered(self, stream: str, entry: int) -> Any:
