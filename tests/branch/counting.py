@@ -272,3 +272,29 @@ def cut(items: Sequence[str], random: Random) -> list[tuple[int, bytes]]:
         ranges.append((offset, data))
         at, offset = at + size, offset + len(data)
     return ranges
+
+
+def check_state(stream: Stream, query: str, *, width: int, most_keys: int, most_growth: int) -> None:
+    """However many keys come and go, a branch remembers few, in about as many bytes; ranges are counted in columns.
+
+    Panes are so wide; `most_growth` is how far the sizes of states may lie apart.
+    """
+    plan = stream.plan(query)
+    assert plan is not None
+    state: PaneState | None = None
+    lines = stream.data.splitlines(keepends=True)
+    sizes: list[int] = []
+    whole = Found()
+    for at in range(0, len(lines), 100):
+        group = PaneGroup()
+        group.add(7, windows_of(plan)(plan, "q", stream.stream, state, whole))
+        counted = stream.count([[plan]], sum(map(len, lines[:at])), b"".join(lines[at : at + 100]), Random(1), [whole])
+        assert not group.take(0, counted, [Served((7,), Fraction(width))])
+        group.close((7,))
+        blob = pack(group.save()).to_bytes()
+        state = unpack(BranchState.from_bytes(blob), "q")[7]
+        assert 0 < len(state.keys) <= most_keys
+        sizes.append(len(blob))
+    assert whole.shown <= 2 * len(sizes), "items of the usual look are counted in columns"
+    assert max(sizes) - min(sizes) < most_growth
+    assert stream.by_law(query).text.startswith("".join(whole.pieces))

@@ -9,12 +9,8 @@ from random import Random
 import pytest
 
 from anabranch.branch.panes import grouped
-from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.opening import windows_of
-from anabranch.branch.panes.panes import PaneState, pack, unpack
-from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.query import shared
-from branch.counting import Found, Stream, one_clock
+from branch.counting import Stream, check_state, one_clock
 
 KEYS = ("DE", "FR", "DE", "FR", "IT", "1", "1.0", "01", "", " ", "A&amp;B", "&lt;", "é", 'say "a"', "it's", "a b", "-0")
 NUMBERS = ("0", "1", "2", "2.5", "-3", "-0", "0.1", "99", "7.50")
@@ -256,22 +252,5 @@ def test_keys_that_nobody_has_any_more_are_forgotten() -> None:
     query = """for $w in stream("s")/r/i |t diff 30 step 10| for $o in $w group by $k := $o/k
         return <g k="{$k}">{ sum($o/n) }</g>"""
     stream = Stream([f"<i><t>{time}</t><k>k{time // 7}</k><n>{time % 7}</n></i>" for time in range(2_000)])
-    plan = stream.plan(query)
-    assert plan is not None
-    state: PaneState | None = None
-    lines = stream.data.splitlines(keepends=True)
-    sizes: list[int] = []
-    whole = Found()
-    for at in range(0, len(lines), 100):
-        group = PaneGroup()
-        group.add(7, windows_of(plan)(plan, "q", stream.stream, state, whole))
-        counted = stream.count([[plan]], sum(map(len, lines[:at])), b"".join(lines[at : at + 100]), Random(1), [whole])
-        assert not group.take(0, counted, [Served((7,), Fraction(10))])
-        group.close((7,))
-        blob = pack(group.save()).to_bytes()
-        state = unpack(BranchState.from_bytes(blob), "q")[7]
-        assert 0 < len(state.keys) <= 7, "three panes have keys of thirty seconds"
-        sizes.append(len(blob))
-    assert whole.shown <= 2 * len(sizes), "items of the usual look are counted in columns"
-    assert max(sizes) - min(sizes) < 300
-    assert stream.by_law(query).text.startswith("".join(whole.pieces))
+    # three panes have keys of thirty seconds
+    check_state(stream, query, width=10, most_keys=7, most_growth=300)

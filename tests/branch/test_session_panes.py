@@ -8,13 +8,9 @@ from random import Random
 import pytest
 
 from anabranch.branch.panes import sessions
-from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.opening import windows_of
-from anabranch.branch.panes.panes import PaneState, pack, unpack
-from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.query import shared
 from anabranch.values.time_arithmetic import decimal_of
-from branch.counting import Found, Stream
+from branch.counting import Stream, check_state
 from branch.test_grouped import one_json_stream, one_stream
 from mass import Mass
 
@@ -198,25 +194,8 @@ def test_what_has_ended_is_forgotten() -> None:
     """However many keys come and go, a branch remembers open sessions only; each range is counted in columns."""
     query = 'for $w in stream("s")/r/i |t gap 15 by k| return <s k="{ $w[1]/k }">{ sum($w/n), window-end($w) }</s>'
     stream = Stream([f"<i><t>{time}.5</t><k>k{time // 70}</k><n>{time % 7}</n></i>" for time in range(2_000)])
-    plan = stream.plan(query)
-    assert plan is not None
-    state: PaneState | None = None
-    lines = stream.data.splitlines(keepends=True)
-    sizes: list[int] = []
-    whole = Found()
-    for at in range(0, len(lines), 100):
-        group = PaneGroup()
-        group.add(7, windows_of(plan)(plan, "q", stream.stream, state, whole))
-        counted = stream.count([[plan]], sum(map(len, lines[:at])), b"".join(lines[at : at + 100]), Random(1), [whole])
-        assert not group.take(0, counted, [Served((7,), Fraction(15))])
-        group.close((7,))
-        blob = pack(group.save()).to_bytes()
-        state = unpack(BranchState.from_bytes(blob), "q")[7]
-        assert 0 < len(state.keys) <= 2, "another key comes after seventy seconds"
-        sizes.append(len(blob))
-    assert whole.shown <= 2 * len(sizes), "items of the usual look are counted in columns"
-    assert max(sizes) - min(sizes) < 600
-    assert stream.by_law(query).text.startswith("".join(whole.pieces))
+    # another key comes after seventy seconds
+    check_state(stream, query, width=15, most_keys=2, most_growth=600)
 
 
 def test_a_dead_letter_shows_an_item_as_the_law_does() -> None:
