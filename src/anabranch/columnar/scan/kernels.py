@@ -9,13 +9,14 @@ Guarantees: time is linear in bytes; a number is the double nearest to the text 
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numba import config, njit
 from numpy.typing import NDArray
+
+from anabranch.columnar.kernel_cache import folder_of
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -45,25 +46,13 @@ _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
 
-def _keep_by_text() -> None:
-    """Keep compiled loops by the text of all of them.
-
-    Numba itself looks at the file of a loop only, and would go on with an old one where another that it calls has
-    changed; so each text has a folder of its own, beside this file or where the user says.
-    """
-    package = Path(__file__).resolve().parent.parent
-    digest = blake2b(digest_size=8)
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.read_bytes())
-    kept = Path(config.CACHE_DIR or package / "__pycache__")  # type: ignore[attr-defined]
-    config.CACHE_DIR = str(kept / f"kernels-{digest.hexdigest()}")  # type: ignore[attr-defined]
-
-
-_keep_by_text()
+_KEPT = Path(config.CACHE_DIR or Path(__file__).resolve().parent.parent / "__pycache__")  # type: ignore[attr-defined]
+"""Where compiled loops are kept: beside these files, or where the user says."""
 
 
 def compiled(function: Kernel, **options: Any) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
+    config.CACHE_DIR = str(folder_of(function.__code__.co_filename, _KEPT))  # type: ignore[attr-defined]
     try:
         return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
