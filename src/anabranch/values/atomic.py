@@ -54,7 +54,7 @@ class JsonNumber(Untyped):
 
 
 class JsonNull:
-    """JSON's `null`, which is there and is nothing; there is one of it."""
+    """JSON's `null`, a value of its own; `NULL` is the only instance."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ def exact_value(text: Untyped) -> Fraction | Decimal | None:
 
 
 def finite_value(text: Untyped) -> Fraction | None:
-    """The same for a number by which items can be placed: neither INF nor NaN."""
+    """The exact number that text from an item means, None where it is none, or INF or NaN; for placing items."""
     number = exact_value(text)
     if isinstance(number, Decimal):
         return Fraction(number) if number.is_finite() else None
@@ -226,8 +226,8 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
 
 
 def _json_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a number from JSON, which is compared with numbers only, or `null`, which is itself
-    and no other value."""
+    """Compare where one side is a number from JSON, which is compared with numbers only, or `null`, which equals only
+    itself."""
     if isinstance(left, JsonNull) or isinstance(right, JsonNull):
         if operator in ("=", "!="):
             return (left is right) == (operator == "=")
@@ -247,7 +247,7 @@ def _not_comparable(left: Atomic, right: Atomic) -> DynamicError:
 
 
 def _times_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a time or a duration: untyped text beside it is read as one of its type."""
+    """Compare where one side is a time or a duration: untyped text beside it is read as one of its type."""
     a = read_time(type(right), left) if isinstance(left, Untyped) and isinstance(right, TIMES) else left
     b = read_time(type(left), right) if isinstance(right, Untyped) and isinstance(left, TIMES) else right
     if isinstance(a, TIMES) and isinstance(b, TIMES) and type(a) is type(b):
