@@ -34,7 +34,7 @@ class ImportedFunction:
     module: str
     attribute: str
     folder: str
-    """Where the module may lie beside all places that Python knows."""
+    """Where the module is looked for after Python's own search path."""
 
     def __call__(self, *arguments: object) -> object:
         function = self.load()
