@@ -115,7 +115,7 @@ class Written:
         return self._course.current(reading).maps if self._net is None else self._net
 
     def _without(self, tree: Element, gone: list[Path]) -> Iterator[Element]:
-        """An output item without the values at some paths, if anything is left of it."""
+        """An output item without the values at some paths; none where the item itself was dropped."""
         if not any(True for path in gone for _ in nodes(tree, path)):
             yield tree
             return
@@ -184,7 +184,7 @@ _CACHED_REACTIONS = 256
 
 
 def accent_text(accent: Accent | Doubt, *, json: bool = False) -> str:
-    """An accent as it stands in an answer, or what is in doubt from there on; in one of JSON it is a line."""
+    """An accent, or a doubt, as it is written in an answer; in an answer of JSON an accent is a line."""
     if json and isinstance(accent, Accent):
         return f"{to_json(accent)}\n"
     return write(accent) if isinstance(accent, Accent) else write_doubt(accent)
@@ -230,7 +230,7 @@ class Outlet:
         )
         self._written = Written(lineage)
 
-    # --- what comes in ----------------------------------------------------------------------------------------
+    # --- input ------------------------------------------------------------------------------------------------
 
     def accent(self, input: int, accent: Accent, partition: int = 0) -> tuple[Accent, ...]:
         """Apply a valid accent of an input; gives the accents of the output; Aborted where the query cannot go on.
@@ -290,7 +290,7 @@ class Outlet:
         inner = replace(change.evolution, path=self._inner(input, path))
         return self._reaction.change(input, Change(self._told_inside(input, change.where), inner))
 
-    # --- what comes out ---------------------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------------------
 
     def _released(self, found: Iterable[LetOut], place: Place) -> Iterator[Accent]:
         """The accents that were let out, renamed to paths of the output."""

@@ -3,7 +3,7 @@
 A query is evaluated abstractly, with *parts* for values: the result of an expression is a sequence of parts, each with
 the paths that it depends on.
 A construct that is not understood (a path of any depth, a function, two paths in one number) gives a part that only
-knows its paths; so lineage never claims too much, and claiming less costs an accent, not an answer.
+knows its paths; so lineage never claims too much; where it claims too little, an accent is absorbed.
 
 A part is *always* there if each output item has it once, provided that the input item has its path: not behind `if`, a
 predicate, or a loop inside an item, and not in a window, where it covers many items.
@@ -99,7 +99,7 @@ class _Tracer:
         self._known: dict[tuple[str, tuple[Parts, ...], bool], Parts] = {}
         self._needs: dict[Look, str] = {}
         self._compared: list[frozenset[Look]] = []
-        self._asking = False
+        self._in_condition = False
 
     @property
     def needs(self) -> list[Need]:
@@ -184,7 +184,7 @@ class _Tracer:
 
     def _comparison(self, left: ast.Expression, right: ast.Expression, scope: TraceScope) -> Parts:
         both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
-        if self._asking and len({input for input, _ in both}) > 1:
+        if self._in_condition and len({input for input, _ in both}) > 1:
             self._compared.append(both)
             self._need("join", both)
         return (OtherPart(both),)
@@ -193,9 +193,9 @@ class _Tracer:
 
     def _ask(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
         """Trace a condition: all paths that it reads are foundation."""
-        before, self._asking = self._asking, True
+        before, self._in_condition = self._in_condition, True
         found = self.trace(condition, scope)
-        self._asking = before
+        self._in_condition = before
         self._need(word, looks_of(found))
         return found
 
@@ -368,7 +368,7 @@ class _Tracer:
         return (OtherPart(looks, nodes=builtin and name in SIGNATURES and SIGNATURES[name].makes_nodes),)
 
     def _tried(self, call: ast.Call, scope: TraceScope) -> Parts:
-        """`try`: whether something fails decides what comes out, so all that is looked at in it is foundation."""
+        """`try`: whether an evaluation fails decides the result, so all paths that it reads are foundation."""
         found: Parts = ()
         for each in call.arguments:
             if isinstance(each, ast.InlineFunction):
@@ -380,7 +380,7 @@ class _Tracer:
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
         """Trace a function once per kinds of arguments: nested calls must not cost without bound."""
-        key = function.name, arguments, self._asking
+        key = function.name, arguments, self._in_condition
         if key not in self._known:
             bound = TraceScope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)
             self._known[key] = self.trace(function.body, bound)
