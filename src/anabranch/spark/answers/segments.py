@@ -43,8 +43,8 @@ BUFFER_BYTES, DIRECT_BYTES = 16 << 20, 1 << 20
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
 COURSES = -3
-"""Numbers that stand in a chunk for a subscription; late items are lines as shown to users, and
-`spark/evolution/progress.py` says what courses are."""
+"""Numbers in the place of a subscription's: chunks of dead letters, of late items, as lines that users see, and of the
+progress of ranges (`spark/evolution/progress.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
 _CACHED_QUERIES = 10_000
-"""So many queries have their evaluators cached."""
+"""The number of queries whose evaluators are cached."""
 _MOST_TABLES = 16
-"""So many documents have their tables cached."""
+"""The number of documents whose tables are cached."""
 
 
 @dataclass(frozen=True, slots=True)

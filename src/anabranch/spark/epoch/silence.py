@@ -58,9 +58,9 @@ class SilentSubscriptions:
         """The streams that were reported."""
         self._warnings = 0
         self._names: dict[str, ItemNames] = {}
-        """By stream that has had items: what its root and items are called, where that is known."""
+        """By stream that has had items: the names of its root and items, where they are known."""
         self._read: set[int] = set()
-        """The subscriptions whose paths were looked at."""
+        """The subscriptions whose paths were checked again."""
 
     def take(
         self,
@@ -79,7 +79,7 @@ class SilentSubscriptions:
             for number in self._failing.keys() & set(answered.tolist()):
                 self._settle(number)
         self._items.update(items)
-        self._look_at_names(plan)
+        self._check_names(plan)
         if not self._failing and all(self._items[each.name] or each.name in self._told for each in plan.streams):
             return
         for letter in letters():
@@ -88,8 +88,8 @@ class SilentSubscriptions:
             elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
                 self._subscription(plan.by_name[letter.subscription].id, letter)
 
-    def _look_at_names(self, plan: Plan) -> None:
-        """Tell of paths that lead nowhere, of some subscriptions that have not answered; the others have their turn."""
+    def _check_names(self, plan: Plan) -> None:
+        """Warn of paths that lead nowhere, for some subscriptions that have not answered; the others come later."""
         waiting = [each for number in self._failing if number not in self._read and (each := plan.by_id.get(number))]
         for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
             self._read.add(each.id)
@@ -102,14 +102,14 @@ class SilentSubscriptions:
                     self._warn(f"the subscription '{each.name}': {message}")
 
     def _lost_paths(self, subscription: Registration) -> list[str]:
-        """What is to be said of the paths of a query whose streams have items; nothing of a plan of operators."""
+        """Warnings about the paths of a query whose streams have items; none for a plan of operators."""
         if subscription.text.startswith("{") or not self._names.keys() & set(subscription.streams):
             return []
         try:
             query = parse(subscription.text)
             found = check(query, subscription.text, functions=self._functions, names=self._names, finite=True)
         except QueryError:
-            return []  # it was checked with all that is known of its inputs, and may not be right without
+            return []  # it was checked with more knowledge of its inputs, and may be wrong without
         return [each.message for each in found.warnings]
 
     def _settle(self, number: int) -> None:

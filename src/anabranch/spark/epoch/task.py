@@ -44,7 +44,7 @@ def answer_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[int, ShardRow]]:
-    """The same where there are branches, whose rows go to their shards, with the report."""
+    """The function that Spark maps over the tasks where there are branches: rows go to shards, with the report."""
     for found in tasks:
         outbox = Outbox()
         report = work(job, found, outbox)
@@ -117,14 +117,14 @@ class _TaskReading:
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.source.time is not None) if compiled.fed[each.stream] else None
         axes = plan.axes(stream.source)
-        course = None if axes is None else ProgressTaker(stream.name, axes)
-        takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
+        progress = None if axes is None else ProgressTaker(stream.name, axes)
+        takers: list[Taker] = [taker for taker in (counted, feed, progress) if taker]
         count = passage.show(compiled.answers[each.stream], segment, takers)
         if count is not None:
             self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
             self.coverage[each.stream] = compiled.answers[each.stream].coverage
-        if course:
-            segment.add(COURSES, course.progress().to_json() + "\n")
+        if progress:
+            segment.add(COURSES, progress.progress().to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
@@ -145,7 +145,7 @@ class _TaskReading:
                 rows += [ShardRow(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, compiled: CompiledPlan) -> None:
-        """Tell the branches that a partition has ended, or how far the time of arrival is."""
+        """Tell the branches that a partition has ended, or which time of arrival all inputs have passed."""
         for branch in compiled.branches:
             if each.mark == "ended" and each.stream not in branch.streams:
                 continue

@@ -31,11 +31,11 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 
 _REST_BYTES = 1 << 16
-"""How many of the unread bytes are looked at."""
+"""The number of unread bytes that are examined."""
 _MOST_UNPACKED = 64 << 20
 """Gzip files up to this size are unpacked to see whether they are complete."""
 _MOST_BRANCHES = 100
-"""For so many branches the inputs they wait for are looked up; more would only repeat them."""
+"""The number of branches whose missing inputs are looked up; more would only repeat them."""
 
 
 Reason: TypeAlias = tuple[str, str]

@@ -94,7 +94,7 @@ class RangeFollowing:
         view: Callable[[int], StreamView],
         earlier: Iterable[Announced],
     ) -> None:
-        """`view` gives the stream's view from an epoch on; `met` are the events before the range in its epoch."""
+        """`view` gives the stream's view from an epoch on; `earlier` are the events before the range in its epoch."""
         self._stream = stream
         self._partition = partition
         self._members = members

@@ -7,9 +7,9 @@ An accent is logged valid or not: its validity follows from the events before it
 
 Tasks get the file, its length and its digest (`views.py`).
 
-Accents are few and stay, because users look at them as history.
-Punctuations are many, and one that says more makes those before it, since the last accent, superfluous, unless they may
-have purged an accent on a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
+Accents are few and stay, because users read them as the stream's changelog.
+Punctuations are many, and one that covers more makes those before it, since the last accent, superfluous, unless they
+may have purged an accent on a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
 superfluous, the log is compacted into a new file.
 So the work for an event does not grow with the number of events before it.
 """
@@ -34,7 +34,7 @@ from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
 _TOLERATED = 64
-"""So many superfluous lines are tolerated."""
+"""The number of superfluous lines that are tolerated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from anabranch.stream.reading.markup import BOM
 from anabranch.stream.reading.reader import Format
 
 _SEARCHED_EPOCHS = 20
-"""For so many epochs a stream is searched before its job."""
+"""The number of epochs for which a stream is searched before its job."""
 
 Run: TypeAlias = Callable[[Job], Sequence[Report]]
 """Runs the tasks of an epoch."""
@@ -111,7 +111,7 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
 
 
 def _with_events(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
-    """The same job, with these events known to its tasks."""
+    """The job, with these events known to its tasks."""
     return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes)) if changes else job
 
 

@@ -136,7 +136,7 @@ class KnownLog:
 
 _known: dict[Path, KnownLog] = {}
 _MOST_KNOWN = 256
-"""Streams; a smaller cache than the trunk's streams would never hit, for each range asks for all of them."""
+"""The number of cached streams; fewer than a trunk has would never hit, for each range needs all of them."""
 
 
 def known_log(folder: Path, stream: KnownStream, logged: Logged | None) -> KnownLog:

@@ -45,7 +45,7 @@ class LocalHost:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:
-        """Does nothing: there are no pools to choose."""
+        """Do nothing: there are no pools to choose."""
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> LocalQuery:
         return LocalQuery(EpochSteps(checkpoint, epoch), trigger_ms)
@@ -118,4 +118,4 @@ class LocalQuery:
         with self._moved:
             self._stopping = True
             self._moved.notify_all()
-        self._thread.join(_STOP_SECONDS)  # but no longer for the epoch at work
+        self._thread.join(_STOP_SECONDS)  # an epoch at work may go on longer

@@ -90,7 +90,8 @@ class PaneBranches:
         self._group = PaneGroup()
         self._heard: dict[str, list[Announced]] = {}
         """By stream: the events of the epoch so far."""
-        self._lively: dict[str, bool] = {}
+        self._evolves: dict[str, bool] = {}
+        """By stream: whether there were accents before this place."""
         self._kin: dict[tuple[str, Kind], _Kin] = {}
         self._lost: set[int] = set()
         """The branches whose windows cannot be computed any more."""
@@ -164,9 +165,9 @@ class PaneBranches:
 
     def _has_accents(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
-        if name not in self._lively:
-            self._lively[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
-        return self._lively[name]
+        if name not in self._evolves:
+            self._evolves[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
+        return self._evolves[name]
 
     def _hear(self, reach: Range, events: Sequence[Announced]) -> None:
         """Apply the events at this place of a stream; accents that come out stand here in the answers."""
@@ -176,7 +177,7 @@ class PaneBranches:
             events = (*self._passage(reach).events_before, *events)
         for each in events:
             if not self._has_accents(name) and each.paths:
-                self._lively[name] = True
+                self._evolves[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
                         self._follow(number)
