@@ -104,10 +104,10 @@ def moments_text(known: TextMoments) -> str:
 
 def read_moments(text: str) -> TextMoments:
     """The dateTimes from `moments_text`."""
-    count, *told = text.split(" ")
-    if len(told) != 4:
+    count, *bounds = text.split(" ")
+    if len(bounds) != 4:
         raise ValueError("it tells of no first and last time")
-    return TextMoments(read_number(count), _read_moment(*told[:2]), _read_moment(*told[2:]))
+    return TextMoments(read_number(count), _read_moment(*bounds[:2]), _read_moment(*bounds[2:]))
 
 
 def _read_moment(order: str, text: str) -> TextMoment:

@@ -39,10 +39,12 @@ COMPONENTS: Mapping[str, tuple[str, ...]] = {
 }
 """The numbers that times and durations are made of, each with a function, as in `year-from-dateTime()`."""
 ZONED = ("dateTime", "date", "time")
-"""What has a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
+"""The types with a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
 
 GIVING: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys(("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace"), (0,)),
+    **dict.fromkeys(
+        ("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace", "non-null"), (0,)
+    ),
     **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "outermost", "innermost"), (0,)),
     **dict.fromkeys(
         ("op:treat", "op:typed", "op:convert", "op:in-order", "op:nodes", "op:intersect", "op:except"), (0,)
@@ -50,7 +52,7 @@ GIVING: Mapping[str, tuple[int, ...]] = {
     "op:union": (0, 1),
     "insert-before": (0, 2),
 }
-"""The functions that give some of what they are given, nodes too: by the places of those arguments."""
+"""Functions whose result is some of the values of their arguments, nodes too: the places of these arguments."""
 HIGHER: Mapping[str, int] = {
     **dict.fromkeys(("for-each", "filter"), 2),
     **dict.fromkeys(("fold-left", "fold-right", "for-each-pair"), 3),
@@ -116,7 +118,9 @@ SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(("math:pow", "math:atan2"), Signature(2, 2, numeric=True)),
     "math:pi": Signature(0, 0, numeric=True),
     # sequences
-    **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "unordered", "outermost", "innermost"), _ONE),
+    **dict.fromkeys(
+        ("zero-or-one", "one-or-more", "exactly-one", "unordered", "outermost", "innermost", "non-null"), _ONE
+    ),
     "insert-before": Signature(3, 3),
     "remove": _TWO,
     "index-of": Signature(2, 3, numeric=True),

@@ -4,8 +4,7 @@ This evaluator is obviously right and never fast; everything faster is tested ag
 A query is evaluated once, whole, as XQuery would over documents, with three additions:
 
 * a `for` over a stream runs in rounds, one per item, window or pair (`law/rounds/rounds.py`), and an error in a round
-sets that
-  round aside and nothing else (LAWS 2.4);
+  sets that round aside and nothing else (LAWS 2.4);
 * a path over a stream is evaluated item by item, for the same reason; where the path looks at the stream's root
   itself, it is evaluated over the whole instead;
 * comparisons, sums and orders are those of LAWS 2.
@@ -39,7 +38,7 @@ from anabranch.law.time_functions import castable
 from anabranch.values.arithmetic import calculate, negate
 from anabranch.values.atomic import Atomic, OrderRank, as_number, compare, literal, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, key_of, non_null, operands, truth
 
 _NUMERIC = frozenset(name for name, each in AGGREGATES.items() if each.takes_numbers)
 """The aggregates that take numbers, and fail for what is none."""
@@ -174,6 +173,7 @@ class Evaluator(SpecialCalls):
 
     def _cast(self, name: str, values: Values, *, tests: bool, optional: bool) -> Values:
         """A value cast to a type, or whether it can be; nothing is only where the type is `optional`."""
+        values = non_null(values)
         if tests:
             found: Values = [castable(name, values) if values else optional]
         elif not values and not optional:
@@ -185,7 +185,7 @@ class Evaluator(SpecialCalls):
 
     def _compared(self, operator: ComparisonOperator, left: Values, right: Values) -> bool:
         try:
-            lefts, rights = atomize(left), atomize(right)
+            lefts, rights = operands(left), operands(right)
             if len(lefts) > 1 and len(rights) > 1:
                 self.spend(len(lefts) * len(rights))
             return any_of(partial(compare, operator, *pair) for pair in product(lefts, rights))
@@ -205,10 +205,12 @@ class Evaluator(SpecialCalls):
                 raise error.given(refused(taken)) from None
         return [] if result is None else [result]
 
-    def _single(self, values: Values, what: str) -> tuple[Values, Atomic | None]:
+    def _single(
+        self, values: Values, what: str, one: Callable[[Values, str], Atomic | None] = at_most_one
+    ) -> tuple[Values, Atomic | None]:
         """The one value that an operator takes, if it is given any; and what it was given."""
         try:
-            return list(values), at_most_one(values, what)
+            return list(values), one(values, what)
         except DynamicError as error:
             raise error.given(values) from None
 
@@ -376,7 +378,7 @@ class Evaluator(SpecialCalls):
         return self._grouping[id(flwor)][1]
 
     def _seen_window(self, flwor: ast.Flwor) -> _Window | None:
-        """A window with nothing in it yet, where an expression sees its window through aggregates only."""
+        """A fresh cache of aggregates, where an expression sees its window through aggregates only."""
         windowed = [each for each in flwor.clauses if isinstance(each, ast.For) and each.window is not None]
         if len(windowed) != 1:
             return None
@@ -390,7 +392,7 @@ class Evaluator(SpecialCalls):
         self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
     ) -> None:
         if self._in_unit:
-            raise error  # in a window on a part of the unit: the unit falls
+            raise error  # an error in a window over a part of the unit fails the unit
         super().set_aside(arrival, error, held)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
@@ -398,7 +400,7 @@ class Evaluator(SpecialCalls):
             try:
                 if flwor.where is not None and not self.truth(flwor.where, bound):
                     continue
-                keys = (self._single(self.value(key.key, bound), "'order by'")[1] for key in flwor.order)
+                keys = (self._single(self.value(key.key, bound), "'order by'", key_of)[1] for key in flwor.order)
                 row = ResultRow(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
                 if len(row.values) > 1 and any(isinstance(each, ast.For) for each in flwor.clauses):
                     self.spend(len(row.values))
@@ -426,7 +428,8 @@ class Evaluator(SpecialCalls):
     def looped(self, variable: str, source: ast.Expression, env: Env, asked: ast.Expression | None) -> Iterator[Value]:
         """The values of a loop, of which each is a step.
 
-        One for which `asked` is false may be left out, if its steps are counted; here none is.
+        `asked` is a condition on each: an evaluator may leave out values for which it is false, if it counts their
+        steps; this one leaves out none.
         """
         for each in self.value(source, env):
             self.spend(1)
@@ -435,7 +438,7 @@ class Evaluator(SpecialCalls):
     def _tuples(
         self, clauses: Sequence[ast.For | ast.Let], env: Env, where: ast.Expression | None = None
     ) -> Iterator[Env]:
-        """The environments of all rounds; `where` is what is asked in each of them."""
+        """The environments of all rounds; `where` is the condition that each of them is tested by later."""
         if not clauses:
             yield env
             return
@@ -479,7 +482,7 @@ def _is_number(value: Atomic) -> bool:
 def any_of(tests: Iterable[Callable[[], bool]], steps: Counting | None = None) -> bool:
     """Whether one test holds, whatever the others raise; an error counts only where none does (LAWS 2.4).
 
-    With `steps`, that is also so where a test takes too many of these.
+    With `steps`, a test that takes too many of them counts as one that raises.
     """
     failure: DynamicError | None = None
     for test in tests:

@@ -38,10 +38,9 @@ from anabranch.values.atomic import (
 )
 from anabranch.values.numbers import nearest_double
 from anabranch.values.objects.lookups import looked_up, made_array, made_object, member, members
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, truth
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, non_null, operands, truth
 
 Body: TypeAlias = Callable[..., Values]
-"""Equal for equal values."""
 
 _MOST_DIGITS = 5_000
 """How many digits rounding looks at, behind the point or before it; no number of a query has more."""
@@ -74,7 +73,7 @@ def _concat(*arguments: Values) -> Values:
 
 def _string_join(values: Values, separator: Values | None = None) -> Values:
     between = "" if separator is None else needed_text(separator, "string-join()")
-    return [between.join(spell(each) for each in atomize(values))]
+    return [between.join(spell(each) for each in operands(values))]
 
 
 def _substring(values: Values, start: Values, length: Values | None = None) -> Values:
@@ -224,7 +223,7 @@ class DistinctAtoms:
         self._seen: set[Identity] = set()
 
     def add(self, value: Atomic, *, measured: bool = True) -> bool:
-        """The next value; whether it is a new one. Where there are no `measured` ones, that need not be looked at."""
+        """Take the next value and say whether it is new; `measured` says whether measured values may be among them."""
         equal, own = _equal_and_own(value, measured)
         if is_new := self._seen.isdisjoint(equal):
             self._seen.update(own)
@@ -275,6 +274,7 @@ BUILTINS: Mapping[str, Body] = {
     "false": lambda: [False],
     "empty": lambda values: [not values],
     "exists": lambda values: [bool(values)],
+    "non-null": non_null,
     "data": lambda values: [*atomize(values)],
     "distinct-values": _distinct,
     "head": lambda values: values[:1],
@@ -326,14 +326,14 @@ TEXTUAL = frozenset(
         *(name for name in TEXT_FUNCTIONS if name not in ("tokenize", "string-to-codepoints")),
     )
 )
-"""Those that look at texts, or make them."""
+"""Functions that read or make texts, whose steps grow with the length of these."""
 COUNTED = frozenset(
     (
         *("tokenize", "string-to-codepoints", "insert-before", "index-of", "deep-equal"),
         *("op:union", "op:intersect", "op:except", "outermost", "innermost"),
     )
 )
-"""Those that look at many values, or make them: each is a step."""
+"""Functions that read or make many values, each of which is a step."""
 
 
 def library_steps(name: str, arguments: list[Values], values: Values) -> int:

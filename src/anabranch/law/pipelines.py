@@ -24,7 +24,7 @@ from anabranch.law.paths import Walker
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Exhausted
 from anabranch.values.atomic import Atomic, OrderRank, group_identity, order_rank
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, truth
+from anabranch.values.sequences import NODES, Value, Values, key_of, truth
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class StreamUnit:
 class _Tuple:
     env: Env
     unit: StreamUnit | None
-    """None where it is no item's alone."""
+    """None where the tuple does not come from one item or window alone."""
 
 
 _Keys: TypeAlias = tuple[Atomic | None, ...]
@@ -52,18 +52,18 @@ class Pipelines(Walker):
     """Evaluates pipelines; `Evaluator` adds the other expressions."""
 
     _in_unit: bool
-    """Whether a round of a stream is run: what fails in it is the round."""
+    """Whether a round of a stream is being run, so that an error fails the round."""
     members: frozenset[int] = frozenset()
     """The nodes that the window at hand holds, by identity."""
     omitted: dict[tuple[int, str], DynamicError]
-    """Why some of them have been left out of groups, by identity and message: each is told once."""
+    """Why some of them have been left out of groups, by identity and message: each is reported once."""
 
     def pipeline(self, pipeline: ast.Pipeline, env: Env) -> Values:
         """The value of a pipeline."""
         return self.piped(pipeline, [env])
 
     def piped(self, pipeline: ast.Pipeline, tuples: Sequence[Env]) -> Values:
-        """What a pipeline makes of tuples, in the place of the one that it begins with."""
+        """The value of a pipeline that begins with these tuples."""
         run = _Run(self, tuples)
         start = 0
         for place, clause in enumerate(pipeline.clauses):
@@ -101,7 +101,7 @@ class Pipelines(Walker):
     def ranks(self, keys: Sequence[ast.OrderKey], env: Env) -> tuple[OrderRank, ...]:
         """Where a tuple stands by the keys of an `order by`."""
         values = (self.value(key.key, env) for key in keys)
-        return tuple(order_rank(at_most_one(each, "'order by'")) for each in values)
+        return tuple(order_rank(key_of(each, "'order by'")) for each in values)
 
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
         """The items or windows that a `for` over a stream runs over."""
@@ -195,7 +195,7 @@ class _Run:
     # --- stages -------------------------------------------------------------------------------------------
 
     def stage(self, clauses: Sequence[ast.Clause], finish: Callable[[Env], T]) -> list[tuple[_Tuple, T]]:
-        """Run clauses on all tuples, and something on each that comes out; units that fail are left out."""
+        """Run clauses on all tuples, and `finish` on each that comes out; units that fail are left out."""
         self._names += [name for each in clauses for name in bound_by(each)]
         self._loops += [each.variable for each in clauses if isinstance(each, ast.For | ast.PositionalFor)]
         place = self._stream(clauses)
@@ -300,7 +300,7 @@ class _Run:
             for key in keys:
                 values = env.variables[key.variable] if key.value is None else self._evaluator.value(key.value, env)
                 try:
-                    found.append(at_most_one(values, "a key of 'group by'"))
+                    found.append(key_of(values, "a key of 'group by'"))
                 except DynamicError as error:
                     raise error.given(values) from None
                 env = env.bind(key.variable, [] if found[-1] is None else [found[-1]])
@@ -319,7 +319,7 @@ class _Run:
         return next((found for values in loops if (found := self._evaluator.member_of(values)) is not None), None)
 
     def result(self, pipeline: ast.Pipeline) -> Callable[[Env], Values]:
-        """What a tuple gives in the end."""
+        """A function that gives the result of one tuple behind all clauses."""
 
         def values(env: Env) -> Values:
             found = self._evaluator.value(pipeline.result, env)

@@ -34,7 +34,7 @@ from anabranch.sharing.normalize import forest_of, unjoined
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2
-"""Windows are not shared if the shared ones would move more than so many times as often as the separate ones do."""
+"""Windows are not shared if the shared ones would move more than this many times as often as the separate ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ CURRENT = Lookback()
 
 
 def needed(lookbacks: Iterable[Lookback]) -> Lookbacks:
-    """Those that no other one covers."""
+    """The lookbacks that no other one covers."""
     found: list[Lookback] = []
     for each in sorted(set(lookbacks), reverse=True):
         if not any(other.covers(each) for other in found):
@@ -74,7 +74,7 @@ def kept(lookbacks: Lookbacks, ends: Sequence[Fraction | None], now: Fraction) -
 
 
 def says(lookbacks: Lookbacks) -> str:
-    """The same in words."""
+    """Lookbacks in words."""
     return "; ".join(each.words for each in sorted(lookbacks))
 
 

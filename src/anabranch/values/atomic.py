@@ -7,7 +7,7 @@ Comparisons of text with numbers are exact, and so are sums: nothing is rounded 
 Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): as text it is unchanged, but it is compared,
 ordered and summed as the exact number meant, which may have no spelling.
 A number from JSON is text as well that is known to be a number (LAWS 7.1): it keeps its spelling, and is compared,
-ordered and summed by its exact value; `null` is a value of its own.
+ordered and summed by its exact value; `null` is a value that no comparison holds for.
 The result of an aggregate is `Rounded`: a double to every operation, which still knows its exact value when it leaves.
 """
 
@@ -54,7 +54,7 @@ class JsonNumber(Untyped):
 
 
 class JsonNull:
-    """JSON's `null`, which is there and is nothing; there is one of it."""
+    """JSON's `null`, a value of its own; `NULL` is the only instance."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ def exact_value(text: Untyped) -> Fraction | Decimal | None:
 
 
 def finite_value(text: Untyped) -> Fraction | None:
-    """The same for a number by which items can be placed: neither INF nor NaN."""
+    """The exact number that text from an item means, None where it is none, or INF or NaN; for placing items."""
     number = exact_value(text)
     if isinstance(number, Decimal):
         return Fraction(number) if number.is_finite() else None
@@ -184,7 +184,9 @@ def measure_of(value: Atomic) -> Measure | None:
 
 def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     """Compare two values by LAWS 2.3; raises where XQuery would."""
-    if isinstance(left, JsonNull | JsonNumber) or isinstance(right, JsonNull | JsonNumber):
+    if isinstance(left, JsonNull) or isinstance(right, JsonNull):
+        return False
+    if isinstance(left, JsonNumber) or isinstance(right, JsonNumber):
         return _json_compared(operator, left, right)
     if isinstance(left, TIMES) or isinstance(right, TIMES):
         return _times_compared(operator, left, right)
@@ -226,12 +228,7 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
 
 
 def _json_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a number from JSON, which is compared with numbers only, or `null`, which is itself
-    and no other value."""
-    if isinstance(left, JsonNull) or isinstance(right, JsonNull):
-        if operator in ("=", "!="):
-            return (left is right) == (operator == "=")
-        raise _not_comparable(left, right)
+    """Compare where one side is a number from JSON, which is compared with numbers only."""
     if isinstance(left, Untyped) and isinstance(right, Untyped):
         return _holds(operator, _needed(left), _needed(right))
     other = right if isinstance(left, JsonNumber) else left
@@ -247,7 +244,7 @@ def _not_comparable(left: Atomic, right: Atomic) -> DynamicError:
 
 
 def _times_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a time or a duration: untyped text beside it is read as one of its type."""
+    """Compare where one side is a time or a duration: untyped text beside it is read as one of its type."""
     a = read_time(type(right), left) if isinstance(left, Untyped) and isinstance(right, TIMES) else left
     b = read_time(type(left), right) if isinstance(right, Untyped) and isinstance(left, TIMES) else right
     if isinstance(a, TIMES) and isinstance(b, TIMES) and type(a) is type(b):

@@ -28,7 +28,7 @@ from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
 from anabranch.law.history.evaluate import Around, refuse_windows
 from anabranch.law.inputs import Input
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element

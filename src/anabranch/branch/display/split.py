@@ -39,7 +39,7 @@ from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 
 

@@ -3,10 +3,10 @@
 Canonical does not mean converted: where the unit of a path has changed for an item, the item's tree gets *measured*
 nodes (`stream/tree.py`), which know the text written, the map that leads from there to the unit of the start, and the
 exact number that comes out.
-The evaluator computes with that number; an item that nothing touches keeps its very tree.
+The evaluator computes with that number; an item without such a path keeps its very tree.
 
-Going forward is the same: an answer is brought into the units of its place by maps of its own paths.
-A value that comes home to the unit it was written in is its text again.
+The way forward is the same: an answer is brought into the units of its place by maps of its own paths.
+A value that returns to the unit it was written in is its text again.
 
 Only leaves have values, and only numbers have units: words, NaN and INF stay as they are under every map.
 """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from anabranch.algebra.accents.sets import below
 from anabranch.language import ast
 from anabranch.law.evolution.vantage import Change
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs, looks_at
 from anabranch.stream.elements import Accent
 from anabranch.stream.path import Path
