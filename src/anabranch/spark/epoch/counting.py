@@ -156,6 +156,7 @@ class RangeCount:
         self._counter: PaneCounter | None = None
         self._largest: Callable[[int], Reach | None] = lambda _: recount.largest if recount else None
         self._heard = 0
+        """The number of events of the range so far."""
         self._events: list[Announced] = []
         """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}

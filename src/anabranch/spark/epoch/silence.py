@@ -54,12 +54,12 @@ class SilentSubscriptions:
         """The watched subscriptions of the plan."""
         self._settled: set[int] = set()
         """The subscriptions that are no longer watched."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """The streams that were reported."""
         self._warnings = 0
         self._names: dict[str, ItemNames] = {}
         """By stream that has had items: the names of its root and items, where they are known."""
-        self._read: set[int] = set()
+        self._checked: set[int] = set()
         """The subscriptions whose paths were checked again."""
 
     def take(
@@ -80,19 +80,19 @@ class SilentSubscriptions:
                 self._settle(number)
         self._items.update(items)
         self._check_names(plan)
-        if not self._failing and all(self._items[each.name] or each.name in self._told for each in plan.streams):
+        if not self._failing and all(self._items[each.name] or each.name in self._reported for each in plan.streams):
             return
         for letter in letters():
             if letter.subscription is None:
-                self._stream(letter)
+                self._warn_of_stream(letter)
             elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
-                self._subscription(plan.by_name[letter.subscription].id, letter)
+                self._warn_of_subscription(plan.by_name[letter.subscription].id, letter)
 
     def _check_names(self, plan: Plan) -> None:
         """Warn of paths that lead nowhere, for some subscriptions that have not answered; the others come later."""
-        waiting = [each for number in self._failing if number not in self._read and (each := plan.by_id.get(number))]
+        waiting = [each for number in self._failing if number not in self._checked and (each := plan.by_id.get(number))]
         for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
-            self._read.add(each.id)
+            self._checked.add(each.id)
             for name in each.streams:
                 if name not in self._names and (found := first_names(plan.stream(name).source)) is not None:
                     self._names[name] = ItemNames(found.root, found.items, agreed=False)
@@ -117,13 +117,15 @@ class SilentSubscriptions:
         self._settled.add(number)
         del self._failing[number]
 
-    def _stream(self, letter: DeadLetter) -> None:
+    def _warn_of_stream(self, letter: DeadLetter) -> None:
+        """Warn of a stream without a good item so far, once."""
         name = letter.place.stream
-        if name not in self._told and not self._items[name]:
-            self._told.add(name)
+        if name not in self._reported and not self._items[name]:
+            self._reported.add(name)
             self._warn(f"all items of stream '{name}' so far were set aside, as here: {_reason(letter)}")
 
-    def _subscription(self, number: int, letter: DeadLetter) -> None:
+    def _warn_of_subscription(self, number: int, letter: DeadLetter) -> None:
+        """Warn of a subscription for which all items so far were set aside; this letter is its latest."""
         failing = self._failing[number]
         failing.places.update((letter.place, *(place for place, _ in letter.others)))
         streams = {each.stream for each in failing.places}

@@ -84,7 +84,7 @@ class KnownLog:
     begun: dict[int, StreamView] = field(default_factory=dict)
     """By the number of valid events before it: the view at its beginning."""
     views: dict[int, StreamView] = field(default_factory=dict)
-    """The same with all valid events since."""
+    """By that number: the view with all valid events since."""
     size: int = 0
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 

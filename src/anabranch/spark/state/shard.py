@@ -148,14 +148,14 @@ class _Shard:
                     _take(opened, row)
         if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
-        left = opened.save()
+        state = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
         for key, reason in opened.aborted.items():  # some end only when the epoch is complete
             self.aborted.update({each.id: reason for each in twins[key]})
-        if left is None:
+        if state is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
-        return SavedState(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
+        return SavedState(self.number, self.files.write(state.to_bytes()), opened.spilled, opened.held, waiting)
 
     def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send the results of a strand to its braid."""
