@@ -151,7 +151,7 @@ class _Tracer:
                 around = anywhere(part for parts in scope.variables.values() for part in parts)
                 for name in parameters:
                     scope = scope.bind(name, (around,))
-                return (anywhere((around, *self._ask("function", body, scope))),)
+                return (anywhere((around, *self._trace_condition("function", body, scope))),)
             case ast.Arithmetic(first, rest):
                 result = operand(self.trace(first, scope))
                 for operator, each in rest:
@@ -160,7 +160,7 @@ class _Tracer:
             case ast.Negation(negated):
                 return (calculated("*", ConstantPart(Fraction(-1)), operand(self.trace(negated, scope))),)
             case ast.If(condition, then, otherwise):
-                self._ask("if", condition, scope)
+                self._trace_condition("if", condition, scope)
                 one, other = self.trace(then, scope), self.trace(otherwise, scope)
                 return one if one == other else maybe((*one, *other))
             case ast.Flwor():
@@ -172,9 +172,9 @@ class _Tracer:
             case ast.Quantified(_, bindings, condition):
                 looked: Parts = ()
                 for name, source in bindings:
-                    found = self._ask("satisfies", source, scope)
+                    found = self._trace_condition("satisfies", source, scope)
                     scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
-                return (OtherPart(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
+                return (OtherPart(looks_of((*looked, *self._trace_condition("satisfies", condition, scope)))),)
             case ast.Comparison(_, left, right):
                 return self._comparison(left, right, scope)
             case ast.Cast(_, cast):
@@ -191,7 +191,7 @@ class _Tracer:
 
     # --- conditions -------------------------------------------------------------------------------------------
 
-    def _ask(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
+    def _trace_condition(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
         """Trace a condition: all paths that it reads are foundation."""
         before, self._in_condition = self._in_condition, True
         found = self.trace(condition, scope)
@@ -208,7 +208,7 @@ class _Tracer:
     def _tail(self, found: Parts, tail: tuple[ast.Tail, ...], scope: TraceScope) -> Parts:
         for each in tail:
             if not isinstance(each, ast.Qualifier):
-                self._ask("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
+                self._trace_condition("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
         return maybe(found) if tail else found
 
     def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
@@ -239,9 +239,9 @@ class _Tracer:
                     many = window is not None and (self._windowed or not from_stream)
                     scope = scope.bind(variable, tuple(bound(each, from_stream, many) for each in found))
         if flwor.where is not None:
-            self._ask("where", flwor.where, scope)
+            self._trace_condition("where", flwor.where, scope)
         for key in flwor.order:
-            self._ask("order by", key.key, scope)
+            self._trace_condition("order by", key.key, scope)
         result = self.trace(flwor.result, scope)
         return result if sure else maybe(result)
 
@@ -261,10 +261,10 @@ class _Tracer:
                     if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, (OtherPart(),))
                 case ast.Where(condition):
-                    self._ask("where", condition, scope)
+                    self._trace_condition("where", condition, scope)
                 case ast.OrderBy(order):
                     for key in order:
-                        self._ask("order by", key.key, scope)
+                        self._trace_condition("order by", key.key, scope)
                 case ast.Count(variable):
                     scope = scope.bind(variable, (OtherPart(),))
                 case ast.GroupBy(keys):
@@ -276,7 +276,7 @@ class _Tracer:
         """The scope after a `group by`: a key is a computed value, and other variables are sequences of values."""
         given = {}
         for key in keys:
-            found = self._ask("group by", key.value or ast.Variable(key.variable), scope)
+            found = self._trace_condition("group by", key.value or ast.Variable(key.variable), scope)
             scope = scope.bind(key.variable, found)
             given[key.variable] = (OtherPart(looks_of(found)),)
         for name in own:
@@ -298,9 +298,9 @@ class _Tracer:
         """The reference path of a window, or of a session, is foundation (LAWS 4.6)."""
         if isinstance(path.start, ast.Root):
             document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, NodesPart))
-            self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
+            self._trace_condition("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
         else:
-            self._ask("|window|", path, scope.bind(_CONTEXT, found))
+            self._trace_condition("|window|", path, scope.bind(_CONTEXT, found))
 
     # --- constructors -----------------------------------------------------------------------------------------
 
@@ -375,7 +375,7 @@ class _Tracer:
                 inner = scope
                 for name in each.parameters:
                     inner = inner.bind(name, (OtherPart(),))
-                found = (*found, *self._ask("try", each.body, inner))
+                found = (*found, *self._trace_condition("try", each.body, inner))
         return maybe(few(found))
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
