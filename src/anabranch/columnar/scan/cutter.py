@@ -115,7 +115,7 @@ class ItemCutter:
         return np.concatenate([self.raw, self._decoded.data[:decoded]]) if decoded else self.raw
 
     def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:
-        """Make the entries that have an unclear column unfit."""
+        """An entry of which some column is unclear does not fit."""
         scanned = columns.fits & ~by_template
         if scanned.any():
             unclear = (columns.starts[: len(self.wanted.columns)] == UNCLEAR).any(axis=0)

@@ -37,7 +37,7 @@ from anabranch.stream.tree import Element, Name
 MOST_PARTS = 1_000
 """With more parts there is no look: such items have keys or names that are values."""
 _OFTEN = 4
-"""A part is repeated where more than one in four elements that have it have it several times."""
+"""A part is repeated where it stands several times in more than one of so many elements that have it."""
 PartColumn: TypeAlias = int
 
 
@@ -58,7 +58,7 @@ class LookPart:
     uri: str = ""
     """The namespace of its name."""
     declared: Declarations = ()
-    """The namespaces that an item's own element declares."""
+    """What an item's own element declares."""
 
     @property
     def expanded(self) -> str:
@@ -224,7 +224,7 @@ class _LearnedParts:
     several: list[int] = field(default_factory=list)
     """By part: the number of parent elements that had it several times."""
     instances: list[int] = field(default_factory=list)
-    """By part: the number of its occurrences."""
+    """By part: how many of it there were."""
 
     def begin(self, look: Look) -> None:
         """Start from the parts of a known look."""

@@ -52,7 +52,7 @@ class Guide(NamedTuple):
     Declarations are attributes that an element must have with one value. They are parts behind those of the look, which
     nobody can ask for."""
     uris: Indices
-    """By declaration: the start of its value in `names`; then the end of the last."""
+    """By declaration: where its value begins among the names, and the last ends."""
 
 
 class FrameLog(NamedTuple):
