@@ -37,7 +37,7 @@ from pyspark.sql import SparkSession
 from anabranch.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
-_ALWAYS = b"Using incubator modules"
+_JAVA_NOTICE = b"Using incubator modules"
 _LONGEST_SOCKET_NAME = 100
 """In bytes; systems allow 103 to 107."""
 Session: TypeAlias = SparkSession
@@ -138,7 +138,7 @@ def _launched(conf: SparkConf) -> Any:
 def _pass_on(lines: IO[bytes]) -> None:
     """Pass on what the JVM and its Python workers print on standard error, except for Java's first line."""
     for line in lines:
-        if _ALWAYS not in line:
+        if _JAVA_NOTICE not in line:
             with suppress(OSError, ValueError):  # nobody reads it any more, but the pipe must be drained
                 sys.stderr.write(line.decode(errors="replace"))
                 sys.stderr.flush()

@@ -2,9 +2,10 @@
 
 All streams of such a query are documents that are edited (LAWS 5); a stream of items is one to which items are only
 added.
-Elements come in the order of LAWS 1.2 (`merge.py`), judged by what is known of their partition; the machine
-(`continuous.py`) takes them, and what it shows is told as an update stream of its own (`publishing.py`); or it is one
-of several strands (`strands.py`), whose findings are sent on to a branch without streams that puts them together.
+Elements come in the order of LAWS 1.2 (`branch/intake/merge.py`), judged by what is known of their partition; the
+machine (`continuous.py`) takes them, and what it shows is published as an update stream of its own (`publishing.py`);
+or it is one of several strands (`strands.py`), whose findings are sent on to a branch without streams that puts them
+together.
 
 Bad elements of a stream are reported by its keeper (`branch/document/keeper.py`), once for all queries; here are the
 errors of the query itself.

@@ -3,7 +3,7 @@
 Streams mix kinds of items, and a first sample hardly shows all of them.
 So where more than one in `_FEW` items of a batch does not fit, a sample of these is learned, too, and the look grows.
 Items that fit are part of that sample, in proportion, so that usual and unusual parts can be told apart: a part counts
-as repeated, say, only if it is repeated in many of the items that have it (`look.py`).
+as repeated, say, only if it is repeated in many of the items that have it (`scan/look.py`).
 
 Not everything can be learned (items with comments, texts that must be unescaped, names that are values), so learning
 that did not help is tried again only after a pause, and the pause doubles each time.

@@ -7,7 +7,7 @@ neither answers nor plans.
 from __future__ import annotations
 
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.answers.segments import COURSES
+from anabranch.spark.answers.segments import RANGE_PROGRESS
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
@@ -23,10 +23,10 @@ def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> Non
         return
     log, before = AnswerLog(checkpoint), read_reached(checkpoint)
     found = dict(before)
-    for chunk in log.chunks(manifest, COURSES):
-        for course in map(RangeProgress.from_json, log.text(chunk).splitlines()):
-            for top in course.tops if course.stream in names else ():
+    for chunk in log.chunks(manifest, RANGE_PROGRESS):
+        for progress in map(RangeProgress.from_json, log.text(chunk).splitlines()):
+            for top in progress.tops if progress.stream in names else ():
                 if top is not None:
-                    found[course.stream] = max(top.value, found.get(course.stream, top.value))
+                    found[progress.stream] = max(top.value, found.get(progress.stream, top.value))
     if found != before:
         durable.replace(checkpoint.reached, durable.sealed(found))
