@@ -82,9 +82,12 @@ class LearnedProgram:
         self.program: Program | None = None
 
     def begin(self, shredder: Shredder, piece: bytes) -> None:
-        """Learn from the next piece, where no look is known yet."""
-        if self._able and self.program is None and self._growing.is_due(1, 1):
-            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE], 1.0)
+        """Learn from the next piece, where no look is known yet; a blank piece is no attempt, which a pause follows."""
+        if not self._able or self.program is not None:
+            return
+        sample = shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE]
+        if sample and self._growing.is_due(1, 1):
+            self._learn(sample, 1.0)
 
     def grow(self, sample: PieceSample) -> None:
         """Learn from a piece that was read, where too many of its entries did not fit."""
