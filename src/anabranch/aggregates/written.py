@@ -55,7 +55,7 @@ def read_texts(texts: Mapping[str, str]) -> Partial:
 
 
 def sum_text(count: int, total: int, places: int) -> str:
-    """The sum of so many values, in units of 10**-places, without trailing zeros; empty for no values."""
+    """The sum `total` of `count` values, in units of 10**-places, without trailing zeros; empty for no values."""
     if not count:
         return ""  # the sum of no values is an integer, any other a double
     if not places:

@@ -62,7 +62,7 @@ _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _GROUP = re.compile(r'<shop t="([^"]*)" name="([^"]*)" n="([^"]*)">([^<]*)</shop>')
 _VISIT = re.compile(r'<visit user="([^"]*)" from="([^"]*)" to="([^"]*)" views="([^"]*)">([^<]*)</visit>')
 _COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
-"""In ten seconds come forty photons, of which fourteen are from Vela."""
+"""The query q2 over count windows: of the forty photons in ten seconds, fourteen are from Vela."""
 _FILES = 3
 _MANY = 80
 _PARTITIONS = 4

@@ -59,7 +59,7 @@ class Duration(_Placed):
 
 
 Amount: TypeAlias = Number | Duration
-"""How much of something: a plain number, or a length of time."""
+"""A size, step or lookback: a plain number, or a length of time."""
 
 
 @dataclass(frozen=True, slots=True)

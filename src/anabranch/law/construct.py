@@ -48,7 +48,7 @@ def construct(
 ) -> Element:
     """The element that a constructor makes; `evaluate` gives the values of what stands in braces.
 
-    `count` is told the steps that it takes to copy them, as far as they were not made in those braces.
+    `count` receives the steps that copying them takes, except for nodes that were made in those braces.
     """
     declared = dict(constructor.namespaces)
     scope = {**namespaces, **declared}
@@ -171,7 +171,7 @@ def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
 
 
 def append_values(element: Element, values: Values, count: Callable[[int], None] | None = None) -> None:
-    """Add the content of one pair of braces to an element; `count` is told how much is copied."""
+    """Add the content of one pair of braces to an element; `count` receives the steps of copying it."""
     for value in _spaced(values):
         match value:
             case Attribute():

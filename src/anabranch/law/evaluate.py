@@ -61,7 +61,7 @@ class _Window:
 
     names: frozenset[str]
     found: dict[int, Values | DynamicError] = field(default_factory=dict)
-    """By the identity of the call."""
+    """The aggregates, or their errors, by the identity of the call."""
 
     def aggregates(self, call: ast.Call) -> bool:
         """Whether a call is an aggregate over the window."""
@@ -291,7 +291,7 @@ class Evaluator(SpecialCalls):
                 return found
 
     def aggregated_values(self, path: ast.Expression, env: Env) -> Values:
-        """What an aggregate is taken over, where each node is judged apart: in panes, items do not meet."""
+        """The values of an aggregate's argument; each node is tested apart, because items of a pane do not meet."""
         before, self._tests_apart = self._tests_apart, True
         try:
             match path:
@@ -419,7 +419,7 @@ class Evaluator(SpecialCalls):
     def round_rows(
         self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int
     ) -> list[ResultRow]:
-        """What one round of so many items adds, where its streams' variables are bound; nothing is sorted yet."""
+        """The rows of one round of `items` items, where its streams' variables are bound; nothing is sorted yet."""
         self._window = self._seen_window(flwor)
         self.members, self.omitted = self._held(flwor, env), {}
         self.begin(1 if self._window else items)

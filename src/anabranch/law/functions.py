@@ -156,7 +156,7 @@ def _rounded(change: Callable[[Decimal], int]) -> Body:
 
 
 def _to_digits(half_up: bool) -> Body:
-    """`round` and `round-half-to-even`: to so many digits behind the point, or before it where they are negative."""
+    """`round` and `round-half-to-even`: to a number of digits behind the point, or before it where that is negative."""
     name = "round()" if half_up else "round-half-to-even()"
 
     def body(values: Values, digits: Values | None = None) -> Values:
@@ -190,7 +190,7 @@ def _whole(values: Values, what: str) -> int:
 
 
 def _scaled(number: Fraction, precision: int, half_up: bool) -> int:
-    """A number rounded to so many digits, in units of the last of them."""
+    """A number rounded to `precision` digits, in units of the last of them."""
     scaled = number * Fraction(10) ** precision
     return math.floor(scaled + Fraction(1, 2)) if half_up else round(scaled)
 

@@ -86,7 +86,7 @@ class Input:
     """The partitions that have more to come; without any, the input has ended."""
 
     def scale(self, path: Path | None) -> TimeScale:
-        """What the values at a path of its items count in."""
+        """The time scale of the values at a path of its items."""
         return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property

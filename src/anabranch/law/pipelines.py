@@ -185,7 +185,7 @@ class _Run:
         self._names: list[str] = []
         """The variables that were bound so far."""
         self._loops: list[str] = []
-        """Those of a `for`."""
+        """The variables of `for` clauses that were bound so far."""
 
     @property
     def environments(self) -> list[Env]:

@@ -26,7 +26,7 @@ class Spelling:
 
     asked: Namespaces = field(default_factory=dict)
     written: Namespaces = field(default_factory=dict)
-    """What the stream's root declares."""
+    """The prefixes that the stream's root declares."""
 
     def of(self, test: ast.NameTest, *, attribute: bool = False) -> tuple[str, ...]:
         """The names that items may write for what a test asks for: mostly one, and `*` for a wildcard.

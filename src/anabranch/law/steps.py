@@ -61,7 +61,7 @@ class Counting:
         self._granted: frozenset[int] = _NOTHING
         """The documents and sources that have added to the allowance, by identity."""
         self._sizes: dict[int, int] = {}
-        """How many nodes documents have, by identity."""
+        """The number of nodes of documents, by identity."""
         self._tests_apart = False
         """Whether each predicate is evaluated apart."""
 

@@ -246,7 +246,7 @@ class Sender:
         assert found is not None, "a stream that has begun was read in an epoch"
         return found.stream(stream).form.root
 
-    def history(self, stream: str) -> Iterator[tuple[int, str]]:
+    def elements_so_far(self, stream: str) -> Iterator[tuple[int, str]]:
         """All elements of a stream so far: the text of each, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
             given = self._plans.ran(epoch)

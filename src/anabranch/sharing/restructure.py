@@ -81,7 +81,7 @@ class _WindowReader:
         names = generic_names(self.tree.aggregates)
         self.elements = {each.term: name for each, name in zip(self.tree.aggregates, names, strict=True)}
         self.items = (child(window_name(window.path)), child(window.path[-1]))
-        """From a window's element to its items."""
+        """The steps from a window's element to its items."""
 
     def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate of the plain tree that an expression is, if any."""

@@ -1,4 +1,4 @@
-"""Subtracting property trees: what is left of a query's needs beside a stream (the paper's future work, section 4).
+"""Subtracting property trees: the needs of a query that a stream does not meet (the paper's future work, section 4).
 
 `subtract(query, stream)` is the tree of the remainder: the least that would have to be sent beside the stream so that
 the query has all it needs; merging it into the stream is the smallest widening.

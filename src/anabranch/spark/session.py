@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # The history of jobs for a web page that we do not show; a trunk runs one job per epoch for weeks.
+    # Finished jobs are kept for a web page that we do not show; a trunk runs one job per epoch for weeks.
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",

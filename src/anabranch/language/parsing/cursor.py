@@ -210,7 +210,7 @@ class Cursor:
         return self._ahead
 
     def since(self, start: int) -> Span:
-        """From `start` to the end of the last token passed."""
+        """The span from `start` to the end of the last token passed."""
         return Span(start, self._end)
 
     def at_symbol(self, *symbols: str) -> bool:

@@ -58,10 +58,10 @@ class Aggregated:
     """A FLWR expression that sees its window through aggregates only."""
 
     flwor: ast.Flwor
-    """With the variables in the place of the calls."""
+    """The expression with the variables in the place of the calls."""
     calls: tuple[AggregateCall, ...]
     paths: tuple[ast.Expression, ...]
-    """What is aggregated: each once, starting from the window's variable."""
+    """The aggregated paths, each once, from the window's variable on."""
     names: frozenset[str] = field(compare=False)
     """The window's variable, and those that only name a path from it."""
     asks_bounds: bool = False

@@ -55,7 +55,7 @@ def _orders(tree: Element) -> Iterator[int]:
 
 
 def measured(text: str, measure: Measure | None, by: Affine) -> tuple[str, Measure | None]:
-    """What a value, given as its text and what is known of it, is in another unit.
+    """A value, given as its text and its measure, if it has one, in another unit.
 
     >>> from anabranch.stream.affine import parse
     >>> text, measure = measured("25.0", None, parse(". * 9 div 5 + 32"))

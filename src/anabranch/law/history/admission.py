@@ -13,10 +13,10 @@ seen.
 Updates may nest regions ever deeper; a document is no deeper than an item may be.
 
 The `Register` knows the ids of a stream, what they name, and which of them are forgotten (LAWS 5.8).
-An id is *past* when nobody needs it to name its region: the region has newer ids, is an insertion that was deleted, or
-stands in a version that was replaced.
-A past id still names its region, until so many others have become past behind it; then it is forgotten, and a region
-that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
+An id is *past* when it need not name its region any more: the region has newer ids, is an insertion that was deleted,
+or stands in a version that was replaced.
+A past id still names its region, until `MOST_PAST` others have become past behind it; then it is forgotten, and a
+region that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
 So there are never many more ids than regions to be seen, however long a stream runs.
 """
 
@@ -43,7 +43,7 @@ MOST_PAST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What an id means."""
+    """The region that an id names."""
 
     chain: Chain
     mutable: bool
@@ -57,7 +57,7 @@ class Act:
     kind: Literal["mutable", "replace", "before", "after"]
     chain: Chain
     anchor: Chain
-    """What an insertion stands beside; else the chain itself."""
+    """The region that an insertion stands beside; else the chain itself."""
     at: Fraction
     own: str | None = None
     """The id that it takes."""

@@ -51,7 +51,7 @@ Content: TypeAlias = Lived | Chain
 
 @dataclass(frozen=True, slots=True)
 class DocumentContents:
-    """What stands in a document, or in some of its entries."""
+    """The content of a document, or of some of its entries."""
 
     root: Element
     """The root element, without what stands in it."""

@@ -21,7 +21,7 @@ from anabranch.stream.path import Path
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependence:
-    """What of its streams a query depends on."""
+    """The paths and times of its streams that a query depends on."""
 
     needs: Needs
     times: Mapping[str, Path | None]

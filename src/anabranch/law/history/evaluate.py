@@ -49,9 +49,9 @@ class Around(TypedDict, total=False):
     functions: Mapping[str, PythonFunction] | None
     """The functions that the user registered."""
     inputs: Mapping[str, Input] | None
-    """What `doc()` reads."""
+    """The documents behind `doc()`."""
     name: str | None
-    """What dead letters call the query."""
+    """The name of the query in dead letters."""
     text: str | None
     """The text that errors point into."""
 

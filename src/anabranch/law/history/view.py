@@ -1,7 +1,7 @@
 """A document at one moment: ordinary trees of what shows, and tables with all other versions.
 
 Each element of a view has as children what shows: of every chain the newest version, and in a version that was replaced
-the newest that lived in it (LAWS 5.4); so whoever copies a node, or takes an unqualified step from it, need not know
+the newest that lived in it (LAWS 5.4); so code that copies a node, or takes an unqualified step from it, need not know
 that there is a past.
 Where the other versions stand, and how long everything lived, is in the tables of `Lives`.
 

@@ -322,7 +322,7 @@ class Regular:
         return self.all_found_in([text])[0]
 
     def all_found_in(self, texts: list[str]) -> list[bool]:
-        """The same for many texts."""
+        """For each of many texts, whether some part of it matches."""
         found: list[bool] = _computed("match_substring_regex", texts, self.text)
         return found
 
@@ -336,13 +336,13 @@ class Regular:
         return self.all_replaced([text], replacement)[0]
 
     def all_replaced(self, texts: list[str], replacement: str) -> list[str]:
-        """The same for many texts."""
+        """Many texts, each with the replacement in the place of what matches."""
         found: list[str] = _computed("replace_substring_regex", texts, self.text, replacement)
         return found
 
 
 def _computed(function: str, texts: list[str], *arguments: str) -> list[Any]:
-    """What a function of Arrow makes of texts; only the first call loads Arrow."""
+    """The result of a function of Arrow over texts; only the first call loads Arrow."""
     import pyarrow
     import pyarrow.compute
 

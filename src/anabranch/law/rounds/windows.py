@@ -32,7 +32,7 @@ def extent_of(window: ast.CountWindow | ast.TimeWindow, scale: TimeScale) -> Ext
 
 
 def amount_on(amount: ast.Amount, scale: TimeScale) -> Fraction:
-    """A size, step or gap in units of a scale: plain numbers are that, and a duration is so many seconds (LAWS 3.1)."""
+    """A size, step or gap in units of a scale: a plain number is in these units, a duration in seconds (LAWS 3.1)."""
     return amount.exact * scale.per_second if isinstance(amount, ast.Duration) else amount.exact
 
 

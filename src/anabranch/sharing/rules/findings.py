@@ -1,4 +1,4 @@
-"""What the inference rules carry along, and what they add to.
+"""The environment that the inference rules hand on, and the findings that they add to.
 
 The judgment of a rule (sharing paper, 3.2.4) is read so: under an *environment*, an expression adds to the *findings*.
 The environment is immutable, and each rule hands its own to the rules of the parts; the findings are one object per

@@ -42,8 +42,8 @@ from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.hosts.host import EpochQuery, Host
-from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
+from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
