@@ -83,7 +83,7 @@ ANY = None
 
 
 class Meeting:
-    """The keys of the entries of one stream (`own`) and of another; whoever evaluates them adds them by `put`."""
+    """The keys of the entries of one stream (`own`) and of another; the evaluator adds them by `put`."""
 
     def __init__(self) -> None:
         self.own = Keyed()

@@ -49,7 +49,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
-"""So many moments are sent at a time."""
+"""The number of moments that are sent at a time."""
 
 
 class Entered(NamedTuple):

@@ -115,7 +115,7 @@ def positions_of(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], ta
 
 
 def _counted(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int) -> SidePositions:
-    """The same for count windows, in which nothing is late."""
+    """The positions of a side in count windows, in which nothing is late."""
     arrived = side.judge.reached
     assert arrived is not None, "what is counted is known"
     status = batch.status[: batch.before + taken].copy()
@@ -352,7 +352,7 @@ class _Lane:
             self._window.wait(each)
 
     def leave_narrower(self, window: JoinWindow, shift: int, held: Indices) -> None:
-        """The same for a window that starts some positions later and ends where this one does."""
+        """Write back a window that starts `shift` positions later and ends where this one does."""
         window.next = self._window.next + shift
         inside = held[self.lane.values.take(held) >= (max(window.next, 0) - 1) * self.lane.step]
         window.held = self._items.all(self.numbered(inside).tolist())

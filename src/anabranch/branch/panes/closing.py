@@ -20,7 +20,7 @@ from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.panes.spans import find_many
 
 _MOST_WINDOWS = 1 << 16
-"""So many windows are answered at a time."""
+"""The number of windows that are answered at a time."""
 
 
 def close_together(windows: Sequence[PaneWindows], rows: Rows, bounds: Sequence[int]) -> None:

@@ -54,7 +54,7 @@ from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import atomize
 
 _LONGEST_NUMBER = 32
-"""So many bytes a double takes, or an integer of 64 bits."""
+"""The bytes that the spelling of a double, or of an integer of 64 bits, takes at most."""
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
 

@@ -41,9 +41,9 @@ from anabranch.law.inputs import Input
 from anabranch.runtime.units import KnownGroup, Units
 
 GROUPS_AT_ONCE = 1 << 16
-"""So many groups are answered at a time, or those of one window."""
+"""The number of groups that are answered at a time, if these are of several windows."""
 MOST_BYTES = 1 << 26
-"""So many bytes are written at a time."""
+"""The number of bytes that are written at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ from anabranch.stream.path import Path
 from anabranch.values.sequences import Values
 
 _AT_ONCE = 1 << 16
-"""So many windows are answered at a time."""
+"""The number of windows that are answered at a time."""
 _FAR = 1 << 62
 
 
@@ -106,7 +106,7 @@ class PaneWindows:
         self._odd: dict[tuple[int, int], Pane] = {}
         """Panes that do not fit into rows, by the number of their group (0 without groups) and their own."""
         self._early: dict[tuple[int, int], Pane] = {}
-        """Panes of times in windows that begin before the first window of plain numbers (LAWS 3.1), by the same."""
+        """Panes of times in windows before the first window of plain numbers (LAWS 3.1), by the same two numbers."""
         self._next_early = EARLIEST  # the first of these windows that is not answered yet
         self._next = 0  # the first of the others
         self.order = 0

@@ -45,7 +45,7 @@ _FEW = 16
 """A sequence of windows that holds fewer items is closed by the operator, where no items arrive."""
 _AT_ONCE = 1 << 12
 _MOST_PAIRS = 1 << 18
-"""So many windows, and so many items in them, are answered at a time."""
+"""The numbers of windows, and of items in them, that are answered at a time."""
 
 
 class HeldWindowColumns:

@@ -92,7 +92,7 @@ class WindowSelection:
             yield held
 
     def keyed(self, kept: HeldItem) -> Iterator[tuple[SessionKey, HeldNode | None]]:
-        """The same with the keys of sessions; a node whose key fails is set aside, but shows how far the stream is."""
+        """The nodes as of `item`, with session keys; a node whose key fails is set aside, but shows the progress."""
         found = kept.candidates(self._number)
         if found.error is not None:
             self._everyone.bury(kept, found.error)

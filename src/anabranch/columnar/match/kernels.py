@@ -336,7 +336,7 @@ def match(
 def match_few(
     fits: Flags, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, bits: Bits, pairs: Pairs
 ) -> bool:
-    """Do the same as `match`, for so few clauses that each is a bit."""
+    """Match as `match` does, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
         is_known = _is_known(entry, fit, ranks)

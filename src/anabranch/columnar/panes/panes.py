@@ -417,7 +417,7 @@ class SingleItems:
         self._entries = 0
 
     def begin(self, entries: int) -> None:
-        """Begin a batch behind so many entries."""
+        """Begin a batch behind `entries` entries of the range."""
         self._entries = entries
 
     def take(self, member: int, entry: int, late: Sequence[bool]) -> None:

@@ -120,7 +120,7 @@ class Given:
     column: Column | None
     """The column that is read or computed; None where only the number of values is needed."""
     condition: Condition
-    """It includes that there is such a value, where items may lack it."""
+    """The condition on the value, which includes its presence where items may lack it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ EARLY = Fraction(-(1 << 62))
 """Sessions have no first pane, so no time is before it."""
 _MOST = 1 << 62
 _EXACT = 10**15
-"""Decimals of at most so many units are exactly those that doubles stand for."""
+"""Below this number of units, a double stands for one decimal exactly."""
 
 
 def decimal_places(*values: Fraction) -> int | None:

@@ -44,9 +44,9 @@ from anabranch.stream.limits import LEAST_STEPS
 _MOST_LOOKUPS = 64
 """The number of different lookups that the queries of a stream make in columns, at most."""
 _FEW_ROWS = 32
-"""A table of at most so many rows may be read without a key."""
+"""The number of rows up to which a table may be read without a key."""
 _SHARES = 20
-"""A lookup may take one in so many of the steps that every item has, and two of the ten for each node of a document."""
+"""A lookup may take a twentieth of the steps of an item, and two of the ten steps for each node of a document."""
 _MOST_ROWS, _MOST_BYTES = 1_000, 1 << 16
 """The rows, and their bytes, that may be found for one item."""
 _MOST_BATCH_ROWS, _MOST_BATCH_BYTES = 1 << 20, 1 << 26

@@ -23,11 +23,11 @@ from anabranch.stream.reading.names import first_names
 from anabranch.visible import visible
 
 _MOST_REPORTED = 20
-"""At most so many subscriptions are reported; a site may have thousands that fail alike."""
+"""The number of subscriptions that are reported at most; a site may have thousands that fail alike."""
 _MOST_CHECKED = 100
-"""At most so many subscriptions are checked again behind an epoch."""
+"""The number of subscriptions that are checked again behind an epoch, at most."""
 _MOST_PLACES = 10_000
-"""A subscription with so many items set aside, but not all, is no longer watched."""
+"""The number of items set aside, but not all, from which on a subscription is no longer watched."""
 
 
 @dataclass(slots=True)

@@ -143,16 +143,16 @@ class RangeFollowing:
         for view in self._views.values():
             view.take(announced)
         is_json = self._stream.form.format == "json"
-        added: dict[Follower, str] = {}
+        told: dict[Follower, str] = {}
         for each in self._followers.values():
             json = is_json and each.lineage.gives_items
-            added[each] = "".join(accent_text(accent, json=json) for accent in each.hear(announced))
+            told[each] = "".join(accent_text(accent, json=json) for accent in each.hear(announced))
         for group, follower in self._alike:
             for number in group.numbers:
                 if follower.aborted is not None and number not in self._ended_before:
                     self.aborted.setdefault(number, follower.aborted)
-                elif added[follower]:
-                    yield number, added[follower]
+                elif told[follower]:
+                    yield number, told[follower]
 
     def piece(self, number: int, item: Item) -> str:
         """The text that an item adds to the answer of a query."""
