@@ -9,7 +9,7 @@ The accents change the unit of energy, which some of the ten and the window quer
 photons behind them are written accordingly, so both must find the same, which is checked.
 
 `silence_s` and `spark_restart_silence_s`: the longest time without output where a stream evolves, with the rows that
-are wrong or lost (`silence.py`).
+are wrong or lost (`bench/parts/silence.py`).
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _given_name(values: Values, kind: str) -> str:
 
 
 def _resolved(name: str, namespaces: Namespaces, is_attribute: bool) -> Name:
-    """A computed name; a control element is none that a query may make (`checks/refusals.py`)."""
+    """A computed name; a control element is none that a query may make (`language/checks/refusals.py`)."""
     prefix = name.rpartition(":")[0]
     if prefix and prefix != "xml" and prefix not in namespaces:
         raise DynamicError(f"prefix '{prefix}' is not declared", code="XQDY0074")

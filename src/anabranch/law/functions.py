@@ -1,4 +1,4 @@
-"""The built-in functions: what those of `language.signatures` do.
+"""The built-in functions: what those of `language/signatures.py` do.
 
 Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for aggregates, which are exact
 (`aggregates/`; LAWS 2.1, 2.2).
