@@ -45,6 +45,7 @@ from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.sql import in_xquery
 from anabranch.stream.files import (
     DEAD_LETTERS,
     Claim,
@@ -250,7 +251,7 @@ def _query(name: str, table: Table, places: Mapping[str, str]) -> RegisteredQuer
         raise table.missing("query", "it names the file with the query")
     table.done()
     try:
-        return RegisteredQuery(name, read_text(file), file, places[by], by)
+        return RegisteredQuery(name, in_xquery(read_text(file), file), file, places[by], by)
     except AnabranchError as error:
         raise table.wrong(error.message, key="query", hint=error.hint) from None
 
