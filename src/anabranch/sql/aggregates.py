@@ -14,7 +14,7 @@ from sqlglot import exp
 from anabranch.language import ast
 from anabranch.sql.expressions import SqlExpressions
 from anabranch.sql.functions import call
-from anabranch.sql.scope import Scope, SqlTable, names_of
+from anabranch.sql.scope import SqlScope, SqlTable, names_of
 
 _NAMES: Mapping[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -29,12 +29,14 @@ _NAMES: Mapping[type[exp.Expr], str] = {
 
 
 @dataclass(slots=True)
-class Rows:
+class AggregatedRows:
     """What aggregates are taken over."""
 
     clauses: tuple[ast.For, ...] | None = None
     """The loop that gives single rows, where an aggregate has one of its own; None where variables hold all rows."""
     where: tuple[ast.Expression, ...] = ()
+    size: int = 0
+    """How many parts these have, which each aggregate repeats."""
     lets: list[ast.Let] = field(default_factory=list)
     """Values of single rows that are found before these are grouped, since they are made of several tables."""
 
@@ -42,11 +44,11 @@ class Rows:
 class SqlAggregates(SqlExpressions):
     """Aggregates; `SqlQueries` says what they are taken over."""
 
-    rows: Rows | None = None
+    rows: AggregatedRows | None = None
     """What the expression at hand may take aggregates over; None where it may not."""
     in_aggregate = False
 
-    def aggregate(self, node: exp.Expr, scope: Scope) -> ast.Expression | None:
+    def aggregate(self, node: exp.Expr, scope: SqlScope) -> ast.Expression | None:
         function, condition = node, None
         if isinstance(node, exp.Filter):
             self.check_args(node, ("this", "expression"))
@@ -74,7 +76,7 @@ class SqlAggregates(SqlExpressions):
         name: str,
         argument: exp.Expr,
         condition: exp.Expr | None,
-        scope: Scope,
+        scope: SqlScope,
         node: exp.Expr,
         *,
         distinct: bool,
@@ -94,13 +96,14 @@ class SqlAggregates(SqlExpressions):
         )
 
     def _values(
-        self, argument: exp.Expr | None, condition: exp.Expr | None, scope: Scope, node: exp.Expr
+        self, argument: exp.Expr | None, condition: exp.Expr | None, scope: SqlScope, node: exp.Expr
     ) -> ast.Expression:
         """The values that an aggregate is taken over: those of an argument, or the rows themselves."""
         assert self.rows is not None
         span, first = self.made(node), scope.tables[0]
         used = _tables_in((argument, condition), scope, self)
         if self.rows.clauses is not None:
+            self.made(node, self.rows.size)
             value = self._of_row(argument, scope.of_rows(), first, node)
             conditions = (*self.rows.where, *self._conditions(condition, scope.of_rows()))
             where = conditions[0] if len(conditions) == 1 else ast.And(conditions, span=span) if conditions else None
@@ -122,7 +125,7 @@ class SqlAggregates(SqlExpressions):
         return ast.Flwor((loop,), where, (), value, span=span)
 
     def _before_groups(
-        self, argument: exp.Expr | None, condition: exp.Expr | None, scope: Scope, first: SqlTable, node: exp.Expr
+        self, argument: exp.Expr | None, condition: exp.Expr | None, scope: SqlScope, first: SqlTable, node: exp.Expr
     ) -> ast.Expression:
         assert self.rows is not None
         span, row, name = self.made(node), scope.of_rows(), self.variable("x")
@@ -133,7 +136,7 @@ class SqlAggregates(SqlExpressions):
         self.rows.lets.append(ast.Let(name, value, span=span))
         return ast.Variable(name, span=span)
 
-    def _of_row(self, argument: exp.Expr | None, row: Scope, first: SqlTable, node: exp.Expr) -> ast.Expression:
+    def _of_row(self, argument: exp.Expr | None, row: SqlScope, first: SqlTable, node: exp.Expr) -> ast.Expression:
         if argument is None:
             return ast.Variable(first.variable, span=self.made(node))
         before, self.rows, self.in_aggregate = self.rows, None, True
@@ -142,7 +145,7 @@ class SqlAggregates(SqlExpressions):
         finally:
             self.rows, self.in_aggregate = before, False
 
-    def _conditions(self, condition: exp.Expr | None, row: Scope) -> tuple[ast.Expression, ...]:
+    def _conditions(self, condition: exp.Expr | None, row: SqlScope) -> tuple[ast.Expression, ...]:
         if condition is None:
             return ()
         before, self.rows, self.in_aggregate = self.rows, None, True
@@ -169,7 +172,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     return type(node) in _NAMES or _median_of(node) is not None
 
 
-def _tables_in(nodes: Iterable[exp.Expr | None], scope: Scope, names: SqlExpressions) -> list[SqlTable]:
+def _tables_in(nodes: Iterable[exp.Expr | None], scope: SqlScope, names: SqlExpressions) -> list[SqlTable]:
     """The tables whose columns stand in expressions."""
     found: dict[str, SqlTable] = {}
     for each in nodes:

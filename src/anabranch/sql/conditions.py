@@ -17,7 +17,7 @@ from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.logic import COMPARES
 from anabranch.sql.functions import FUNCTIONS, call
-from anabranch.sql.scope import Scope, SqlNames
+from anabranch.sql.scope import SqlNames, SqlScope
 from anabranch.sql.times import bare
 from anabranch.values.operators import ComparisonOperator
 
@@ -55,28 +55,28 @@ CONDITIONS = (
 class SqlConditions(SqlNames):
     """Conditions; `SqlExpressions` adds the values in them."""
 
-    def value(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def value(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         raise AssertionError("SqlExpressions gives this")
 
-    def operand(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def operand(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         raise AssertionError("SqlExpressions gives this")
 
     def present(self, value: ast.Expression) -> ast.Expression:
         raise AssertionError("SqlExpressions gives this")
 
-    def holds(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def holds(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """When a condition is true."""
         return self._is(node, scope, true=True)
 
-    def fails(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def fails(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """When a condition is false."""
         return self._is(node, scope, true=False)
 
-    def conjuncts(self, node: exp.Expr, scope: Scope) -> list[ast.Expression]:
+    def conjuncts(self, node: exp.Expr, scope: SqlScope) -> list[ast.Expression]:
         """All that must hold for a condition."""
         return list(_flat(self.holds(each, scope) for each in _chain(node, exp.And)))
 
-    def _is(self, node: exp.Expr, scope: Scope, *, true: bool) -> ast.Expression:
+    def _is(self, node: exp.Expr, scope: SqlScope, *, true: bool) -> ast.Expression:
         span = self.made(node)
         match node:
             case exp.Paren():
@@ -118,14 +118,14 @@ class SqlConditions(SqlNames):
     # --- comparisons --------------------------------------------------------------------------------------
 
     def _compared(
-        self, operator: ComparisonOperator, left: exp.Expr, right: exp.Expr, scope: Scope, span: Span
+        self, operator: ComparisonOperator, left: exp.Expr, right: exp.Expr, scope: SqlScope, span: Span
     ) -> ast.Expression:
         a = self._plain(left, operator, right, scope) or self.operand(left, scope)
         b = self._plain(right, _TURNED[operator], left, scope) or self.operand(right, scope)
         return ast.Comparison(operator, a, b, span=span)
 
     def _plain(
-        self, node: exp.Expr, operator: ComparisonOperator, other: exp.Expr, scope: Scope
+        self, node: exp.Expr, operator: ComparisonOperator, other: exp.Expr, scope: SqlScope
     ) -> ast.Expression | None:
         """A call whose value for NULL, which is not NULL, does not pass the comparison with a literal anyway."""
         node, other = bare(node), bare(other)
@@ -143,10 +143,10 @@ class SqlConditions(SqlNames):
             return None
         return self.called(node, scope, strict=False)
 
-    def called(self, node: exp.Expr, scope: Scope, *, strict: bool) -> ast.Expression:
+    def called(self, node: exp.Expr, scope: SqlScope, *, strict: bool) -> ast.Expression:
         raise AssertionError("SqlExpressions gives this")
 
-    def _between(self, node: exp.Between, scope: Scope, span: Span, *, true: bool) -> ast.Expression:
+    def _between(self, node: exp.Between, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
         low, high = node.args["low"], node.args["high"]
         operators: tuple[ComparisonOperator, ComparisonOperator] = (">=", "<=") if true else ("<", ">")
         sides = tuple(
@@ -155,7 +155,7 @@ class SqlConditions(SqlNames):
         )
         return ast.And(sides, span=span) if true else ast.Or(sides, span=span)
 
-    def _in(self, node: exp.In, scope: Scope, span: Span, *, true: bool) -> ast.Expression:
+    def _in(self, node: exp.In, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
         if node.args.get("query") is not None:
             raise self.refuse("subquery", node.args["query"])
         self.check_args(node, ("this", "expressions"))
@@ -172,7 +172,7 @@ class SqlConditions(SqlNames):
         apart = tuple(ast.Comparison("!=", value, self.operand(each, scope), span=self.made(each)) for each in items)
         return apart[0] if len(apart) == 1 else ast.And(apart, span=span)
 
-    def _distinct(self, node: exp.Binary, scope: Scope, span: Span, *, equal: bool) -> ast.Expression:
+    def _distinct(self, node: exp.Binary, scope: SqlScope, span: Span, *, equal: bool) -> ast.Expression:
         """IS [NOT] DISTINCT FROM, which is never unknown."""
         left, right = self.operand(node.left, scope), self.operand(node.right, scope)
         missing = [call("empty", (self.present(each),), span) for each in (left, right)]
@@ -181,7 +181,7 @@ class SqlConditions(SqlNames):
         differ = ast.Comparison("!=", missing[0], missing[1], span=span)
         return ast.Or((ast.Comparison("!=", left, right, span=span), differ), span=span)
 
-    def _is_what(self, node: exp.Is, scope: Scope, span: Span, *, true: bool) -> ast.Expression:
+    def _is_what(self, node: exp.Is, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
         self.check_args(node, ("this", "expression"))
         what = node.expression
         negated = isinstance(what, exp.Not)
@@ -199,7 +199,7 @@ class SqlConditions(SqlNames):
 
     # --- patterns -----------------------------------------------------------------------------------------
 
-    def _like(self, node: exp.Expr, scope: Scope, span: Span, *, true: bool) -> ast.Expression:
+    def _like(self, node: exp.Expr, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
         """LIKE, as the plainest test that says the same; patterns of RE2 take linear time."""
         escape = "\\"
         if isinstance(node, exp.Escape):

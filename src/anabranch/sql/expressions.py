@@ -18,7 +18,7 @@ from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.parsing.cursor import MAX_DIGITS
 from anabranch.sql.conditions import CONDITIONS, OPERATORS, SqlConditions
 from anabranch.sql.functions import CASTS, CLOCKS, EXTRACTS, FUNCTIONS, TRIMS, call
-from anabranch.sql.scope import GroupedKey, Scope, kind_of, names_of
+from anabranch.sql.scope import GroupedKey, SqlScope, kind_of, names_of
 from anabranch.sql.times import TYPES, TimeColumns, bare, duration_literal, interval_of, time_text
 from anabranch.values.operators import ArithmeticOperator
 
@@ -32,6 +32,7 @@ _ARITHMETIC: dict[type[exp.Expr], ArithmeticOperator] = {
 _SUMS, _PRODUCTS = (exp.Add, exp.Sub), (exp.Mul, exp.Div, exp.Mod)
 _WORDS = dict(zip(("=", "!=", "<", "<=", ">", ">="), VALUE_COMPARISONS, strict=True))
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -40,7 +41,7 @@ class SqlExpressions(SqlConditions):
 
     times: TimeColumns
 
-    def aggregate(self, node: exp.Expr, scope: Scope) -> ast.Expression | None:
+    def aggregate(self, node: exp.Expr, scope: SqlScope) -> ast.Expression | None:
         """The value of an aggregate function; None for what is none."""
         raise AssertionError("SqlQueries gives this")
 
@@ -48,13 +49,13 @@ class SqlExpressions(SqlConditions):
         """A value without `null`, which is NULL as well."""
         return call("non-null", (value,), value.span) if _may_be_null(value) else value
 
-    def operand(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def operand(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """A value that is compared or computed with: a column that is a time becomes one."""
         value = self.value(node, scope)
         kind = self.times.type_of(bare(node))
         return value if kind is None or names_of(bare(node)) is None else call(kind, (value,), value.span)
 
-    def value(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def value(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """The value of an expression: nothing where it is NULL."""
         span = self.made(node)
         if isinstance(node, exp.Paren):
@@ -134,8 +135,14 @@ class SqlExpressions(SqlConditions):
                 return self.refuse("parameter", node)
             case exp.JSONExtract() | exp.JSONExtractScalar() | exp.JSONBExtract() | exp.JSONBExtractScalar():
                 return self.refuse("operator of JSON", node)
-            case exp.Array() | exp.Tuple():
+            case exp.Array():
                 return self.refuse("array", node)
+            case exp.Tuple():
+                return self.refuse("row value", node)
+            case exp.ILike():
+                return self.refuse("ILIKE", node)
+            case exp.RegexpLike():
+                return self.refuse("regular expression", node)
             case exp.AtTimeZone():
                 return self.refuse("zone", node)
             case exp.Star():
@@ -145,11 +152,12 @@ class SqlExpressions(SqlConditions):
             case _ if isinstance(node, CLOCKS):
                 return self.refuse("clock", node)
             case _:
-                return self.refuse(kind_of(node), node)
+                word = _CALLED.match(self.text, self.span(node).start)
+                return self.refuse(kind_of(node) if word is None else f"function {word[1].upper()}", node)
 
     # --- names and literals -------------------------------------------------------------------------------
 
-    def _known(self, node: exp.Expr, scope: Scope) -> ast.Expression | None:
+    def _known(self, node: exp.Expr, scope: SqlScope) -> ast.Expression | None:
         """The key of a group, or the bound of a window, that an expression is."""
         if scope.window is not None and (bound := self.window_column(node, scope)) is not None:
             return bound
@@ -158,12 +166,12 @@ class SqlExpressions(SqlConditions):
                 return ast.Variable(key.variable, span=self.made(node))
         return None
 
-    def _is_key(self, node: exp.Expr, key: GroupedKey, scope: Scope) -> bool:
+    def _is_key(self, node: exp.Expr, key: GroupedKey, scope: SqlScope) -> bool:
         if names_of(node) is not None:
             return self.resolved(node, scope) == self.resolved(key.node, scope)
-        return node == key.node and self.value(node, scope.of_rows()) == key.value
+        return node == key.node and _names_in(node) == _names_in(key.node)  # sqlglot does not tell cases apart
 
-    def _column(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def _column(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         names = names_of(node)
         if names is None:
             raise self.refuse("'*' beside other columns" if isinstance(node.this, exp.Star) else kind_of(node), node)
@@ -187,7 +195,7 @@ class SqlExpressions(SqlConditions):
 
     # --- operators ----------------------------------------------------------------------------------------
 
-    def _arithmetic(self, node: exp.Expr, scope: Scope, span: Span) -> ast.Arithmetic:
+    def _arithmetic(self, node: exp.Expr, scope: SqlScope, span: Span) -> ast.Arithmetic:
         kinds = _SUMS if isinstance(node, _SUMS) else _PRODUCTS
         rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
         at: exp.Expr = node
@@ -197,7 +205,7 @@ class SqlExpressions(SqlConditions):
             at = at.this
         return ast.Arithmetic(self.operand(at, scope), tuple(reversed(rest)), span=span)
 
-    def _joined(self, node: exp.Expr, scope: Scope, span: Span) -> ast.Expression:
+    def _joined(self, node: exp.Expr, scope: SqlScope, span: Span) -> ast.Expression:
         """`a || b`, which is NULL where one of them is."""
         operands: list[exp.Expr] = []
         at = node
@@ -223,7 +231,7 @@ class SqlExpressions(SqlConditions):
         result = build(given)
         return ast.Flwor(tuple(clauses), None, (), result, span=span) if clauses else result
 
-    def called(self, node: exp.Expr, scope: Scope, *, strict: bool) -> ast.Expression:
+    def called(self, node: exp.Expr, scope: SqlScope, *, strict: bool) -> ast.Expression:
         """A scalar function; where it need not be `strict`, NULL may give what XQuery gives for nothing."""
         function, span = FUNCTIONS[type(node)], self.made(node)
         self.check_args(node, (*function.arguments, "binary", "encoding"))
@@ -237,12 +245,12 @@ class SqlExpressions(SqlConditions):
             return function.build(values, span)
         return self._strict(values, lambda given: function.build(given, span), span)
 
-    def _trimmed(self, node: exp.Trim, scope: Scope, span: Span) -> ast.Expression:
+    def _trimmed(self, node: exp.Trim, scope: SqlScope, span: Span) -> ast.Expression:
         self.check_args(node, ("this", "position"))
         build = TRIMS[str(node.args.get("position") or "").upper()]
         return self._strict([self.value(node.this, scope)], lambda given: build(given, span), span)
 
-    def _cast(self, node: exp.Cast, scope: Scope, span: Span) -> ast.Expression:
+    def _cast(self, node: exp.Cast, scope: SqlScope, span: Span) -> ast.Expression:
         self.check_args(node, ("this", "to"))
         kind = node.to.this
         if kind not in CASTS or node.to.expressions:
@@ -255,7 +263,7 @@ class SqlExpressions(SqlConditions):
             return call(name, (ast.String(written, span=span),), span)
         return call(name, (self.value(given, scope),), span)
 
-    def _case(self, node: exp.Case | exp.If, scope: Scope, span: Span) -> ast.Expression:
+    def _case(self, node: exp.Case | exp.If, scope: SqlScope, span: Span) -> ast.Expression:
         if isinstance(node, exp.If):
             self.check_args(node, ("this", "true", "false"))
             whens, subject, default = [node], None, node.args.get("false")
@@ -274,7 +282,7 @@ class SqlExpressions(SqlConditions):
             found = ast.If(test, self.value(each.args["true"], scope), found, span=span)
         return found
 
-    def _coalesced(self, nodes: Sequence[exp.Expr], scope: Scope, span: Span) -> ast.Expression:
+    def _coalesced(self, nodes: Sequence[exp.Expr], scope: SqlScope, span: Span) -> ast.Expression:
         values = [self.value(each, scope) for each in nodes]
         if len(values) == 1:
             return values[0]
@@ -282,7 +290,7 @@ class SqlExpressions(SqlConditions):
         among = tuple(self.present(each) for each in values)
         return ast.Filter(ast.Sequence(among, span=span), (first,), span=span)
 
-    def _extracted(self, node: exp.Extract, scope: Scope, span: Span) -> ast.Expression:
+    def _extracted(self, node: exp.Extract, scope: SqlScope, span: Span) -> ast.Expression:
         self.check_args(node, ("this", "expression"))
         part = str(node.this.name).upper()
         moment = call("xs:dateTime", (self.value(node.expression, scope),), span)
@@ -295,7 +303,7 @@ class SqlExpressions(SqlConditions):
             raise self.refuse(f"EXTRACT of {part}", node)
         return call(f"{EXTRACTS[part]}-from-dateTime", (moment,), span)
 
-    def _member(self, node: exp.Bracket, scope: Scope, span: Span) -> ast.Expression:
+    def _member(self, node: exp.Bracket, scope: SqlScope, span: Span) -> ast.Expression:
         """`tags[1]`; sqlglot counts from 0."""
         self.check_args(node, ("this", "expressions", "offset", "safe"))
         match node.expressions:
@@ -303,6 +311,10 @@ class SqlExpressions(SqlConditions):
                 number = ast.Number(str(int(str(place.this)) + 1), span=span)
                 return call(MEMBER, (self.value(node.this, scope), number), span)
         raise self.refuse("array", node)
+
+
+def _names_in(node: exp.Expr) -> list[str]:
+    return [each.name for each in node.find_all(exp.Identifier)]
 
 
 def _may_be_null(value: ast.Expression) -> bool:

@@ -7,6 +7,7 @@ recurses, and takes exponential time for brackets inside one another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -31,16 +32,18 @@ E = TypeVar("E", bound=exp.Expr)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL}
+_CLOSED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|[^'"/-]+|.""", re.DOTALL)
+"""Strings, names and comments that are closed, and whatever else there is."""
 _DIALECT = RisingWave()
 
 
 class _Misread(ParseError):
     """What the parser cannot read, at a token."""
 
-    def __init__(self, message: str, token: Token) -> None:
+    def __init__(self, message: str, token: Token | None) -> None:
         super().__init__(message)
-        self.message = message
         self.token = token
+        """None for the end of the text."""
 
 
 class _SqlParser(RisingWaveParser):
@@ -55,7 +58,7 @@ class _SqlParser(RisingWaveParser):
         return found
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
-        raise _Misread(message, token or self._curr or self._prev or Token.string(""))
+        raise _Misread(message, token or self._curr or None)
 
 
 def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
@@ -76,10 +79,13 @@ def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
     return given[0], _places(given[0], text)
 
 
-def _unexpected(text: str, token: Token) -> QueryError:
+def _unexpected(text: str, token: Token | None) -> QueryError:
+    if token is None:
+        end = len(text.rstrip())
+        return QueryError("the query ends too early", text=text, span=Span(end, end + 1))
     span = Span(token.start, token.end + 1)
     found = text[span.start : span.end]
-    message = f"'{found[:40]}' is not expected here" if found.strip() else "the query ends too early"
+    message = f"'{found[:40]}' is not expected here"
     hint = "strings stand in single quotes" if found.startswith('"') else None
     return QueryError(message, text=text, span=span, hint=hint)
 
@@ -93,8 +99,8 @@ def _tokens(text: str) -> list[Token]:
     check_characters(text)
     try:
         tokens: list[Token] = _DIALECT.tokenize(text)
-    except TokenError as error:
-        raise _unread(text, str(error)) from None
+    except TokenError:
+        raise _unread(text) from None
     if len(tokens) > MAX_TOKENS:
         message = f"the query has more than {MAX_TOKENS:,} words and signs"
         raise QueryError(message, text=text, span=Span(0, 0), hint="split it into several subscriptions")
@@ -115,26 +121,30 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _check_nesting(text: str, tokens: list[Token]) -> None:
-    """Parentheses, brackets and CASE inside one another, and operators in front of one another."""
-    depth = brackets = bracket_depth = prefixes = 0
+    """Parentheses, brackets and CASE inside one another, operators in front of one another, and names behind."""
+    depth = brackets = bracket_depth = prefixes = dots = 0
+    before = None
     for each in tokens:
         kind = each.token_type
+        dots = dots + 1 if kind == TokenType.DOT else dots if before == TokenType.DOT else 0
+        before = kind
         depth += (kind in _OPENING) - (kind in _CLOSING)
         brackets += kind == TokenType.L_BRACKET
         bracket_depth += (kind == TokenType.L_BRACKET) - (kind == TokenType.R_BRACKET)
         prefixes = prefixes + 1 if kind in _PREFIXES else 0
-        if max(depth, prefixes) > MAX_DEPTH or bracket_depth > MAX_BRACKET_DEPTH or brackets > MAX_BRACKETS:
+        if max(depth, prefixes, dots) > MAX_DEPTH or bracket_depth > MAX_BRACKET_DEPTH or brackets > MAX_BRACKETS:
             raise _too_deep(text, Span(each.start, each.end + 1))
 
 
-def _unread(text: str, message: str) -> QueryError:
+def _unread(text: str) -> QueryError:
     """The error for text that has no tokens: a quote or comment that is never closed."""
-    for mark in ("'", '"', "/*"):
-        if f"Missing {mark}" in message or (mark == "/*" and "Missing */" in message):
-            place = max(text.rfind(mark), 0)
+    for found in _CLOSED.finditer(text):
+        mark = "/*" if text.startswith("/*", found.start()) and len(found[0]) == 1 else found[0]
+        if mark in ("'", '"', "/*"):
             hint = f"close it with {'*/' if mark == '/*' else mark}"
-            return QueryError("this is never closed", text=text, span=Span(place, place + 1), hint=hint)
-    return QueryError("this is no query in SQL", text=text, span=Span(0, 1))
+            span = Span(found.start(), found.start() + len(mark))
+            return QueryError("this is never closed", text=text, span=span, hint=hint)
+    return QueryError("this is no query in SQL", text=text, span=Span(0, len(text)))
 
 
 def _places(root: exp.Expr, text: str) -> dict[int, Span]:

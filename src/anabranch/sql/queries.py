@@ -13,8 +13,7 @@ Whoever works on the tree does not know that it was SQL; errors find their place
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -25,16 +24,15 @@ from anabranch.language.clauses import expression_of
 from anabranch.language.objects import OBJECT
 from anabranch.language.parsing.cursor import MAX_NESTING
 from anabranch.language.positions import with_positions
-from anabranch.language.rewrite import deepest, substituted
-from anabranch.sql.aggregates import Rows, is_aggregate
-from anabranch.sql.functions import call
+from anabranch.language.rewrite import deepest, parts, substituted
+from anabranch.sql.aggregates import AggregatedRows, is_aggregate
+from anabranch.sql.ordering import OutputColumn, SqlOrder
 from anabranch.sql.parsing import read_statement
-from anabranch.sql.scope import GroupedKey, Scope, SqlTable, names_of
-from anabranch.sql.sources import JoinedTable, SqlSources
+from anabranch.sql.scope import GroupedKey, SqlScope, SqlTable, names_of
+from anabranch.sql.sources import JoinedTable
 from anabranch.sql.times import TimeColumns, bare
 
 _SELECT = (*("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct"),)
-_WHOLE = re.compile("[0-9]{1,15}")
 _UNNAMED = {exp.Case: "case", exp.Extract: "extract", exp.Coalesce: "coalesce"}
 
 
@@ -67,15 +65,28 @@ def _read(text: str, documents: Collection[str]) -> ast.Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """An output column."""
+class _Selection:
+    """A SELECT, taken apart."""
 
-    name: str
-    node: exp.Expr
+    node: exp.Select
+    first: SqlTable
+    scope: SqlScope
+    columns: Sequence[OutputColumn] | None
+    """None for rows as they are."""
+    outputs: Mapping[str, exp.Expr]
+    """What the names of output columns mean in GROUP BY and HAVING."""
+    clauses: Sequence[ast.Clause]
+    """The loops over the tables behind the first."""
+    conditions: Sequence[ast.Expression]
+    """What must hold for single rows."""
+    span: Span
 
 
-class SqlQueries(SqlSources):
+class SqlQueries(SqlOrder):
     """Queries, and what is made of several."""
+
+    _united: tuple[str, ...] | None = None
+    """In a UNION, behind its first query: the names of the columns."""
 
     def query(self, node: exp.Expr) -> ast.Expression:
         """A statement."""
@@ -102,17 +113,26 @@ class SqlQueries(SqlSources):
         if node.args.get("with_") is not None:
             raise self.refuse("WITH", node.args["with_"])
         self.check_args(node, ("this", "expression", "distinct", "order", "limit", "offset"))
-        parts: list[exp.Expr] = []
+        others: list[exp.Expr] = []
         at: exp.Expr = node
         while isinstance(at, exp.Union) and (at is node or not _orders(at)):
             if at.args.get("distinct"):
                 raise self.refuse("UNION without ALL", at)
-            parts.append(at.args["expression"])
+            others.append(at.args["expression"])
             at = at.this
         span = self.made(node)
-        queries = [self.query(each) for each in (at, *reversed(parts))]
+        queries = [self.query(at)]
+        outer, self._united = self._united, self._united or self._first_names(at)
+        queries += [self.query(each) for each in reversed(others)]
+        self._united = outer
         found = _one_loop(queries, span) or ast.Sequence(tuple(queries), span=span)
         return self._ordered_rows(found, node, span)
+
+    def _first_names(self, node: exp.Expr) -> tuple[str, ...]:
+        """The names of the columns of the first query, which all of a UNION have; none for rows as they are."""
+        while isinstance(node, exp.Union | exp.Subquery):
+            node = node.this
+        return tuple(self._name(each) for each in node.expressions if not _is_star(each))
 
     def _ordered_rows(self, rows: ast.Expression, node: exp.Union, span: Span) -> ast.Expression:
         """Rows in the order of their columns, and some of them."""
@@ -123,10 +143,10 @@ class SqlQueries(SqlSources):
                 names = names_of(each.this)
                 if names is None:
                     raise self.error("rows of a UNION are ordered by the names of their columns", each)
-                keys += self._keys(each, self.looked_up(ast.Variable(name, span=span), names, each))
+                keys += self.order_keys(each, self.looked_up(ast.Variable(name, span=span), names, each))
             loop = ast.For(name, rows, span=span)
             rows = ast.Flwor((loop,), None, tuple(keys), ast.Variable(name, span=span), span=span)
-        return self._limited(rows, node, span)
+        return self.limited(rows, node, span)
 
     # --- SELECT -------------------------------------------------------------------------------------------
 
@@ -135,7 +155,7 @@ class SqlQueries(SqlSources):
         first, joined = self.tables_of(node)
         tables = (first, *(each.table for each in joined))
         window = self.variable("w") if first.window is not None else None
-        scope = Scope(tables, window)
+        scope = SqlScope(tables, window)
         self.times = TimeColumns(node, lambda each: self._column_key(each, scope))
         columns = self._columns(node, scope)
         outputs = {each.name: each.node for each in columns or () if not _uses_name(each)}
@@ -150,17 +170,17 @@ class SqlQueries(SqlSources):
         if group is not None and window is not None and not any(self.window_column(each, scope) for each in group):
             raise self.refuse("GROUP BY that spans windows", node.args.get("group") or node)
         conditions, clauses = self._loops(node, joined, scope)
+        query = _Selection(node, first, scope, columns, outputs, clauses, conditions, span)
         if group is None:
-            return self._rows(node, first, scope, columns, outputs, clauses, conditions, span)
-        assert columns is not None, "groups have columns by name"
+            return self._rows(query)
         keys = [each for each in group if window is None or self.window_column(each, scope) is None]
         if window is not None and not keys and not clauses and not conditions:
-            return self._windows(node, first, scope, columns, outputs, span)
+            return self._windows(query, window)
         if window is None and not group:
-            return self._whole(node, first, scope, columns, outputs, clauses, conditions, span)
-        return self._groups(node, first, scope, columns, outputs, clauses, conditions, keys or group, span)
+            return self._whole(query)
+        return self._groups(query, keys or group)
 
-    def _column_key(self, node: exp.Expr, scope: Scope) -> tuple[str, ...] | None:
+    def _column_key(self, node: exp.Expr, scope: SqlScope) -> tuple[str, ...] | None:
         """What tells a column from others: its table and names."""
         if names_of(node) is None or self.window_column(node, scope) is not None:
             return None
@@ -170,17 +190,22 @@ class SqlQueries(SqlSources):
             return None  # told where it is translated
         return table.alias, *keys
 
-    def _columns(self, node: exp.Select, scope: Scope) -> list[_Column] | None:
+    def _columns(self, node: exp.Select, scope: SqlScope) -> list[OutputColumn] | None:
         """The output columns; None for rows as they are."""
         if len(node.expressions) == 1 and _is_star(node.expressions[0]):
             if scope.window is not None or (len(scope.tables) > 1 and isinstance(node.expressions[0], exp.Star)):
                 raise self.refuse("'*' over a window or a join", node.expressions[0])
+            if self._united:
+                raise self.error("the queries of a UNION have different numbers of columns", node.expressions[0])
             return None
-        found: list[_Column] = []
-        for each in node.expressions:
+        found: list[OutputColumn] = []
+        if self._united is not None and len(self._united) != len(node.expressions):
+            raise self.error("the queries of a UNION have different numbers of columns", node)
+        for place, each in enumerate(node.expressions):
             if _is_star(each):
                 raise self.refuse("'*' beside other columns", each)
-            column = _Column(self._name(each), each.this if isinstance(each, exp.Alias) else each)
+            name = self._name(each) if self._united is None else self._united[place]
+            column = OutputColumn(name, each.this if isinstance(each, exp.Alias) else each)
             if any(column.name == other.name for other in found):
                 raise self.error(f"two columns are called '{column.name}'", each, "name one of them with AS")
             found.append(column)
@@ -205,7 +230,7 @@ class SqlQueries(SqlSources):
         raise self.refuse("column without a name", node)
 
     def _group(
-        self, node: exp.Select, columns: Sequence[_Column] | None, outputs: dict[str, exp.Expr]
+        self, node: exp.Select, columns: Sequence[OutputColumn] | None, outputs: dict[str, exp.Expr]
     ) -> list[exp.Expr] | None:
         """The keys of a query with groups; None for others."""
         group = node.args.get("group")
@@ -216,25 +241,17 @@ class SqlQueries(SqlSources):
             return [each.node for each in columns]
         if group is None:
             return None
-        if any(value for name, value in group.args.items() if name != "expressions"):
+        sets = exp.Rollup | exp.Cube | exp.GroupingSets
+        if any(isinstance(each, sets) for each in group.expressions) or any(
+            value for name, value in group.args.items() if name != "expressions"
+        ):
             raise self.refuse("GROUPING SETS, ROLLUP and CUBE", group)
-        return [self._named(each, columns or (), outputs) for each in group.expressions]
-
-    def _named(self, node: exp.Expr, columns: Sequence[_Column], outputs: dict[str, exp.Expr]) -> exp.Expr:
-        """What an output column's name or number means."""
-        plain = bare(node)
-        if isinstance(plain, exp.Literal) and not plain.is_string:
-            number = int(str(plain.this)) if str(plain.this).isdecimal() else 0
-            if not 0 < number <= len(columns):
-                raise self.error(f"there is no column {plain.this}", node)
-            return columns[number - 1].node
-        names = names_of(plain)
-        return outputs.get(names[0], plain) if names is not None and len(names) == 1 else plain
+        return [self.named(each, columns or (), outputs) for each in group.expressions]
 
     # --- loops --------------------------------------------------------------------------------------------
 
     def _loops(
-        self, node: exp.Select, joined: Sequence[JoinedTable], scope: Scope
+        self, node: exp.Select, joined: Sequence[JoinedTable], scope: SqlScope
     ) -> tuple[list[ast.Expression], list[ast.Clause]]:
         """The conditions on single rows, and the loops over the tables behind the first."""
         conditions: list[ast.Expression] = []
@@ -257,7 +274,7 @@ class SqlQueries(SqlSources):
             conditions += self.conjuncts(where.this, rows)
         return conditions, clauses
 
-    def _using(self, join: JoinedTable, scope: Scope) -> list[ast.Expression]:
+    def _using(self, join: JoinedTable, scope: SqlScope) -> list[ast.Expression]:
         tables = scope.tables[0], scope.tables[-1]
         found: list[ast.Expression] = []
         for key in join.using:
@@ -268,194 +285,108 @@ class SqlQueries(SqlSources):
             found.append(ast.Comparison("=", *sides, span=self.made(join.node)))
         return found
 
-    def _rows(
-        self,
-        node: exp.Select,
-        first: SqlTable,
-        scope: Scope,
-        columns: Sequence[_Column] | None,
-        outputs: dict[str, exp.Expr],
-        clauses: Sequence[ast.Clause],
-        conditions: Sequence[ast.Expression],
-        span: Span,
-    ) -> ast.Expression:
+    def _rows(self, query: _Selection) -> ast.Expression:
         """A query that gives a row for each row."""
-        rows = scope.of_rows()
-        result = self._object(columns, rows, span) if columns is not None else self._row_itself(node, scope, span)
-        order = self._order(node, rows, columns or (), outputs)
-        return self._looped(node, first, scope, [*clauses, *_wheres(conditions)], order, result, span)
+        rows = query.scope.of_rows()
+        result = self._row_itself(query) if query.columns is None else self._object(query, rows)
+        order = self.order(query.node, rows, query.columns or ())
+        return self._looped(query, [*query.clauses, *_wheres(query.conditions)], order, result)
 
-    def _row_itself(self, node: exp.Select, scope: Scope, span: Span) -> ast.Expression:
-        star = node.expressions[0]
-        table = scope.tables[0]
+    def _row_itself(self, query: _Selection) -> ast.Expression:
+        """`SELECT *`, or `SELECT t.*` of a join."""
+        star = query.node.expressions[0]
+        table = query.scope.tables[0]
         if isinstance(star, exp.Column):
-            found = scope.table(star.table)
+            found = query.scope.table(star.table)
             if found is None:
                 raise self.error(f"no table is called '{star.table}'", star)
             table = found
-        return ast.Variable(table.variable, span=span)
+        return ast.Variable(table.variable, span=query.span)
 
     def _looped(
         self,
-        node: exp.Select,
-        first: SqlTable,
-        scope: Scope,
+        query: _Selection,
         clauses: Sequence[ast.Clause],
         order: Sequence[ast.OrderKey],
         result: ast.Expression,
-        span: Span,
     ) -> ast.Expression:
         """The loop over the first table around other clauses; what is ordered or counted is so for each window."""
+        first, window, span = query.first, query.scope.window, query.span
         ordered = [*clauses, *([ast.OrderBy(tuple(order), span=span)] if order else [])]
-        if scope.window is None:
+        if window is None:
             found: ast.Expression = expression_of((self.loop_over(first), *ordered), result, span)
-            return self._limited(found, node, span)
-        loop = ast.For(scope.window, first.source, first.window, span=first.source.span)
-        members = ast.For(first.variable, ast.Variable(scope.window, span=span), span=span)
-        inner = self._limited(expression_of((members, *ordered), result, span), node, span)
+            return self.limited(found, query.node, span)
+        loop = ast.For(window, first.source, first.window, span=first.source.span)
+        members = ast.For(first.variable, ast.Variable(window, span=span), span=span)
+        inner = self.limited(expression_of((members, *ordered), result, span), query.node, span)
         return ast.Flwor((loop,), None, (), inner, span=span)
 
     # --- groups -------------------------------------------------------------------------------------------
 
-    def _groups(
-        self,
-        node: exp.Select,
-        first: SqlTable,
-        scope: Scope,
-        columns: Sequence[_Column],
-        outputs: dict[str, exp.Expr],
-        clauses: Sequence[ast.Clause],
-        conditions: Sequence[ast.Expression],
-        group: Sequence[exp.Expr],
-        span: Span,
-    ) -> ast.Expression:
+    def _groups(self, query: _Selection, group: Sequence[exp.Expr]) -> ast.Expression:
+        """A row for each group."""
         keys: list[GroupedKey] = []
         for each in group:
-            value = self.value(each, scope.of_rows())
             names = names_of(each)
-            keys.append(GroupedKey(each, value, self.variable(names[-1] if names is not None else "key")))
-        grouped = replace(scope, keys=tuple(keys))
-        self.rows = Rows()
-        having = self._having(node, replace(grouped, outputs=outputs))
-        order = self._order(node, grouped, columns, outputs)
-        result = self._object(columns, grouped, span)
+            name = self.variable(names[-1] if names is not None else "key")
+            keys.append(GroupedKey(each, self.value(each, query.scope.of_rows()), name))
+        grouped = replace(query.scope, keys=tuple(keys))
+        self.rows = AggregatedRows()
+        having = self._having(query, grouped)
+        order = self.order(query.node, grouped, query.columns or ())
+        result = self._object(query, grouped)
         lets, self.rows = self.rows.lets, None
         by = tuple(ast.GroupKey(each.variable, self.present(each.value), span=self.made(each.node)) for each in keys)
-        more = [*clauses, *_wheres(conditions), *lets, ast.GroupBy(by, span=span), *_wheres(having)]
-        return self._looped(node, first, scope, more, order, result, span)
+        ahead = [*query.clauses, *_wheres(query.conditions), *lets]
+        return self._looped(query, [*ahead, ast.GroupBy(by, span=query.span), *_wheres(having)], order, result)
 
-    def _windows(
-        self,
-        node: exp.Select,
-        first: SqlTable,
-        scope: Scope,
-        columns: Sequence[_Column],
-        outputs: dict[str, exp.Expr],
-        span: Span,
-    ) -> ast.Expression:
+    def _windows(self, query: _Selection, window: str) -> ast.Expression:
         """A row for each window, of which all rows are one group."""
-        assert scope.window is not None
-        whole = replace(first, variable=scope.window, window=None)
-        grouped = replace(scope, tables=(whole,), keys=())
-        self.rows = Rows()
-        having = self._having(node, replace(grouped, outputs=outputs))
-        self._order(node, grouped, columns, outputs)  # of one row
-        result = self._object(columns, grouped, span)
+        self._check_one_row(query.node, "a window")
+        first = query.first
+        whole = replace(first, variable=window, window=None)
+        grouped = replace(query.scope, tables=(whole,), keys=())
+        self.rows = AggregatedRows()
+        having = self._having(query, grouped)
+        result = self._object(query, grouped)
         self.rows = None
-        loop = ast.For(scope.window, first.source, first.window, span=first.source.span)
-        found = expression_of((loop, *_wheres(having)), result, span)
-        return found if node.args.get("limit") is None else self._limited_row(found, node)
+        loop = ast.For(window, first.source, first.window, span=first.source.span)
+        return expression_of((loop, *_wheres(having)), result, query.span)
 
-    def _limited_row(self, found: ast.Expression, node: exp.Select) -> ast.Expression:
-        raise self.error("a window has one row here", node.args["limit"], "leave LIMIT out, or group by a column")
-
-    def _whole(
-        self,
-        node: exp.Select,
-        first: SqlTable,
-        scope: Scope,
-        columns: Sequence[_Column],
-        outputs: dict[str, exp.Expr],
-        clauses: Sequence[ast.Clause],
-        conditions: Sequence[ast.Expression],
-        span: Span,
-    ) -> ast.Expression:
+    def _whole(self, query: _Selection) -> ast.Expression:
         """One row of a whole stream."""
-        loops = [self.loop_over(first), *clauses]
-        plain = [each for each in loops if isinstance(each, ast.For)]
+        self._check_one_row(query.node, "a stream")
+        loops = [self.loop_over(query.first), *query.clauses]
+        plain = tuple(each for each in loops if isinstance(each, ast.For))
         if len(plain) < len(loops):
-            raise self.refuse("aggregate of a whole stream with LEFT JOIN", node)
-        grouped = replace(scope, keys=())
-        self.rows = Rows(tuple(plain), tuple(conditions))
-        having = self._having(node, replace(grouped, outputs=outputs))
-        result = self._object(columns, grouped, span)
+            raise self.refuse("aggregate of a whole stream with LEFT JOIN", query.node)
+        grouped = replace(query.scope, keys=())
+        conditions = tuple(query.conditions)
+        self.rows = AggregatedRows(plain, conditions, sum(1 for _ in parts(conditions)))
+        having = self._having(query, grouped)
+        result = self._object(query, grouped)
         self.rows = None
         if not having:
             return result
-        test = having[0] if len(having) == 1 else ast.And(tuple(having), span=span)
-        return ast.If(test, result, ast.Sequence((), span=span), span=span)
+        test = having[0] if len(having) == 1 else ast.And(tuple(having), span=query.span)
+        return ast.If(test, result, ast.Sequence((), span=query.span), span=query.span)
 
-    def _having(self, node: exp.Select, scope: Scope) -> list[ast.Expression]:
-        having = node.args.get("having")
-        return [] if having is None else self.conjuncts(having.this, scope)
+    def _check_one_row(self, node: exp.Select, what: str) -> None:
+        for name in ("order", "limit", "offset"):
+            if node.args.get(name) is not None:
+                hint = f"leave {name.upper()} out, or group by a column"
+                raise self.error(f"{what} has one row here", node.args[name], hint)
 
-    # --- results ------------------------------------------------------------------------------------------
+    def _having(self, query: _Selection, scope: SqlScope) -> list[ast.Expression]:
+        having = query.node.args.get("having")
+        return [] if having is None else self.conjuncts(having.this, replace(scope, outputs=query.outputs))
 
-    def _object(self, columns: Sequence[_Column], scope: Scope, span: Span) -> ast.Call:
-        parts: list[ast.Expression] = []
-        for each in columns:
-            parts += (ast.String(each.name, span=self.made(each.node)), self.value(each.node, scope))
-        return ast.Call(OBJECT, tuple(parts), span=span)
-
-    def _order(
-        self, node: exp.Select, scope: Scope, columns: Sequence[_Column], outputs: dict[str, exp.Expr]
-    ) -> list[ast.OrderKey]:
-        """The keys of ORDER BY; a name means an output column first."""
-        order = node.args.get("order")
-        if order is None:
-            return []
-        self.check_args(order, ("expressions",))
-        named = {each.name: each.node for each in columns}
-        keys: list[ast.OrderKey] = []
-        for each in order.expressions:
-            self.check_args(each, ("this", "desc", "nulls_first"))
-            keys += self._keys(each, self.operand(self._named(each.this, columns, named), scope))
-        return keys
-
-    def _keys(self, node: exp.Ordered, value: ast.Expression) -> list[ast.OrderKey]:
-        """The keys that put NULL where it is asked for: by default behind all else, and first where that is turned."""
-        span, descending = self.made(node), bool(node.args.get("desc"))
-        key = ast.OrderKey(self.present(value), descending, span=span)
-        greatest = bool(node.args.get("nulls_first")) == descending
-        if not greatest or _is_there(value):
-            return [key]
-        return [ast.OrderKey(call("op:empty-rank", (key.key,), span), descending, span=span), key]
-
-    def _limited(self, rows: ast.Expression, node: exp.Expr, span: Span) -> ast.Expression:
-        """The rows that LIMIT and OFFSET let through."""
-        limit, offset = node.args.get("limit"), node.args.get("offset")
-        if limit is None and offset is None:
-            return rows
-        if limit is not None and not isinstance(limit, exp.Limit):
-            raise self.refuse("FETCH", limit)
-        first = 0 if offset is None else self._whole_number(offset.expression)
-        tests: list[ast.Expression] = []
-        position = call("position", (), span)
-        if first:
-            tests.append(ast.Comparison(">", position, ast.Number(str(first), span=span), span=span))
-        if limit is not None:
-            last = first + self._whole_number(limit.expression)
-            tests.append(ast.Comparison("<=", position, ast.Number(str(last), span=span), span=span))
-        if not tests:
-            return rows
-        test = tests[0] if len(tests) == 1 else ast.And(tuple(tests), span=span)
-        return ast.Filter(rows, (ast.Positional(test, span=span),), span=span)
-
-    def _whole_number(self, node: exp.Expr) -> int:
-        plain = bare(node)
-        if isinstance(plain, exp.Literal) and not plain.is_string and _WHOLE.fullmatch(str(plain.this)):
-            return int(str(plain.this))
-        raise self.error("LIMIT and OFFSET take a whole number", node)
+    def _object(self, query: _Selection, scope: SqlScope) -> ast.Call:
+        """A row of the answer."""
+        found: list[ast.Expression] = []
+        for each in query.columns or ():
+            found += (ast.String(each.name, span=self.made(each.node)), self.value(each.node, scope))
+        return ast.Call(OBJECT, tuple(found), span=query.span)
 
 
 def _wheres(conditions: Sequence[ast.Expression]) -> list[ast.Where]:
@@ -473,24 +404,13 @@ def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
-def _uses_name(column: _Column) -> bool:
+def _uses_name(column: OutputColumn) -> bool:
     """Whether an output column is made of a column of its own name, which then is what the name means."""
     return any(names_of(each) == (column.name,) for each in column.node.walk())
 
 
 def _orders(node: exp.Expr) -> bool:
     return any(node.args.get(each) is not None for each in ("order", "limit", "offset"))
-
-
-def _is_there(value: ast.Expression) -> bool:
-    """Whether a value is never NULL."""
-    match value:
-        case ast.Number() | ast.String():
-            return True
-        case ast.Call(name):
-            return name in ("count", "window-start", "window-end")
-        case _:
-            return False
 
 
 def _one_loop(queries: Sequence[ast.Expression], span: Span) -> ast.Flwor | None:

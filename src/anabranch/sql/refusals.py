@@ -89,6 +89,11 @@ _ALL = (
         "months as the size of a window", "months differ in length", "SELECT * FROM TUMBLE(s, ts, INTERVAL '1 MONTH')"
     ),
     SqlRefusal("operator of JSON", "look keys up with dots, as in customer.name", "SELECT a ->> 'b' AS b FROM s"),
+    SqlRefusal("row value", "compare the columns one by one", "SELECT a FROM s WHERE (a, b) = (1, 2)"),
+    SqlRefusal("schema in front of a stream", "streams have plain names", "SELECT a FROM db.s"),
+    SqlRefusal("ILIKE", "write LOWER(...) LIKE ...", "SELECT a FROM s WHERE a ILIKE 'x%'"),
+    SqlRefusal("regular expression", "use LIKE", "SELECT a FROM s WHERE a ~ 'x'"),
+    SqlRefusal("FETCH", "write LIMIT", "SELECT a FROM s FETCH FIRST 5 ROWS ONLY"),
     SqlRefusal("array", "look one member up, as in tags[1]", "SELECT ARRAY[1, 2] AS a FROM s"),
     SqlRefusal(
         "nested aggregate", "group first, register that, and aggregate its answer", "SELECT SUM(MAX(a)) AS x FROM s"

@@ -43,7 +43,7 @@ class GroupedKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SqlScope:
     """What is bound where an expression stands."""
 
     tables: tuple[SqlTable, ...]
@@ -57,7 +57,7 @@ class Scope:
     def table(self, alias: str) -> SqlTable | None:
         return next((each for each in self.tables if each.alias == alias), None)
 
-    def of_rows(self, variables: Mapping[str, str] | None = None) -> Scope:
+    def of_rows(self, variables: Mapping[str, str] | None = None) -> SqlScope:
         """The scope of single rows, in which tables may have other variables."""
         named = variables or {}
         tables = tuple(replace(each, variable=named.get(each.alias, each.variable)) for each in self.tables)
@@ -77,9 +77,9 @@ class SqlNames:
         """Where a node stands; the whole text where that is not known."""
         return self.places.get(id(node), Span(0, len(self.text)))
 
-    def made(self, node: exp.Expr) -> Span:
-        """The same, for a part of the tree that is made of it."""
-        self._made += 1
+    def made(self, node: exp.Expr, parts: int = 1) -> Span:
+        """The same, for a part of the tree that is made of it, or so many."""
+        self._made += parts
         if self._made > MAX_NODES:
             hint = "write fewer aggregates over conditions so long"
             raise self.error("the query becomes too large", node, hint)
@@ -112,7 +112,7 @@ class SqlNames:
 
     # --- columns ------------------------------------------------------------------------------------------
 
-    def column(self, node: exp.Expr, scope: Scope) -> ast.Expression:
+    def column(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """The value of a column: what its names lead to from its table's row."""
         table, keys = self.resolved(node, scope)
         if not keys:
@@ -129,7 +129,7 @@ class SqlNames:
             base = ast.Call(LOOKUP, (base, ast.String(key, span=span)), span=span)
         return base
 
-    def resolved(self, node: exp.Expr, scope: Scope) -> tuple[SqlTable, tuple[str, ...]]:
+    def resolved(self, node: exp.Expr, scope: SqlScope) -> tuple[SqlTable, tuple[str, ...]]:
         """The table of a column, and the keys that lead to its value."""
         names = names_of(node)
         assert names is not None, "it is a column"
@@ -141,7 +141,7 @@ class SqlNames:
         hint = did_you_mean(names[0], known, f"write the table in front of it: {', '.join(known)}")
         raise self.error(f"of which table is '{'.'.join(names)}'?", node, hint)
 
-    def window_column(self, node: exp.Expr, scope: Scope) -> ast.Call | None:
+    def window_column(self, node: exp.Expr, scope: SqlScope) -> ast.Call | None:
         """The bound of the window that a column is; None for others."""
         names = names_of(node)
         if scope.window is None or names is None or names[-1].lower() not in WINDOW_COLUMNS:

@@ -79,6 +79,8 @@ class SqlSources(SqlAggregates):
             raise self.refuse("subquery", node)
         if not isinstance(node, exp.Table):
             raise self.refuse(kind_of(node), node)
+        if node.args.get("db") is not None:
+            raise self.refuse("schema in front of a stream", node.args["db"])
         self.check_args(node, ("this", "alias"))
         alias = node.args.get("alias")
         if alias is not None:

@@ -14,7 +14,6 @@ from itertools import pairwise
 from sqlglot import exp
 
 from anabranch.errors import DynamicError
-from anabranch.language import ast
 from anabranch.sql.scope import WINDOW_COLUMNS, names_of
 from anabranch.values.atomic import Untyped
 from anabranch.values.times import Date, DateTime, DayTimeDuration, YearMonthDuration, read_time
@@ -175,8 +174,3 @@ def _kind(node: exp.Expr) -> str | None:
 def duration_literal(duration: DayTimeDuration | YearMonthDuration) -> str:
     """The constructor of a duration's type."""
     return "xs:dayTimeDuration" if isinstance(duration, DayTimeDuration) else "xs:yearMonthDuration"
-
-
-def window_amount(duration: DayTimeDuration) -> ast.Duration:
-    """A duration as the size of a window."""
-    return ast.Duration(str(duration))
