@@ -230,7 +230,8 @@ class Checking:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self._texts = CheckedTexts(inputs.functions)
+        self._texts: dict[Language | None, CheckedTexts] = {}
+        """By the language that is given: one text may be a query in two."""
         self.growth: dict[str, tuple[str, ...]] = {}
         """By name: warnings of state of a `printed` query that grows with its streams."""
 
@@ -251,7 +252,8 @@ class Checking:
             raise DynamicError(message, code=error.code, hint=error.hint) from error
 
     def _printed(self, name: str, text: str, label: str | None, table: bool, language: Language | None) -> str:
-        if not table and (known := self._texts.printed(text)) is not None:
+        texts = self._texts.setdefault(language, CheckedTexts(self._inputs.functions))
+        if not table and (known := texts.printed(text)) is not None:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True, language=language)
         refuse_endless(prepared, self._inputs)
@@ -265,7 +267,7 @@ class Checking:
         if at_once is not None:
             self.growth[name] = tuple(_growth(prepared, self._inputs))
             return print_query(prepared.checked.query)  # not cached: each has warnings of its own
-        return self._texts.learn(text, prepared.checked.query)
+        return texts.learn(text, prepared.checked.query)
 
     def gives_json(self, name: str, text: str, language: Language | None = None) -> bool:
         """Whether a query answers in JSON. Raises for one that is wrong."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -120,9 +121,19 @@ class SqlConditions(SqlNames):
     def _compared(
         self, operator: ComparisonOperator, left: exp.Expr, right: exp.Expr, scope: SqlScope, span: Span
     ) -> ast.Expression:
-        a = self._plain(left, operator, right, scope) or self.operand(left, scope)
-        b = self._plain(right, _TURNED[operator], left, scope) or self.operand(right, scope)
+        a = self._beside(left, operator, right, scope)
+        b = self._beside(right, _TURNED[operator], left, scope)
         return ast.Comparison(operator, a, b, span=span)
+
+    def _beside(self, node: exp.Expr, operator: ComparisonOperator, other: exp.Expr, scope: SqlScope) -> ast.Expression:
+        """A side of a comparison; a literal beside a call decides how that is written, so no other may stand there."""
+        if (plain := self._plain(node, operator, other, scope)) is not None:
+            return plain
+        value = self.operand(node, scope)
+        function = FUNCTIONS.get(type(bare(other)))
+        if isinstance(value, ast.String | ast.Number) and function is not None and function.of_nothing is not None:
+            return replace(value, span=self.derived(node))
+        return value
 
     def _plain(
         self, node: exp.Expr, operator: ComparisonOperator, other: exp.Expr, scope: SqlScope
@@ -221,7 +232,7 @@ class SqlConditions(SqlNames):
         there = call("exists", (self.present(value),), span)
         if all(each is None for each in parts) and parts:
             return there if true else call("false", (), span)
-        test = _test(value, parts, span)
+        test = _test(value, parts, self.derived(node))
         if isinstance(test, ast.Comparison):
             return test if true else ast.Comparison("!=", test.left, test.right, span=span)
         return test if true else ast.And((there, call("not", (test,), span)), span=span)

@@ -191,7 +191,7 @@ class SqlExpressions(SqlConditions):
         found = interval_of(node)
         if found is None:
             raise self.error("this is no interval", node, "as in INTERVAL '5 MINUTES'; months go with years only")
-        return call(duration_literal(found), (ast.String(str(found), span=span),), span)
+        return call(duration_literal(found), (ast.String(str(found), span=self.derived(node)),), span)
 
     # --- operators ----------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class SqlExpressions(SqlConditions):
             written = time_text(str(given.this), name)
             if written is None:
                 raise self.error(f"'{str(given.this)[:40]}' is no {name.removeprefix('xs:')}", node)
-            return call(name, (ast.String(written, span=span),), span)
+            return call(name, (ast.String(written, span=self.derived(node)),), span)
         return call(name, (self.value(given, scope),), span)
 
     def _case(self, node: exp.Case | exp.If, scope: SqlScope, span: Span) -> ast.Expression:

@@ -40,10 +40,12 @@ def is_sql(text: str, language: Language | None = None) -> bool:
     return False
 
 
-def in_xquery(text: str, file: Path) -> str:
+def in_xquery(text: str, file: Path, documents: Collection[str] = ()) -> str:
     """The text of a file with a query; SQL as its twin in XQuery."""
     language = language_of_file(file)
-    return print_query(read_query(text, str(file), language=language)) if is_sql(text, language) else text
+    if not is_sql(text, language):
+        return text
+    return print_query(read_query(text, str(file), language=language, documents=documents))
 
 
 def read_query(

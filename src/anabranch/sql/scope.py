@@ -85,6 +85,14 @@ class SqlNames:
             raise self.error("the query becomes too large", node, hint)
         return self.span(node)
 
+    def derived(self, node: exp.Expr) -> Span:
+        """A place for a literal that says something else than what is written there.
+
+        It is no literal's own place: texts that differ in such a literal are not of one shape (`runtime/shapes.py`).
+        """
+        span = self.made(node)
+        return Span(max(span.start - 1, 0), span.end)
+
     def error(self, message: str, node: exp.Expr | None, hint: str | None = None) -> QueryError:
         return QueryError(message, text=self.text, span=self.span(node), hint=hint)
 
