@@ -217,8 +217,8 @@ def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[
         case ["parses"]:
             return Example("parses", block, known, ())
         case ["also"]:
-            answer = next(each for each in pending if each.kind in ("json", "xml") and not each.words)
-            return Example("answers", block, known, (answer,))
+            following = next(each for each in pending if each.kind in ("json", "xml") and not each.words)
+            return Example("answers", block, known, (following,))
         case ["timeline"]:
             return Example("timeline", block, known, taken("json", pending, block))
         case ["error"]:

@@ -127,7 +127,8 @@ def test_interval_join(tmp_path: Path, engine: EngineName) -> None:
 @pytest.mark.parametrize("outer", [False, True])
 def test_join_with_a_table(tmp_path: Path, outer: bool, engine: EngineName) -> None:
     """Each row meets the rows of a table with its key; with LEFT JOIN, rows without one stay."""
-    events, prices = _events(3, 20), [{"k": "x", "p": 2.5}, {"k": "y", "p": 4}, {"k": "y", "p": None}, {"p": 9}]
+    events = _events(3, 20)
+    prices: list[dict[str, Any]] = [{"k": "x", "p": 2.5}, {"k": "y", "p": 4}, {"k": "y", "p": None}, {"p": 9}]
     query = f"SELECT e.id, e.v * t.p AS total FROM e {'LEFT' if outer else ''} JOIN prices t ON e.k = t.k"
     expected: list[dict[str, Any]] = []
     for each in events:
@@ -141,7 +142,8 @@ def test_join_with_a_table(tmp_path: Path, outer: bool, engine: EngineName) -> N
 @pytest.mark.parametrize("engine", ENGINES)
 def test_aggregates_over_a_join_with_a_table(tmp_path: Path, engine: EngineName) -> None:
     """What is aggregated may be made of columns of the stream and of the table."""
-    events, prices = _events(4, 40), [{"k": "x", "p": 2, "c": "a"}, {"k": "y", "p": 4, "c": "b"}]
+    events = _events(4, 40)
+    prices: list[dict[str, Any]] = [{"k": "x", "p": 2, "c": "a"}, {"k": "y", "p": 4, "c": "b"}]
     query = (
         "SELECT t.c, SUM(e.v * t.p) AS total, COUNT(*) FILTER (WHERE e.v > t.p) AS more "
         "FROM TUMBLE(e, ts, INTERVAL '2 MINUTES') e JOIN prices t ON e.k = t.k GROUP BY t.c, window_start"

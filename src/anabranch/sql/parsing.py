@@ -150,9 +150,16 @@ def _unread(text: str) -> QueryError:
 def _places(root: exp.Expr, text: str) -> dict[int, Span]:
     """Where nodes stand: from the first token of what is in them to the last."""
     places: dict[int, Span] = {}
-    for node in reversed(list(root.bfs())):
+    nodes: list[tuple[exp.Expr, list[exp.Expr]]] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        below = list(node.iter_expressions())
+        nodes.append((node, below))
+        pending += below
+    for node, below in reversed(nodes):
         meta: dict[str, Any] = node.meta
-        inside = [places[id(each)] for each in node.iter_expressions() if id(each) in places]
+        inside = [places[id(each)] for each in below if id(each) in places]
         starts = [each.start for each in inside]
         ends = [each.end for each in inside]
         if "start" in meta:

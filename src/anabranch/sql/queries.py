@@ -156,11 +156,12 @@ class SqlQueries(SqlOrder):
         tables = (first, *(each.table for each in joined))
         window = self.variable("w") if first.window is not None else None
         scope = SqlScope(tables, window)
-        self.times = TimeColumns(node, lambda each: self._column_key(each, scope))
+        nodes = list(node.walk())
+        self.times = TimeColumns(nodes, lambda each: self._column_key(each, scope))
         columns = self._columns(node, scope)
         outputs = {each.name: each.node for each in columns or () if not _uses_name(each)}
         group = self._group(node, columns, outputs)
-        aggregates = any(map(is_aggregate, node.find_all(exp.Expr))) or node.args.get("having") is not None
+        aggregates = any(map(is_aggregate, nodes)) or node.args.get("having") is not None
         if (group is not None or aggregates) and any(each.source.kind == "stream" for each in tables[1:]):
             raise self.refuse("aggregate over a join of streams", node)
         if group is None and aggregates:
@@ -236,7 +237,7 @@ class SqlQueries(SqlOrder):
         group = node.args.get("group")
         if node.args.get("distinct") is not None:
             self.check_args(node.args["distinct"], ())
-            if group is not None or columns is None or any(map(is_aggregate, node.find_all(exp.Expr))):
+            if group is not None or columns is None or any(map(is_aggregate, node.walk())):
                 raise self.refuse("DISTINCT beside groups, aggregates or '*'", node.args["distinct"])
             return [each.node for each in columns]
         if group is None:

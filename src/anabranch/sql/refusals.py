@@ -1,7 +1,7 @@
 """What SQL may say that is refused here, in one table: the name it goes by, and what to write instead (LAWS 8).
 
 Everything that is not translated is refused by its name; what has a row here has a hint as well.
-`tests/sql/test_refusals.py` runs every example, and `docs/sql.md` prints the table.
+`tests/sql/test_translation.py` runs every example, and `docs/sql.md` prints the table.
 """
 
 from __future__ import annotations

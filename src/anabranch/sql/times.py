@@ -7,7 +7,7 @@ beside an INTERVAL, or compared with a TIMESTAMP, a DATE, the bound of a window,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -80,13 +80,13 @@ def time_text(text: str, type_name: str) -> str | None:
 class TimeColumns:
     """The types of the columns that a query uses as times; columns that are compared are of one type."""
 
-    def __init__(self, root: exp.Expr, key: Callable[[exp.Expr], tuple[str, ...] | None]) -> None:
-        """`key` tells a column by its table and names; None for what is no column."""
+    def __init__(self, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], tuple[str, ...] | None]) -> None:
+        """`nodes` are all of a query; `key` tells a column by its table and names, None for what is no column."""
         self._key = key
         self._above: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._types: dict[tuple[str, ...], str] = {}
         found: list[tuple[tuple[str, ...], str]] = []
-        for node in root.walk():
+        for node in nodes if any(isinstance(each, exp.Interval | exp.Cast | exp.Anonymous) for each in nodes) else ():
             for operands in _compared(node):
                 found += self._tie(operands)
             if isinstance(node, exp.Add | exp.Sub) and _has_interval(node):
