@@ -36,7 +36,7 @@ from anabranch.bench.workloads.readings import FORMATS, WireFormat, write_readin
 from anabranch.errors import UsageError, did_you_mean
 
 RATIO, MEDIAN, PLAIN_JSON, THOUSAND = 1.0, 2.0, 1.5, 0.6
-"""The goals."""
+"""The goals of the figures in `short_of_goal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
 
 
 def chosen(only: Sequence[str]) -> list[tuple[QueryForm, WireFormat]]:
-    """The forms and formats that are asked for, all of them without any; UsageError where there is none of a name."""
+    """The forms and formats in `only`, all of them where it is empty; UsageError for an unknown name."""
     cells = {f"{form.name}.{wire.name}": (form, wire) for wire in FORMATS for form in FORMS}
     known = {**{name: [name] for name in cells}, **{form.name: [] for form in FORMS}}
     for name, (form, _) in cells.items():
@@ -159,7 +159,7 @@ class FormsBench:
         return file
 
     def figures(self) -> Figures:
-        """All that was found, and what is short of its goal."""
+        """All figures, and those that are short of their goal."""
         ratios = {(form, wire): each for form, row in self.ratios.items() for wire, each in row.items()}
         thousand = {(form, wire): each for form, row in self.thousand.items() for wire, each in row.items()}
         short: dict[str, dict[str, float]] = {"ratios": {}, "thousand": {}, "ratio_median": {}}

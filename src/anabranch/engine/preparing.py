@@ -17,13 +17,13 @@ from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast, print_query
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
-from anabranch.law.arrivals.mixed import refuse_asking_items
+from anabranch.law.arrivals.mixed import refuse_past_in_predicates
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 from anabranch.spark.sinks.tables import check_table
 from anabranch.sql import Language
@@ -87,7 +87,7 @@ def prepare(
     updates = not inputs.edited.isdisjoint(named(checked.query))
     if updates:
         refuse_windows(checked.query, text, label)
-        refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
+        refuse_past_in_predicates(checked.query, set(named(checked.query)) - inputs.edited, text, label)
         _refuse_objects(checked.query, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
     trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"

@@ -37,7 +37,7 @@ class PathTerm:
 class Bound:
     """`left - right <= most`, in true numbers.
 
-    A condition computes in doubles, so it may hold for values that lie beyond by as much as these are rounded.
+    A condition computes in doubles, so it may also hold for values that exceed the bound by a rounding error.
     """
 
     left: PathTerm

@@ -37,8 +37,8 @@ Constant: TypeAlias = float | bytes
 _LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
 _LONGEST, _LONGEST_INTEGER = 15, 30
-"""A number of so many characters is compared as a double, which it is or, if it is a longer integer, which is next to
-it (`columnar/expressions/scope.py`); with more, it belongs to the shape."""
+"""Numbers of up to so many characters are constants: a short one is exactly a double, a longer integer is compared as
+the nearest double (`columnar/expressions/scope.py`); longer literals belong to the shape."""
 _MARK = 700_000_000
 _MOST_SHAPES, _MOST_TEXTS = 20_000, 1_000_000
 """The number of shapes that are cached, and of texts."""
@@ -79,7 +79,7 @@ class SplitText:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What queries that differ in constants only have in common; each shape is one object."""
+    """The common part of queries that differ in constants only; each shape is one object."""
 
     standing: Standing
     """The query with marks in place of its constants, so its literals are not the user's."""
@@ -90,12 +90,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """A query: its shape, and its constants in the order of the marks; equal for queries that say the same."""
+    """A query: its shape, and its constants in the order of the marks; equal for equivalent queries."""
 
     shape: Shape
     constants: tuple[Constant, ...]
     long: tuple[str, ...] = ()
-    """Those of them that are long integers, as they are written: several may be next to one double."""
+    """The constants that are long integers, as they are written: several may have the same nearest double."""
 
 
 class Shapes:

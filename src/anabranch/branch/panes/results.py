@@ -2,12 +2,12 @@
 
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
-Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
-constructors with them in braces, and with the bounds of the window; where windows are grouped, also with the parts of
-a group's key.
-Such a result is written out for many windows at once (`columns.py`); where units have changed,
-an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
-Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
+Such a query has names for aggregates, conditions of `and`, `or` and comparisons between aggregates and numbers, and
+constructors with aggregates and the bounds of the window in braces; where windows are grouped, also with the parts of a
+group's key.
+Its result is written for many windows at once (`columns.py`); where units have changed, an aggregate that is an
+element's only content is written in the unit of its place (LAWS 4.3).
+Any other query, and every window in which an aggregate fails, is answered by the evaluator; the answers are the same.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class KeptGroups:
 
 @dataclass(frozen=True, slots=True)
 class SortedGroups:
-    """`order by`: what groups are sorted by, and whether that falls."""
+    """`order by`: the values that groups are sorted by, each with whether it is descending."""
 
     keys: tuple[tuple[Written, bool], ...]
 
@@ -126,13 +126,13 @@ class WindowResult:
     test: Test
     element: Tagged
     behind: tuple[GroupClause, ...] = ()
-    """What is done with all groups of a window before that, one after the other."""
+    """The clauses that all groups of a window pass first, in order."""
 
 
 def window_result(standing: Standing, known: Mapping[str, Written] = MappingProxyType({})) -> WindowResult | None:
-    """What a query makes of its windows; None for one that is not made for this.
+    """What a query makes of its windows; None where the evaluator has to compute it.
 
-    `known` is what variables stand for that are bound nowhere.
+    `known` has the values of variables that the query does not bind.
     """
     if standing.plain_hole is None or standing.before:
         return None
@@ -190,7 +190,7 @@ def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:
 
 
 class _Other(Exception):
-    """The query is the evaluator's."""
+    """The evaluator has to compute this result."""
 
 
 def _operand(expression: ast.Expression, names: Mapping[str, Written]) -> Operand:
@@ -268,7 +268,7 @@ def _inserted(expression: ast.Expression, names: Mapping[str, Written]) -> Inser
 
 
 def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
-    """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
+    """A result with what is written at some paths in other units; None where that is not an aggregate alone."""
     try:
         return replace(result, element=_in_units(result.element, (), units))
     except _Other:

@@ -81,7 +81,7 @@ def scan(text: str, position: int) -> QueryToken:
 
 
 def _skip(text: str, position: int) -> int:
-    """Behind white space and comments, which nest."""
+    """The position behind white space and comments, which nest."""
     while True:
         if found := _SPACE.match(text, position):
             position = found.end()
@@ -114,7 +114,7 @@ def _error(
 
 
 def with_line_feeds(raw: str) -> str:
-    """Every end of line as one line feed, as XQuery reads its text; a reference is no end of line."""
+    """Text with every end of line as one line feed, as XQuery reads it; a character reference stays as it is."""
     return raw.replace("\r\n", "\n").replace("\r", "\n") if "\r" in raw else raw
 
 
@@ -153,7 +153,7 @@ MAX_NESTING = 128
 """How many constructs may stand inside one another; checks and evaluation recurse this deep and no deeper."""
 
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""What is no character in XML, and so neither in a query nor in an answer."""
+"""Code points that are no characters in XML, and so stand neither in a query nor in an answer."""
 
 _REFUSED_OPERATORS = {
     "%": "annotation",
@@ -216,7 +216,7 @@ class Cursor:
         return self._ahead
 
     def since(self, start: int) -> Span:
-        """From `start` to the end of the last token passed."""
+        """The span from `start` to the end of the last token passed."""
         return Span(start, self._end)
 
     def at_symbol(self, *symbols: str) -> bool:

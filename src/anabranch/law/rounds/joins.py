@@ -7,7 +7,7 @@ A window moves position by position, through empty ones too, and lets go of what
 
 An *interval join* can be answered before its streams end where its condition compares declared times.
 Items that are far enough apart never meet, so an item may be forgotten once the other streams are beyond its interval;
-how far they are, only a declared time tells (LAWS 1.3).
+only a declared time tells how far a stream is (LAWS 1.3).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The stream of a side with a time window has come so far, by whatever showed it."""
+    """The stream of a side with a time window has reached a time, as an item or a punctuation has shown."""
 
     side: int
     reached: Reach
