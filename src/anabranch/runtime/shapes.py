@@ -8,6 +8,7 @@ Only literals that are compared or computed with are constants, by their places 
 Other literals (in a constructor, in the size of a window) have to be equal.
 So a text of a known shape means what the first text of that shape means, with other constants: up to each constant both
 are the same characters, and a literal ends where one of its kind ends.
+Texts that differ in the names of variables as well have one shape, too: so a query and its twin in SQL are one.
 
 The shape's own query has *marks* in place of constants, numbers and strings that no user writes, by which they are
 found again in whatever is compiled from it.
@@ -27,7 +28,7 @@ from typing import TypeAlias
 from anabranch.language import ast, parse
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import children, parts
+from anabranch.language.rewrite import children, parts, with_plain_names
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 
@@ -120,8 +121,18 @@ class Shapes:
         if known is None:
             if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
-            known = self._known[cut.key] = _Known(constants_in(cut, standing(parse(text), self._functions)), {})
+            known = self._known[cut.key] = self._twins(cut, text)
         return known.shaped(cut, text, self._functions)
+
+    def _twins(self, cut: SplitText, text: str) -> _Known:
+        """The shapes of a text with new pieces: those of a text that differs in the names of variables only, if any."""
+        query = parse(text)
+        plain = SplitText.of(print_query(with_plain_names(query)))
+        if len(plain.literals) != len(cut.literals):  # a name looked like a literal
+            return _Known(constants_in(cut, standing(query, self._functions)), {})
+        if plain.key not in self._known:
+            self._known[plain.key] = _Known(constants_in(cut, standing(query, self._functions)), {})
+        return self._known[plain.key]
 
 
 @dataclass(frozen=True, slots=True)

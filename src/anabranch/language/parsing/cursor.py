@@ -22,6 +22,7 @@ Kind: TypeAlias = Literal["name", "number", "string", "symbol", "end"]
 
 MAX_DIGITS = 1_000
 NCNAME = r"[^\W\d][\w.\-]*"
+NCNAME_ALONE = re.compile(NCNAME)
 _SPACE = re.compile(r"[ \t\r\n]+")
 _TOKEN = re.compile(
     rf"(?P<name>{NCNAME}(?::{NCNAME})?)"
@@ -160,15 +161,20 @@ _REFUSED_OPERATORS = {
 }
 
 
+def check_characters(text: str) -> None:
+    """Refuse a text that is too long for a query, or has characters that cannot stand in one."""
+    if len(text) > MAX_CHARACTERS:
+        message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
+        raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
+    if found := _NO_CHARACTER.search(text):
+        raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
+
+
 class Cursor:
     """One current token; `advance` moves on, `peek` looks one further."""
 
     def __init__(self, text: str) -> None:
-        if len(text) > MAX_CHARACTERS:
-            message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
-            raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
-        if found := _NO_CHARACTER.search(text):
-            raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
+        check_characters(text)
         self.text = text
         self.token = scan(text, 0)
         self._ahead: QueryToken | None = None

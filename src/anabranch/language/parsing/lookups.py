@@ -83,12 +83,16 @@ class LookupParser(TypeParser):
     def lookups(self, base: ast.Expression, start: int) -> ast.Expression:
         """The lookups behind an expression that has been read, applied to it."""
         while True:
-            if self.at_symbol(".") and self.text[self._end - 1] in ")]":
+            if self.at_symbol(".") and (self.text[self._end - 1] in ")]" or self.at_key(base)):
                 base = self.keys(base, start)
             elif self.at_member():
                 base = self.array_lookup(base, start)
             else:
                 return base
+
+    def at_key(self, base: ast.Expression) -> bool:
+        """Whether a key follows directly behind one in quotes, as in `$o."odd key".name`."""
+        return isinstance(base, ast.Call) and base.name == LOOKUP and self.token.start == self._end
 
     def keys(self, base: ast.Expression, start: int) -> ast.Expression:
         """`.key.key` or `."odd key"` behind a bracket."""
