@@ -22,10 +22,12 @@ from functools import partial
 from anabranch.columnar.expressions.computing import TRUE, ValueScope
 from anabranch.columnar.expressions.functions import TEXTUAL, VALUE_OPERATORS
 from anabranch.columnar.expressions.junctions import behind, then
+from anabranch.columnar.expressions.objects.lookups import untyped
 from anabranch.columnar.expressions.scope import (
     NotColumnar,
     Spot,
     blaming,
+    check_comparable,
     double_of,
     is_literal,
     literal_of,
@@ -80,9 +82,11 @@ class LookScope(ValueScope):
                 return Or(tuple(self.condition(each) for each in operands))
             case ast.Call("not" | "fn:not", (operand,)):
                 return Not(self.condition(operand))
-            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_bare(operand):
+            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_nodes(operand):
                 return self._presence(self.spots(operand))
-            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_bare(operand):
+            case ast.Call("boolean" | "fn:boolean", (operand,)):
+                return self.condition(operand)
+            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_nodes(operand):
                 return Not(self._presence(self.spots(operand)))
             case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
                 found = self.value(text)
@@ -109,9 +113,14 @@ class LookScope(ValueScope):
                     inside = self.bind(name, tuple(self.spots(source)))
                     if inside._is_bare(left):
                         return _any_tree([inside._tested(operator, left, each) for each in literals(right)])
-            case _ if self._is_bare(expression):
+            case _ if self._is_nodes(expression):
                 return self._presence(self.spots(expression))
-        return NumberTest(self.truth(expression), "=", 1.0)
+        found = self.truth(expression)
+        match found:
+            case ColumnComparison("=", PartText(column, 0, Kind.STRING), ConstantValue("true")):
+                return TextTest(column, "=", b"true")  # a truth value of JSON
+            case _:
+                return NumberTest(found, "=", 1.0)
 
     def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
         """What a predicate asks of an item: a number would be a position, which is an error."""
@@ -134,7 +143,12 @@ class LookScope(ValueScope):
         """Whether it is a path without predicates, and so not to text nodes."""
         if not self.is_path(expression) or _is_text_path(expression):
             return False
-        return not any(each.asked for each in self.filtered_spots(expression))
+        spots = self.filtered_spots(expression)
+        return not any(each.asked or each.is_array or (each.is_typed and each.condition) for each in spots)
+
+    def _is_nodes(self, expression: ast.Expression) -> bool:
+        """The same, where it leads to nodes and not to values of JSON."""
+        return self._is_bare(expression) and not self.is_typed(expression)
 
     def _is_single(self, path: ast.Expression) -> bool:
         """Whether a path leads to one part at most."""
@@ -158,10 +172,11 @@ class LookScope(ValueScope):
             return self._value_tested(operator, self.value(left), right)
         tests: list[ItemTest] = []
         for spot in self.spots(left):
+            check_comparable(PartText(spot.text, kind=spot.kind), literal_of(right))
             if spot.is_single:
                 tests.append(_column_test(operator, spot.text, right))
                 continue
-            frame, text = self.frame_of(spot), PartText(spot.text, spot.side)
+            frame, text = self.frame_of(spot), PartText(spot.text, spot.side, spot.kind)
             if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
@@ -174,15 +189,16 @@ class LookScope(ValueScope):
         """Whether a value of a repeated part that predicates choose is beyond a number: the outermost of them is."""
         if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
             return None
-        spots = [] if _is_text_path(left) else self.filtered_spots(left)
+        spots = [] if _is_text_path(left) else self.opened(self.filtered_spots(left))
         number = simple_number(right)
         if not spots or any(each.is_single for each in spots) or abs(number) >= SIMPLE:
             return None
         tests: list[ItemTest] = []
         for spot in spots:
-            text: Expression = PartText(spot.text, spot.side)
+            text: Expression = PartText(spot.text, spot.side, spot.kind)
+            check_comparable(text, literal_of(right))
             if spot.condition is not None:
-                text = FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+                text = FunctionCall("where", (spot.condition, text), spot.kind)
             found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
             tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
         return _any_of(tests)
@@ -197,7 +213,7 @@ class LookScope(ValueScope):
                 return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
             case (Kind.DOUBLE, False) if not isinstance(left, ConstantValue):
                 return NumberTest(left, operator, double_of(right))
-            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, ConstantValue):
+            case (Kind.UNTYPED | Kind.INTEGER | Kind.NUMBER, False) if not isinstance(left, ConstantValue):
                 number = simple_number(right)
                 if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
                     raise NotColumnar("a number of so many digits")
@@ -219,12 +235,12 @@ class LookScope(ValueScope):
             case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
                 return self._values([expression])
             case ast.Flwor((ast.For(name, source, None), *lets), _, order, _) if order:
-                return self._ordered_rounds(name, source, lets, expression)
+                return self.ordered_rounds(name, source, lets, expression)
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
-            case _ if self.is_path(expression):
+            case _ if self.is_path(expression) and not self.is_typed(expression):
                 return self._each(self.filtered_spots(expression), partial(copied, around=self.around))
             case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
@@ -237,6 +253,10 @@ class LookScope(ValueScope):
                 raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
                 return [Made(escaped(self.written(expression), escape_text))]
+
+    def gives_pieces(self, expression: ast.Expression) -> bool:
+        """Whether what the rounds of a loop give is written one behind the other, with nothing between."""
+        return self.gives_nodes(expression)
 
     def _in_a_row(self, items: Sequence[ast.Expression]) -> list[Fragment]:
         """What several expressions give one behind the other, with a space between values that are neighbours."""
@@ -309,7 +329,7 @@ class LookScope(ValueScope):
                     return found
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
             case ast.For(name, source, None) if self.is_path(source):
-                if not self.gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
+                if not self.gives_pieces(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
                 spots, left = self.looped_spots(name, source, where, others)
                 if len(spots) > 1:
@@ -338,13 +358,13 @@ class LookScope(ValueScope):
             found = RowLoop(nodes.frame, condition, content, self.frame, spot.side)
         return [Made(behind(self.asked([spot]), found))]
 
-    def _ordered_rounds(
+    def ordered_rounds(
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """What the rounds of a loop give, in the order that it asks for."""
         spots: list[Spot] = []
         where = loop.where
-        if self.is_path(source) and self.gives_nodes(loop):
+        if self.is_path(source) and self.gives_pieces(loop):
             spots, where = self.looped_spots(name, source, loop.where, lets)
         if len(spots) != 1 or spots[0].is_single:
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
@@ -360,7 +380,7 @@ class LookScope(ValueScope):
         if clears or where is not None:
             holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
-        keys = tuple(RowKey(scope.written(each.key), each.descending) for each in loop.order)
+        keys = tuple(RowKey(untyped(scope.written(each.key)), each.descending) for each in loop.order)
         content = ContentOf(tuple(scope.result(loop.result)))
         found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
         return [Made(behind(self.asked([spot]), found))]
@@ -405,7 +425,8 @@ class LookScope(ValueScope):
         items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
         found: list[Spot] = []
         for number, each in enumerate(items):
-            spots = self.filtered_spots(each) if self.is_path(each) and not _is_text_path(each) else []
+            leads = self.is_path(each) and not (self.is_typed(each) or _is_text_path(each))
+            spots = self.filtered_spots(each) if leads else []
             known = {*names[1:], *(spot.name for spot in found)}
             fits = len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in known
             if not fits or spots[0].condition is not None or ":" in spots[0].name:

@@ -18,6 +18,7 @@ from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
+from anabranch.language.objects import POSTFIX
 from anabranch.values.arithmetic import negate
 from anabranch.values.atomic import WrittenDouble, literal, to_double
 
@@ -26,6 +27,9 @@ MOST_LOOKUPS = 4
 """So often may a query look rows of one document up: each time the law looks at all of them (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
+_KINDS = {"string": Kind.STRING, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+"""By type of JSON."""
+_COMPARED = (*NUMERIC, Kind.NUMBER)
 LARGEST = 10**30
 """Constants are below, so that their differences are no trouble to the index."""
 
@@ -127,6 +131,8 @@ class Spot:
     """What predicates on the way there ask, in the rows of its frame; None where there are none."""
     asked: tuple[tuple[int, Expression], ...] = ()
     """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
+    is_chosen: bool = False
+    """Whether the condition holds for at most one of the rows."""
 
     @property
     def bare(self) -> Spot:
@@ -150,6 +156,21 @@ class Spot:
         return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
 
     @property
+    def is_typed(self) -> bool:
+        """Whether a lookup leads here: to values of JSON, and not to nodes."""
+        return self.part >= 0 and self.look.parts[self.part].is_twin
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array of JSON, which stands for its members where values are meant."""
+        return self.is_typed and self.look.shown(self.part) != self.look.parts[self.part].parent
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its text."""
+        return _KINDS[self.look.parts[self.look.shown(self.part)].json_type] if self.is_typed else Kind.UNTYPED
+
+    @property
     def name(self) -> str:
         """What the element or attribute is called, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
@@ -157,6 +178,8 @@ class Spot:
     @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
+        if self.is_typed and not self.look.parts[self.part].has_text:
+            raise NotColumnar("an object or array that is computed with", "the keys whose values are meant")
         if not self.look.parts[self.part].has_text:
             raise NotColumnar(
                 "the text of an element with elements in it", "name the element inside whose text is meant"
@@ -261,6 +284,8 @@ class PathScope:
             case ast.Filter(base, tail):
                 found = self.filtered_spots(base)
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
+            case ast.Call(name) if name in POSTFIX:
+                return self.looked_up(expression)
             case ast.Path(ast.Source("doc")):
                 return self.table_spots(expression)
             case ast.Path(start, steps):
@@ -268,8 +293,14 @@ class PathScope:
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
+    def looked_up(self, lookup: ast.Call) -> list[Spot]:
+        """What a lookup in objects or arrays leads to."""
+        raise NotColumnar("a lookup")
+
     def _stepped(self, found: list[Spot], steps: Sequence[ast.Step]) -> list[Spot]:
         """What steps lead to from some spots."""
+        if any(each.is_typed for each in found):
+            raise NotColumnar("a path from what a lookup has found")
         for step in steps:
             reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
             if len({each.part for each in reached}) < len(reached):
@@ -329,7 +360,7 @@ class PathScope:
                 raise NotColumnar("a path that starts from something computed")
 
     def is_path(self, expression: ast.Expression) -> bool:
-        """Whether nodes are meant, and not a value."""
+        """Whether nodes are meant, or what lookups lead to, and not a value that is computed."""
         match expression:
             case ast.Variable(name):
                 return name in self.names and isinstance(self.names[name], Spot | tuple)
@@ -337,6 +368,22 @@ class PathScope:
                 return True
             case ast.Filter(base):
                 return self.is_path(base)
+            case ast.Call(name):
+                return name in POSTFIX
+            case _:
+                return False
+
+    def is_typed(self, expression: ast.Expression) -> bool:
+        """Whether a path is a lookup, so that values are meant, and no nodes."""
+        match expression:
+            case ast.Variable(name) | ast.Filter(ast.Variable(name)):
+                found = self.names.get(name)
+                spots = found if isinstance(found, tuple) else (found,)
+                return any(isinstance(each, Spot) and each.is_typed for each in spots)
+            case ast.Filter(base):
+                return self.is_typed(base)
+            case ast.Call(name):
+                return name in POSTFIX
             case _:
                 return False
 
@@ -355,12 +402,13 @@ class PathScope:
                 for clause in clauses:
                     bound = clause.source if isinstance(clause, ast.For) else clause.value
                     chosen = ChosenNodes(_ANY) if scope.gives_nodes(bound, some=True) else _ANY
-                    scope = scope.bind(clause.variable, () if scope.is_path(bound) else chosen)
+                    leads = scope.is_path(bound) and not scope.is_typed(bound)
+                    scope = scope.bind(clause.variable, () if leads else chosen)
                 return scope.gives_nodes(result, some=some)
             case ast.If(_, then, otherwise):
                 return both(self.gives_nodes(each, some=some) for each in (then, otherwise))
             case _:
-                return self.is_path(expression)
+                return self.is_path(expression) and not self.is_typed(expression)
 
     def frame_of(self, spot: Spot) -> int:
         """The frame of a spot that is reached from the rows that are looked at."""
@@ -454,13 +502,13 @@ def told(found: Expression | None, what: str) -> Expression:
 def check_comparable(left: Expression, right: Expression) -> None:
     """Refuse to compare what only the law compares."""
     match left.kind, right.kind:
-        case (one, other) if one in NUMERIC and other in NUMERIC:
+        case (one, other) if one in _COMPARED and other in _COMPARED:
             for each in (left, right):
                 if isinstance(each, ConstantValue):
                     simple_literal(each)
         case (one, other) if one in TEXTUAL and other in TEXTUAL:
             pass
-        case (Kind.BOOLEAN, Kind.BOOLEAN):
+        case (Kind.BOOLEAN | Kind.FLAG, Kind.BOOLEAN | Kind.FLAG):
             pass
         case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
             pass

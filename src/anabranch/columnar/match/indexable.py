@@ -57,7 +57,7 @@ from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree, mapped
 
-_DOUBLES = (Kind.UNTYPED, Kind.DOUBLE)
+_DOUBLES = (Kind.UNTYPED, Kind.DOUBLE, Kind.NUMBER)
 _TEXTS = (Kind.UNTYPED, Kind.STRING)
 
 
@@ -171,7 +171,7 @@ class _Conversion:
         except NotColumnar:
             return None
         match left.kind:
-            case Kind.UNTYPED:
+            case Kind.UNTYPED | Kind.NUMBER:
                 is_known = True
             case Kind.INTEGER:
                 is_known = abs(constant) < SIMPLE
@@ -227,4 +227,8 @@ def _is_true(expression: Expression) -> NumberTest:
 
 def _double(expression: Expression) -> Expression:
     """A number that is computed, though it be read: in a row of its own, where a unit of the column is not applied."""
-    return ColumnArithmetic("*", expression, ConstantValue(1)) if expression.kind is Kind.UNTYPED else expression
+    return (
+        ColumnArithmetic("*", expression, ConstantValue(1))
+        if expression.kind in (Kind.UNTYPED, Kind.NUMBER)
+        else expression
+    )
