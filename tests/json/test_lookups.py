@@ -74,14 +74,59 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             "[2, true, true, 6, 3, true]\n",
             [],
         ),
-        # null
+        # case 71: null stands for nothing
         (
-            LOOP + "return [$o.a = $o.b, $o.a = 1, exists($o.a), string($o.a)]",
+            LOOP + "return [$o.a = $o.b, $o.a != $o.b, $o.a != 1, not($o.a = 1), empty($o.a eq 1), empty($o.a + 1), "
+            "string($o.a), exists($o.a)]",
             '{"a": null, "b": null}\n',
-            '[true, false, true, "null"]\n',
+            '[false, false, false, true, true, true, "", true]\n',
             [],
         ),
-        (LOOP + "where $o.a < 1 return 1", '{"a": null}\n', "", ["XPTY0004"]),
+        (LOOP + "where $o.a < 1 return 1", '{"a": null}\n', "", []),
+        # case 72: aggregates leave it out, and count() does not
+        (
+            'for $w in stream("s")|count 4| '
+            "return [count($w.a), count(non-null($w.a)), sum($w.a), avg($w.a), min($w.a)]",
+            '{"a": 1}\n{"a": null}\n{"a": 3}\n{}\n',
+            "[3, 2, 4, 2, 1]\n",
+            [],
+        ),
+        (
+            'for $w in stream("s")|count 3| return [max($w.a), median($w.a), stddev($w.a), string-join($w.a, "-")]',
+            '{"a": 1}\n{"a": null}\n{"a": 3}\n',
+            '[3, 2, 1.4142135623730951, "1-3"]\n',
+            [],
+        ),
+        # case 73: a group of its own
+        (
+            'for $w in stream("s")|count 3| for $o in $w group by $k := $o.k return [count($o), exists($k)]',
+            '{"k": null}\n{}\n{"k": null}\n',
+            "[2, true]\n[1, false]\n",
+            [],
+        ),
+        (
+            'for $w in stream("s")|count 3| for $o in $w group by $k := non-null($o.k) return { "n": count($o) }',
+            '{"k": null}\n{}\n{"k": null}\n',
+            '{"n": 3}\n',
+            [],
+        ),
+        # case 74: what stands in its place, and in an element
+        (
+            LOOP + "return { 'a': (non-null($o.a), 0)[1] }",
+            '{"a": null}\n{}\n{"a": 5}\n',
+            '{"a": 0}\n{"a": 0}\n{"a": 5}\n',
+            [],
+        ),
+        (LOOP + "return <r>{ $o.a }</r>", '{"a": null}\n{}\n{"a": 5}\n', "<r/><r/><r>5</r>", []),
+        # functions take it for nothing, and nothing else that is asked of values notices it
+        (
+            LOOP
+            + "return [string-length($o.a), abs($o.a), xs:integer($o.a), $o.a castable as xs:integer, $o.a || 'x', "
+            "index-of(($o.a, 1), 1), deep-equal($o.a, $o.a), count(distinct-values(($o.a, $o.a))), $o.a * 2, -$o.a]",
+            '{"a": null}\n',
+            '[0, null, null, false, "x", 2, true, 1, null, null]\n',
+            [],
+        ),
         # what leaves as XML
         (LOOP + "return <r>{ $o.a, $o.b }</r>", '{"a": 1.50, "b": ["x", "y"]}\n', "<r>1.50 x y</r>", []),
         (LOOP + "return <r>{ $o }</r>", '{"a": 1.50}\n', "<r><item><a>1.50</a></item></r>", []),

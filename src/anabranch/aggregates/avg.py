@@ -11,7 +11,7 @@ from anabranch.aggregates.folds import EntryOrder, Fold, SumFold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
 from anabranch.aggregates.partial import Partial
 from anabranch.stream.affine import Affine
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 from anabranch.values.time_arithmetic import duration_average, duration_sum
 
 
@@ -20,7 +20,7 @@ class Avg(AggregateFunction):
     needs = "cs"
 
     def law(self, values: Values) -> Values:
-        atoms = atomize(values)
+        atoms = operands(values)
         if durations := durations_in(atoms):
             return [duration_average(duration_sum(durations), len(durations))]
         return [rounded(exact_sum(atoms) / len(atoms))] if atoms else []

@@ -20,7 +20,7 @@ from anabranch.aggregates.partial import NAN, Partial
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import Rounded
 from anabranch.values.numbers import nearest_double
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 from anabranch.values.times import DateTime
 
 
@@ -31,7 +31,7 @@ class Extreme(AggregateFunction):
     kind = "extreme"
 
     def law(self, values: Values) -> Values:
-        return extreme(atomize(values), self.greatest)
+        return extreme(operands(values), self.greatest)
 
     def of_partial(self, known: Partial) -> float | None:
         if known.special & NAN:

@@ -21,7 +21,7 @@ from anabranch.values.atomic import (
     to_double,
 )
 from anabranch.values.numbers import no_number
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 from anabranch.values.times import TIMES, DateTime, TimeValue
 from anabranch.values.written import read_atom, write_atom
 
@@ -48,7 +48,7 @@ class ExtremeFold(Fold):
         self._negative = 0  # the number of these that are -0
 
     def share(self, values: Values) -> Share:
-        return [write_atom(each) for each in atomize(values)]
+        return [write_atom(each) for each in operands(values)]
 
     def put(self, entry: int, share: Share) -> None:
         for atom in map(read_atom, share):

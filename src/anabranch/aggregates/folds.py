@@ -29,7 +29,7 @@ from anabranch.aggregates.written import number_text, read_number_text
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import Atomic
 from anabranch.values.numbers import read_fraction, write_fraction
-from anabranch.values.sequences import Value, Values, atomize
+from anabranch.values.sequences import Value, Values, operands
 from anabranch.values.times import (
     DURATIONS,
     TIMES,
@@ -168,7 +168,7 @@ class SumFold(Fold):
         self._failing = FailingEntries(entries)
 
     def share(self, values: Values) -> Share:
-        atoms = atomize(values)
+        atoms = operands(values)
         if self._finish_durations is not None and any(isinstance(each, TIMES) for each in atoms):
             return _share_of_durations(atoms)
         if self._keeps_integers and (integers := integers_in(atoms)):
@@ -315,7 +315,7 @@ class NumbersFold(Fold):
 
     def share(self, values: Values) -> Share:
         try:
-            numbers = exact_numbers(atomize(values))
+            numbers = exact_numbers(operands(values))
         except DynamicError as error:
             return {"message": error.message, "code": error.code}
         return list(map(number_text, numbers))

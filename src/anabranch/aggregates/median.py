@@ -14,7 +14,7 @@ from anabranch.aggregates.exact import exact_numbers, rounded
 from anabranch.aggregates.folds import EntryOrder, Fold, NumbersFold
 from anabranch.aggregates.function import AggregateFunction
 from anabranch.aggregates.partial import NAN, Partial
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 
 
 class Median(AggregateFunction):
@@ -22,7 +22,7 @@ class Median(AggregateFunction):
     needs = "cv"
 
     def law(self, values: Values) -> Values:
-        numbers = exact_numbers(atomize(values))
+        numbers = exact_numbers(operands(values))
         if not numbers:
             return []
         return [math.nan if any(each != each for each in numbers) else _middle(sorted(numbers))]

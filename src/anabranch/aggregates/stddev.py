@@ -14,7 +14,7 @@ from anabranch.aggregates.folds import EntryOrder, Fold, SumFold
 from anabranch.aggregates.function import AggregateFunction
 from anabranch.aggregates.partial import Partial
 from anabranch.stream.affine import Affine
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 
 
 class Stddev(AggregateFunction):
@@ -22,7 +22,7 @@ class Stddev(AggregateFunction):
     needs = "csq"
 
     def law(self, values: Values) -> Values:
-        numbers = exact_numbers(atomize(values))
+        numbers = exact_numbers(operands(values))
         if len(numbers) < 2:
             return []
         total = exact_sum(numbers)

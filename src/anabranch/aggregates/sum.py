@@ -12,7 +12,7 @@ from anabranch.aggregates.folds import EntryOrder, Fold, SumFold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
 from anabranch.aggregates.partial import Partial
 from anabranch.stream.affine import Affine
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 from anabranch.values.time_arithmetic import duration_sum
 
 
@@ -22,7 +22,7 @@ class Sum(AggregateFunction):
     is_total = True
 
     def law(self, values: Values) -> Values:
-        atoms = atomize(values)
+        atoms = operands(values)
         if durations := durations_in(atoms):
             return [duration_sum(durations)]
         if (integers := integers_in(atoms)) is not None:

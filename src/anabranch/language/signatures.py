@@ -42,7 +42,9 @@ ZONED = ("dateTime", "date", "time")
 """What has a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
 
 GIVING: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys(("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace"), (0,)),
+    **dict.fromkeys(
+        ("head", "tail", "reverse", "subsequence", "remove", "sort", "unordered", "trace", "non-null"), (0,)
+    ),
     **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "outermost", "innermost"), (0,)),
     **dict.fromkeys(
         ("op:treat", "op:typed", "op:convert", "op:in-order", "op:nodes", "op:intersect", "op:except"), (0,)
@@ -116,7 +118,9 @@ SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(("math:pow", "math:atan2"), Signature(2, 2, numeric=True)),
     "math:pi": Signature(0, 0, numeric=True),
     # sequences
-    **dict.fromkeys(("zero-or-one", "one-or-more", "exactly-one", "unordered", "outermost", "innermost"), _ONE),
+    **dict.fromkeys(
+        ("zero-or-one", "one-or-more", "exactly-one", "unordered", "outermost", "innermost", "non-null"), _ONE
+    ),
     "insert-before": Signature(3, 3),
     "remove": _TWO,
     "index-of": Signature(2, 3, numeric=True),

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import Atomic, Untyped, exact_number, spell
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 from anabranch.values.times import TIMES
 
 PythonFunction: TypeAlias = Callable[..., object]
@@ -59,7 +59,7 @@ def _loaded(function: ImportedFunction) -> object:
 
 def call_python(function: PythonFunction, name: str, arguments: list[Values]) -> Values:
     """Call a registered function; whatever it raises concerns this round only."""
-    given = [_argument(atomize(values)) for values in arguments]
+    given = [_argument(operands(values)) for values in arguments]
     try:
         result = function(*given)
     except Exception as error:

@@ -33,7 +33,7 @@ from anabranch.values.atomic import Atomic, measure_of, spell
 from anabranch.values.numbers import shown
 from anabranch.values.objects.json_text import is_json, json_lines
 from anabranch.values.objects.maps import JsonObject
-from anabranch.values.sequences import NODES, Value, Values, atomize
+from anabranch.values.sequences import NODES, Value, Values, atomize, operands
 
 _QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 Namespaces: TypeAlias = Mapping[str, str]
@@ -97,7 +97,7 @@ def computed(
             for child in inside.children:
                 document.append(child)
             return document
-    text, measure = _written(atomize(content))
+    text, measure = _written(operands(content))
     count(len(text) >> LETTERS)
     match kind:
         case "attribute":
@@ -158,7 +158,7 @@ def _attribute_value(
             case ast.Characters(value):
                 parts.append((value, None))
             case ast.Enclosed(expression):
-                parts.append(_written(atomize(evaluate(expression, scope))))
+                parts.append(_written(operands(evaluate(expression, scope))))
     written = parts[0] if len(parts) == 1 else ("".join([text for text, _ in parts]), None)
     if count is not None:
         count(len(written[0]) >> LETTERS)
@@ -209,7 +209,7 @@ def _spaced(values: Values) -> list[Attribute | Document | Child]:
             pending.append(value)
             continue
         if pending:
-            parts.append(Text(*_written(atomize(pending))))
+            parts.append(Text(*_written(operands(pending))))
             pending = []
         if value is not None:
             parts.append(value)

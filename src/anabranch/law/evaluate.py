@@ -39,7 +39,7 @@ from anabranch.law.time_functions import castable
 from anabranch.values.arithmetic import calculate, negate
 from anabranch.values.atomic import Atomic, OrderRank, as_number, compare, literal, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, key_of, non_null, operands, truth
 
 _NUMERIC = frozenset(name for name, each in AGGREGATES.items() if each.takes_numbers)
 """The aggregates that take numbers, and fail for what is none."""
@@ -174,6 +174,7 @@ class Evaluator(SpecialCalls):
 
     def _cast(self, name: str, values: Values, *, tests: bool, optional: bool) -> Values:
         """A value cast to a type, or whether it can be; nothing is only where the type is `optional`."""
+        values = non_null(values)
         if tests:
             found: Values = [castable(name, values) if values else optional]
         elif not values and not optional:
@@ -185,7 +186,7 @@ class Evaluator(SpecialCalls):
 
     def _compared(self, operator: ComparisonOperator, left: Values, right: Values) -> bool:
         try:
-            lefts, rights = atomize(left), atomize(right)
+            lefts, rights = operands(left), operands(right)
             if len(lefts) > 1 and len(rights) > 1:
                 self.spend(len(lefts) * len(rights))
             return any_of(partial(compare, operator, *pair) for pair in product(lefts, rights))
@@ -205,10 +206,12 @@ class Evaluator(SpecialCalls):
                 raise error.given(refused(taken)) from None
         return [] if result is None else [result]
 
-    def _single(self, values: Values, what: str) -> tuple[Values, Atomic | None]:
+    def _single(
+        self, values: Values, what: str, one: Callable[[Values, str], Atomic | None] = at_most_one
+    ) -> tuple[Values, Atomic | None]:
         """The one value that an operator takes, if it is given any; and what it was given."""
         try:
-            return list(values), at_most_one(values, what)
+            return list(values), one(values, what)
         except DynamicError as error:
             raise error.given(values) from None
 
@@ -398,7 +401,7 @@ class Evaluator(SpecialCalls):
             try:
                 if flwor.where is not None and not self.truth(flwor.where, bound):
                     continue
-                keys = (self._single(self.value(key.key, bound), "'order by'")[1] for key in flwor.order)
+                keys = (self._single(self.value(key.key, bound), "'order by'", key_of)[1] for key in flwor.order)
                 row = ResultRow(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
                 if len(row.values) > 1 and any(isinstance(each, ast.For) for each in flwor.clauses):
                     self.spend(len(row.values))

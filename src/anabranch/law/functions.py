@@ -38,7 +38,7 @@ from anabranch.values.atomic import (
 )
 from anabranch.values.numbers import nearest_double
 from anabranch.values.objects.lookups import looked_up, made_array, made_object, member, members
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, truth
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, non_null, operands, truth
 
 Body: TypeAlias = Callable[..., Values]
 """Equal for equal values."""
@@ -74,7 +74,7 @@ def _concat(*arguments: Values) -> Values:
 
 def _string_join(values: Values, separator: Values | None = None) -> Values:
     between = "" if separator is None else needed_text(separator, "string-join()")
-    return [between.join(spell(each) for each in atomize(values))]
+    return [between.join(spell(each) for each in operands(values))]
 
 
 def _substring(values: Values, start: Values, length: Values | None = None) -> Values:
@@ -275,6 +275,7 @@ BUILTINS: Mapping[str, Body] = {
     "false": lambda: [False],
     "empty": lambda values: [not values],
     "exists": lambda values: [bool(values)],
+    "non-null": non_null,
     "data": lambda values: [*atomize(values)],
     "distinct-values": _distinct,
     "head": lambda values: values[:1],

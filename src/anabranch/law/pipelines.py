@@ -24,7 +24,7 @@ from anabranch.law.paths import Walker
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Exhausted
 from anabranch.values.atomic import Atomic, OrderRank, group_identity, order_rank
-from anabranch.values.sequences import NODES, Value, Values, at_most_one, truth
+from anabranch.values.sequences import NODES, Value, Values, key_of, truth
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Pipelines(Walker):
     def ranks(self, keys: Sequence[ast.OrderKey], env: Env) -> tuple[OrderRank, ...]:
         """Where a tuple stands by the keys of an `order by`."""
         values = (self.value(key.key, env) for key in keys)
-        return tuple(order_rank(at_most_one(each, "'order by'")) for each in values)
+        return tuple(order_rank(key_of(each, "'order by'")) for each in values)
 
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
         """The items or windows that a `for` over a stream runs over."""
@@ -300,7 +300,7 @@ class _Run:
             for key in keys:
                 values = env.variables[key.variable] if key.value is None else self._evaluator.value(key.value, env)
                 try:
-                    found.append(at_most_one(values, "a key of 'group by'"))
+                    found.append(key_of(values, "a key of 'group by'"))
                 except DynamicError as error:
                     raise error.given(values) from None
                 env = env.bind(key.variable, [] if found[-1] is None else [found[-1]])

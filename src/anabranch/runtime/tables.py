@@ -38,7 +38,7 @@ from anabranch.law.paths import step
 from anabranch.law.slices import Slice
 from anabranch.stream.tree import Document, Node, descendants, in_document_order
 from anabranch.values.atomic import Atomic, Measured, Untyped, WrittenDouble, exact_number, to_double
-from anabranch.values.sequences import Value, Values, atomize
+from anabranch.values.sequences import Value, Values, atomize, operands
 
 _CACHED_PLACES = 10_000
 """The number of places in queries for which the lookup is cached."""
@@ -265,7 +265,7 @@ class Lookups(Evaluator):
         before = self.left, self._granted
         sought: list[Atomic] | None = None
         with suppress(DynamicError):
-            sought = atomize(self.value(lookup.sought, env))
+            sought = operands(self.value(lookup.sought, env))
         took_none = before == (self.left, self._granted)
         self.left, self._granted = before
         return rows.by(lookup.key).rows(sought) if took_none and sought is not None else None

@@ -7,7 +7,7 @@ Comparisons of text with numbers are exact, and so are sums: nothing is rounded 
 Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): as text it is unchanged, but it is compared,
 ordered and summed as the exact number meant, which may have no spelling.
 A number from JSON is text as well that is known to be a number (LAWS 7.1): it keeps its spelling, and is compared,
-ordered and summed by its exact value; `null` is a value of its own.
+ordered and summed by its exact value; `null` is a value that no comparison holds for.
 The result of an aggregate is `Rounded`: a double to every operation, which still knows its exact value when it leaves.
 """
 
@@ -184,7 +184,9 @@ def measure_of(value: Atomic) -> Measure | None:
 
 def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     """Compare two values by LAWS 2.3; raises where XQuery would."""
-    if isinstance(left, JsonNull | JsonNumber) or isinstance(right, JsonNull | JsonNumber):
+    if isinstance(left, JsonNull) or isinstance(right, JsonNull):
+        return False
+    if isinstance(left, JsonNumber) or isinstance(right, JsonNumber):
         return _json_compared(operator, left, right)
     if isinstance(left, TIMES) or isinstance(right, TIMES):
         return _times_compared(operator, left, right)
@@ -226,12 +228,7 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
 
 
 def _json_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a number from JSON, which is compared with numbers only, or `null`, which is itself
-    and no other value."""
-    if isinstance(left, JsonNull) or isinstance(right, JsonNull):
-        if operator in ("=", "!="):
-            return (left is right) == (operator == "=")
-        raise _not_comparable(left, right)
+    """The same where one side is a number from JSON, which is compared with numbers only."""
     if isinstance(left, Untyped) and isinstance(right, Untyped):
         return _holds(operator, _needed(left), _needed(right))
     other = right if isinstance(left, JsonNumber) else left

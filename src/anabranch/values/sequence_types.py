@@ -18,7 +18,7 @@ from anabranch.values.atomic import Atomic, JsonNumber, Untyped
 from anabranch.values.casts import CASTS
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.maps import JsonArray, JsonObject
-from anabranch.values.sequences import NODES, Value, Values, atomize
+from anabranch.values.sequences import NODES, Value, Values, operands
 from anabranch.values.times import (
     DURATIONS,
     TIMES,
@@ -134,7 +134,7 @@ def converted(values: Values, text: str, namespaces: Namespaces) -> Values:
     wanted = read_type(text)
     if wanted.item not in ATOMIC_TYPES:
         return typed(values, text, namespaces, "XPTY0004")
-    return typed([_converted_value(each, wanted.item) for each in atomize(values)], text, namespaces, "XPTY0004")
+    return typed([_converted_value(each, wanted.item) for each in operands(values)], text, namespaces, "XPTY0004")
 
 
 def _converted_value(value: Atomic, name: str) -> Atomic:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
-from anabranch.values.atomic import Atomic, JsonNumber, Measured, Untyped, exact_number
+from anabranch.values.atomic import NULL, Atomic, JsonNumber, Measured, Untyped, exact_number
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.times import TIMES
@@ -32,6 +32,16 @@ def atomize(values: Iterable[Value]) -> list[Atomic]:
         else:
             atoms.append(atom(each))
     return atoms
+
+
+def operands(values: Iterable[Value]) -> list[Atomic]:
+    """The values that operators and functions compute with: `null` stands for nothing there (LAWS 7.1)."""
+    return [each for each in atomize(values) if each is not NULL]
+
+
+def non_null(values: Iterable[Value]) -> Values:
+    """A sequence without its nulls."""
+    return [each for each in values if each is not NULL]
 
 
 def atom(value: Value) -> Atomic:
@@ -62,8 +72,16 @@ def untyped(node: Document | Element | Attribute | Text) -> Untyped:
 
 
 def at_most_one(values: Iterable[Value], what: str) -> Atomic | None:
-    """The single atomic value, None for none; several are an error."""
-    atoms = atomize(values)
+    """The single value of an operand, None for none; several are an error."""
+    return _single(operands(values), what)
+
+
+def key_of(values: Iterable[Value], what: str) -> Atomic | None:
+    """The same of a key by which tuples are grouped or ordered: there `null` is a value."""
+    return _single(atomize(values), what)
+
+
+def _single(atoms: list[Atomic], what: str) -> Atomic | None:
     if len(atoms) > 1:
         raise DynamicError(f"{what} takes one value, not {len(atoms)}", code="XPTY0004")
     return atoms[0] if atoms else None

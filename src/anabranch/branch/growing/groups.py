@@ -34,7 +34,7 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known, ResultRow
 from anabranch.law.inputs import Input
 from anabranch.values.atomic import Atomic, OrderRank, group_identity
-from anabranch.values.sequences import Values, at_most_one
+from anabranch.values.sequences import Values, key_of
 from anabranch.values.written import read_atom, write_atom
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class GroupSource(GrowingSource):
         found = evaluator.apart(lambda: evaluator.grouped(part.ahead, part.keys, self._scope.env))
         self._site.dead += dict.fromkeys(evaluator.dead)
         for env in found:
-            group = self._group(tuple(at_most_one(env.variables[key.variable], "a key") for key in part.keys))
+            group = self._group(tuple(key_of(env.variables[key.variable], "a key") for key in part.keys))
             group.items += 1
             for name, values in group.held.items():
                 values += env.variables[name]

@@ -42,7 +42,7 @@ from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, Measured, spell
 from anabranch.values.placing import Moment
-from anabranch.values.sequences import Value, at_most_one, atomize
+from anabranch.values.sequences import Value, atomize, key_of
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class PaneLaw:
         except DynamicError as error:
             return None, error
         try:
-            found = [at_most_one(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
+            found = [key_of(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
         except DynamicError as error:
             return error, None
         return tuple(map(_key_part, found)), None

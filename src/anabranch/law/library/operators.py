@@ -13,7 +13,7 @@ from anabranch.stream.tree import Node, in_document_order
 from anabranch.values.arithmetic import calculate
 from anabranch.values.atomic import Atomic, JsonNumber, Untyped, as_number, compare
 from anabranch.values.operators import ComparisonOperator
-from anabranch.values.sequences import NODES, Values, at_most_one
+from anabranch.values.sequences import NODES, Values, at_most_one, key_of
 
 _GENERAL: Mapping[str, ComparisonOperator] = dict(
     zip(VALUE_COMPARISONS, ("=", "!=", "<", "<=", ">", ">="), strict=True)
@@ -119,7 +119,7 @@ def _starts(values: Values) -> Values:
 
 def _empty_rank(values: Values) -> Values:
     """Where a key sorts that is nothing or NaN, where these are the greatest."""
-    value = at_most_one(values, "'order by'")
+    value = key_of(values, "'order by'")
     if value is None:
         return [2]
     return [1 if is_nan(value) or (isinstance(value, Untyped) and value.strip(" \t\r\n") == "NaN") else 0]

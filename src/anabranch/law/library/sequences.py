@@ -20,7 +20,7 @@ from anabranch.stream.tree import (
     descendants,
     in_document_order,
 )
-from anabranch.values.atomic import Atomic
+from anabranch.values.atomic import NULL, Atomic
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize
@@ -86,7 +86,7 @@ def _deeply_equal(one: Value, other: Value) -> bool:
     apart = (*NODES, FunctionItem, JsonObject, JsonArray)
     if isinstance(one, apart) or isinstance(other, apart):
         return False
-    return (is_nan(one) and is_nan(other)) or _equals(one, other)
+    return (is_nan(one) and is_nan(other)) or one is other is NULL or _equals(one, other)
 
 
 def _all_equal(left: Values, right: Values) -> bool:

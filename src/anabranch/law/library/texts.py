@@ -19,7 +19,7 @@ from anabranch.law.library.arguments import (
 )
 from anabranch.law.library.regular import Regular, regular, replacement_for
 from anabranch.values.numbers import shown
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import Values, operands
 
 _SPACES = " \t\r\n"
 _UNRESERVED = "-_.~"
@@ -49,7 +49,7 @@ def _codepoint_equal(left: Values, right: Values) -> Values:
 
 
 def _of_codepoints(values: Values) -> Values:
-    codes = [whole(each, "codepoints-to-string()") for each in atomize(values)]
+    codes = [whole(each, "codepoints-to-string()") for each in operands(values)]
     for code in codes:
         if not (
             code in (9, 10, 13) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or 0x10000 <= code <= 0x10FFFF
