@@ -105,7 +105,7 @@ class ValueScope(LookupScope):
                 return found.value if isinstance(found, ChosenNodes) else found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
-            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() if self.is_path(expression):
+            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() | ast.Call() if self.is_path(expression):
                 return self._text(self.filtered_spots(expression))
             case ast.Arithmetic(first, rest):
                 found = self.value(first)
@@ -221,6 +221,9 @@ class ValueScope(LookupScope):
                 return sum(parts, _NOTHING)
             case ast.Call("data" | "fn:data", (operand,)):
                 return self.sequence(operand, counted=counted, ordered=ordered)
+            case ast.Call("non-null", (operand,)):
+                values = self.sequence(operand, ordered=ordered)
+                return replace(values, sources=tuple(map(_there, values.sources))) if counted else values
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
                 return self._distinct(self.sequence(operand, ordered=ordered), counted=counted)
             case ast.If(condition, then, otherwise):
@@ -358,7 +361,7 @@ class ValueScope(LookupScope):
             case (("exists" | "empty"), (operand,)):
                 found = self._exists(operand)
                 return negated(found) if name == "empty" else found
-            case "data", (operand,):
+            case ("data" | "non-null"), (operand,):
                 return self.value(operand)
             case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
                 return self.value(operand)

@@ -120,8 +120,8 @@ class LineScope(LookScope):
         if len(spots) > 1:
             raise NotColumnar("a path to several values")
         (spot,) = spots
-        if spot.is_attribute and not spot.is_typed:
-            raise NotColumnar("an attribute in an object")
+        if (spot.is_attribute and not spot.is_typed) or spot.part in spot.look.own:
+            raise NotColumnar("an attribute or a whole item in an object", "the keys that are needed")
         if not spot.is_typed:
             spot = typed_spot(spot)
             if spot.is_array:
