@@ -8,7 +8,7 @@ import pytest
 
 from anabranch.errors import AnabranchError
 from columnar.lookup_cases import CONDITIONS, SOURCE, VALUES, WHOLES, RecordMaker, random_query
-from columnar.streams import Stream, check_by_law, item_queries
+from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
 from mass import Mass
 
 
@@ -20,7 +20,7 @@ def records(random: Random, odd: int, count: int) -> bytes:
 def check_case(number: int) -> None:
     """A few queries over a few dozen records are answered as by law."""
     random = Random(number)
-    queries = {}
+    queries: dict[str, ItemQuery] = {}
     while len(queries) < 4:
         text = random_query(random)
         try:

@@ -105,7 +105,9 @@ class ValueScope(LookupScope):
                 return found.value if isinstance(found, ChosenNodes) else found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
-            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() | ast.Call() if self.is_path(expression):
+            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() | ast.Call() if self.is_path(
+                expression
+            ):
                 return self._text(self.filtered_spots(expression))
             case ast.Arithmetic(first, rest):
                 found = self.value(first)
@@ -361,7 +363,7 @@ class ValueScope(LookupScope):
             case (("exists" | "empty"), (operand,)):
                 found = self._exists(operand)
                 return negated(found) if name == "empty" else found
-            case ("data" | "non-null"), (operand,):
+            case (("data" | "non-null"), (operand,)):
                 return self.value(operand)
             case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
                 return self.value(operand)

@@ -27,6 +27,7 @@ from anabranch.columnar.expressions.tree import (
     Presence,
     RowFold,
     RowPlace,
+    RowQuantifier,
     Truth,
 )
 from anabranch.columnar.scan.look import Look
@@ -106,8 +107,11 @@ def there(spot: Spot) -> Expression:
     """Whether there is a value at a typed spot, be it `null`, or of a type that is not the usual one."""
     look, shown = spot.look, spot.look.shown(spot.part)
     typed = Presence(spot.presence, spot.side)
-    if spot.is_array or look.frames[shown] == shown:  # each row of a repeated part is a value
-        return typed if spot.is_array else ConstantValue(True)
+    if spot.is_array:
+        members = RowQuantifier(shown, True, ConstantValue(True), look.frames[spot.part], spot.side)
+        return either([typed, members])  # what is no array is a row of its own
+    if look.frames[shown] == shown:
+        return ConstantValue(True)
     return either([typed, Presence(look.presence(shown), spot.side)])
 
 
