@@ -22,18 +22,18 @@ from functools import partial
 from anabranch.columnar.expressions.computing import TRUE, ValueScope
 from anabranch.columnar.expressions.functions import TEXTUAL, VALUE_OPERATORS
 from anabranch.columnar.expressions.junctions import behind, then
-from anabranch.columnar.expressions.objects.lookups import untyped
-from anabranch.columnar.expressions.scope import (
-    NotColumnar,
-    Spot,
-    blaming,
+from anabranch.columnar.expressions.literals import (
     check_comparable,
+    column_test,
     double_of,
     is_literal,
     literal_of,
     literals,
+    prefixed,
     simple_number,
 )
+from anabranch.columnar.expressions.objects.lookups import untyped
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -56,10 +56,17 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     Wrapped,
 )
-from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
-from anabranch.columnar.match.forms import AFTER
+from anabranch.columnar.match.condition import (
+    NO,
+    ItemTest,
+    NumberTest,
+    PresenceTest,
+    Settled,
+    TextTest,
+    any_of,
+    any_tree,
+)
 from anabranch.columnar.scan.kernels import SIMPLE
-from anabranch.columnar.scan.look import PartColumn
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
@@ -91,12 +98,12 @@ class LookScope(ValueScope):
             case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
                 found = self.value(text)
                 if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
-                    return _prefixed(found, value.encode())
+                    return prefixed(found, value.encode())
             case ast.Comparison(operator, left, right):
                 if literals(left) and not literals(right):
                     operator, left, right = MIRRORED[operator], right, left
                 if literals(right) and (self._is_bare(left) or self._is_value(left)):
-                    return _any_tree([self._tested(operator, left, each) for each in literals(right)])
+                    return any_tree([self._tested(operator, left, each) for each in literals(right)])
                 beyond = self._extremes(operator, left, right)
                 if beyond is not None:
                     return beyond
@@ -112,7 +119,7 @@ class LookScope(ValueScope):
                 if literals(right) and _starts_from(left, name) and self._is_bare(source):
                     inside = self.bind(name, tuple(self.spots(source)))
                     if inside._is_bare(left):
-                        return _any_tree([inside._tested(operator, left, each) for each in literals(right)])
+                        return any_tree([inside._tested(operator, left, each) for each in literals(right)])
             case _ if self._is_nodes(expression):
                 return self._presence(self.spots(expression))
         found = self.truth(expression)
@@ -164,7 +171,7 @@ class LookScope(ValueScope):
                 there = Presence(spot.presence, spot.side)
                 found = RowQuantifier(self.frame_of(spot), True, there, self.frame, spot.side)
                 tests.append(NumberTest(found, "=", 1.0))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
         """A comparison with a literal holds if it holds for one of the values."""
@@ -174,7 +181,7 @@ class LookScope(ValueScope):
         for spot in self.spots(left):
             check_comparable(PartText(spot.text, kind=spot.kind), literal_of(right))
             if spot.is_single:
-                tests.append(_column_test(operator, spot.text, right))
+                tests.append(column_test(operator, spot.text, right))
                 continue
             frame, text = self.frame_of(spot), PartText(spot.text, spot.side, spot.kind)
             if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
@@ -183,7 +190,7 @@ class LookScope(ValueScope):
             else:
                 extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
         """Whether a value of a repeated part that predicates choose is beyond a number: the outermost of them is."""
@@ -201,7 +208,7 @@ class LookScope(ValueScope):
                 text = FunctionCall("where", (spot.condition, text), spot.kind)
             found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
             tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
         match left.kind, isinstance(right, ast.String):
@@ -487,25 +494,3 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
 def _is_text_path(expression: ast.Expression) -> bool:
     """Whether a path leads to nodes of a kind, and not to elements or attributes by name."""
     return isinstance(expression, ast.Path) and any(isinstance(each.test, ast.KindTest) for each in expression.steps)
-
-
-def _any_tree(found: Sequence[Tree[ItemTest]]) -> Tree[ItemTest]:
-    return found[0] if len(found) == 1 else Or(tuple(found))
-
-
-def _any_of(tests: Sequence[ItemTest]) -> Tree[ItemTest]:
-    if not tests:
-        return Settled(NO)
-    return tests[0] if len(tests) == 1 else Or(tuple(tests))
-
-
-def _prefixed(text: Expression, prefix: bytes) -> Tree[ItemTest]:
-    """Texts with a prefix lie between it and what follows all of them: no byte of a text is 255."""
-    column = text.column if isinstance(text, PartText) else text
-    return And((TextTest(column, ">=", prefix), TextTest(column, "<", prefix + AFTER)))
-
-
-def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression) -> ItemTest:
-    if isinstance(literal, ast.String):
-        return TextTest(column, operator, literal.value.encode())
-    return NumberTest(column, operator, simple_number(literal))

@@ -17,19 +17,20 @@ from anabranch.columnar.expressions.functions import (
     spread,
     value_compared,
 )
-from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, summand, then
-from anabranch.columnar.expressions.objects.lookups import as_text, compared, typed_truth, untyped
-from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import (
-    ChosenNodes,
-    NotColumnar,
-    Spot,
-    blaming,
-    check_comparable,
-    literal_of,
-    simple_literal,
-    told,
+from anabranch.columnar.expressions.junctions import (
+    all_of,
+    behind,
+    either,
+    negated,
+    summand,
+    text_node,
+    then,
+    there_only,
 )
+from anabranch.columnar.expressions.literals import check_comparable, literal_of, simple_literal, told
+from anabranch.columnar.expressions.objects.lookups import as_text, compared, typed_truth, untyped, untyped_source
+from anabranch.columnar.expressions.objects.lookups import there as value_there
+from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -225,7 +226,7 @@ class ValueScope(LookupScope):
                 return self.sequence(operand, counted=counted, ordered=ordered)
             case ast.Call("non-null", (operand,)):
                 values = self.sequence(operand, ordered=ordered)
-                return replace(values, sources=tuple(map(_there, values.sources))) if counted else values
+                return replace(values, sources=tuple(map(there_only, values.sources))) if counted else values
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
                 return self._distinct(self.sequence(operand, ordered=ordered), counted=counted)
             case ast.If(condition, then, otherwise):
@@ -237,15 +238,15 @@ class ValueScope(LookupScope):
                 return self._loop_sequence(expression, counted=counted, ordered=ordered)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 spots = self.with_text_nodes(start, steps)
-                texts = [replace(each, value=_text_node(each.value)) for each in map(self._values_at, spots)]
-                found = list(map(_there, texts)) if counted else texts
+                texts = [replace(each, value=text_node(each.value)) for each in map(self._values_at, spots)]
+                found = list(map(there_only, texts)) if counted else texts
             case _ if self.is_path(expression):
                 spots = self.filtered_spots(expression)
                 spots = spots if counted else self.opened(spots)
                 found = [self.nodes_at(each) if counted else self._values_at(each) for each in spots]
             case _:
                 single = RowSource(self.frame, None, self.value(expression), self.side)
-                return CompiledSequence((_there(single) if counted else single,))
+                return CompiledSequence((there_only(single) if counted else single,))
         if ordered and len(found) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
@@ -257,7 +258,7 @@ class ValueScope(LookupScope):
                 if frame != self.frame:
                     first = FirstOfValue(frame, value, condition, self.frame)
                     source = replace(source, condition=then(condition, first))
-                return replace(sequence, sources=(_there(source) if counted else source,))
+                return replace(sequence, sources=(there_only(source) if counted else source,))
             case _:
                 raise NotColumnar("distinct values of several parts, or of numbers", "string(...) of one part")
 
@@ -389,7 +390,7 @@ class ValueScope(LookupScope):
     def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
         """What a function of `folding.py` makes of a sequence."""
         sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
-        sequence = replace(sequence, sources=tuple(map(_untyped_source, sequence.sources)))
+        sequence = replace(sequence, sources=tuple(map(untyped_source, sequence.sources)))
         arguments = tuple(untyped(self.value(each)) for each in others)
         for each in sequence.sources:
             if isinstance(each.value, ConstantValue):
@@ -492,19 +493,3 @@ def _words(expression: ast.Expression) -> str:
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")
-
-
-def _untyped_source(source: RowSource) -> RowSource:
-    return source if source.value is None else replace(source, value=untyped(source.value))
-
-
-def _text_node(text: Expression | None) -> Expression:
-    assert text is not None
-    return FunctionCall("text-node", (text,), Kind.UNTYPED)
-
-
-def _there(source: RowSource) -> RowSource:
-    """Whether there are values, and no longer which."""
-    assert source.value is not None
-    there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
-    return replace(source, condition=then(source.condition, there), value=None)

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from anabranch.columnar.expressions.scope import LARGEST, NotColumnar, simple_literal
+from anabranch.columnar.expressions.literals import LARGEST, simple_literal
+from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,

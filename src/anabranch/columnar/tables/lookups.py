@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from anabranch.columnar.expressions.literals import simple_literal
 from anabranch.columnar.expressions.objects.lookups import ObjectScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, simple_literal
+from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ConstantValue,

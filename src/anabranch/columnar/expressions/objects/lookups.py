@@ -28,6 +28,7 @@ from anabranch.columnar.expressions.tree import (
     RowFold,
     RowPlace,
     RowQuantifier,
+    RowSource,
     Truth,
 )
 from anabranch.columnar.scan.look import Look
@@ -121,6 +122,11 @@ def there(spot: Spot) -> Expression:
 def untyped(value: Expression) -> Expression:
     """A value for whoever computes with it: a number of JSON is text there that is a number (LAWS 7.1)."""
     return _with_kind(value, Kind.NUMBER, Kind.UNTYPED)
+
+
+def untyped_source(source: RowSource) -> RowSource:
+    """The same for the values of a sequence."""
+    return source if source.value is None else replace(source, value=untyped(source.value))
 
 
 def as_text(value: Expression) -> Expression:
