@@ -262,8 +262,8 @@ def same_span(found: tuple[int, int], expected: tuple[int, int]) -> bool:
 
 
 def steps_of(look: Look) -> list[int]:
-    """The parts that are no twins."""
-    return [number for number, part in enumerate(look.parts) if not part.is_twin]
+    """The parts that are no typed parts."""
+    return [number for number, part in enumerate(look.parts) if not part.is_typed]
 
 
 def everything(look: Look) -> WantedColumns:

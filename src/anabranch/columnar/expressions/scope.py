@@ -150,7 +150,7 @@ class Spot:
     @property
     def is_typed(self) -> bool:
         """Whether a lookup leads here: to values of JSON, and not to nodes."""
-        return self.part >= 0 and self.look.parts[self.part].is_twin
+        return self.part >= 0 and self.look.parts[self.part].is_typed
 
     @property
     def is_array(self) -> bool:

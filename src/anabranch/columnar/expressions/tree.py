@@ -40,7 +40,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartText:
-    """The text of a part, which has no type unless the part is a twin (`scan/look.py`)."""
+    """The text of a part, which has no type unless the part is a typed part (`scan/look.py`)."""
 
     column: PartColumn
     side: int = 0

@@ -146,7 +146,7 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
 
 
 def _parts_in(column: PartColumn, look: Look) -> Iterator[int]:
-    """The parts that steps lead to whose text is in a column; lookups read their twins."""
+    """The parts that steps lead to whose text is in a column; lookups read their typed parts."""
     shown = look.shown(column if column >= 0 else ~column)
     yield shown
     if column < 0:

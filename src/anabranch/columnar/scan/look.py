@@ -16,13 +16,13 @@ The tree is the same for XML and JSON, since a record of JSON is read as an elem
 
 Of JSON it is also learned which type the values of a part mostly have, and what is often a member of an array is
 repeated, however many there are.
-A part has then a *twin* inside of it, `#number`, `#string`, `#boolean` or `#object`: what the part holds where that is
-of this type, nothing where it is `null`, and unclear where it is of another type, or in an array though it is not
-repeated.
-A repeated part has a twin beside it as well, `[]name`: its array, nothing where there is `null`, and unclear where
-there is anything else.
-Twins are parts that no step leads to, and only lookups ask for (`expressions/objects/lookups.py`).
-Of twins that are objects and arrays, `~p` is the place of the value in the record as it came, and not as it is
+A part has then a *typed part* inside of it, `#number`, `#string`, `#boolean` or `#object`: what the part holds where
+that is of this type, nothing where it is `null`, and unclear where it is of another type, or in an array though it is
+not repeated.
+A repeated part has a typed part beside it as well, `[]name`: its array, nothing where there is `null`, and unclear
+where there is anything else.
+No step leads to typed parts, and only lookups ask for them (`expressions/objects/lookups.py`).
+Of those that are objects and arrays, `~p` is the place of the value in the record as it came, and not as it is
 serialised.
 
 Scanners compare names as they are written, prefix and all, and queries as they are expanded.
@@ -55,7 +55,7 @@ JsonType: TypeAlias = Literal["string", "number", "boolean", "object"]
 JSON_TYPES: tuple[JsonType, ...] = ("string", "number", "boolean", "object")
 NULL_ONLY: Literal["null"] = "null"
 _TYPE, _ARRAY = "#", "[]"
-"""What the names of twins begin with."""
+"""What the names of typed parts begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LookPart:
     """The type that its values have in JSON, "null" where nothing else was seen; nothing where it is not known."""
 
     @property
-    def is_twin(self) -> bool:
+    def is_typed(self) -> bool:
         """Whether no step leads to it."""
         return self.name.startswith((_TYPE, _ARRAY))
 
@@ -127,7 +127,7 @@ class Look:
             return before
         for _, item in items:
             reading.take_item(item)
-        if sum(not each.is_twin for each in reading.parts) > MOST_PARTS:
+        if sum(not each.is_typed for each in reading.parts) > MOST_PARTS:
             return None
         if is_json:
             reading.add_types()
@@ -180,28 +180,28 @@ class Look:
     def _children(self) -> tuple[tuple[int, ...], ...]:
         found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
         for number, part in enumerate(self.parts):
-            if not part.is_twin:
+            if not part.is_typed:
                 found[part.parent].append(number)  # -1 is the last
         return tuple(map(tuple, found))
 
     @cached_property
-    def _twins(self) -> dict[tuple[int, str], int]:
-        return {(part.parent, part.name): number for number, part in enumerate(self.parts) if part.is_twin}
+    def _typed_parts(self) -> dict[tuple[int, str], int]:
+        return {(part.parent, part.name): number for number, part in enumerate(self.parts) if part.is_typed}
 
     def typed(self, part: int) -> int:
-        """The twin that has the values of a part as far as they are of its type; -1 for none."""
-        return self._twins.get((part, f"{_TYPE}{self.parts[part].json_type}"), -1)
+        """The typed part that has the values of a part as far as they are of its type; -1 for none."""
+        return self._typed_parts.get((part, f"{_TYPE}{self.parts[part].json_type}"), -1)
 
     def array(self, part: int) -> int:
-        """The twin that has the arrays whose members a repeated part is; -1 for none."""
-        return self._twins.get((self.parts[part].parent, f"{_ARRAY}{self.parts[part].name}"), -1)
+        """The typed part that has the arrays whose members a repeated part is; -1 for none."""
+        return self._typed_parts.get((self.parts[part].parent, f"{_ARRAY}{self.parts[part].name}"), -1)
 
     def shown(self, part: int) -> int:
-        """The part whose twin a part is, or the part itself: what steps lead to."""
+        """The part whose typed part a part is, or the part itself: what steps lead to."""
         found = self.parts[part]
         if found.name.startswith(_TYPE):
             return found.parent
-        if not found.is_twin:
+        if not found.is_typed:
             return part
         name = found.name.removeprefix(_ARRAY)
         return next(each for each in self.children(found.parent) if self.parts[each].name == name)
@@ -346,9 +346,9 @@ class _LearnedParts:
         self.arrays.update(listed)
 
     def add_types(self) -> None:
-        """Set the types of what was seen, and add the twins of parts that have none yet."""
+        """Set the types of what was seen, and add the typed parts of parts that have none yet."""
         for number, part in enumerate(self.parts.copy()):
-            if part.is_twin or part.parent < 0:
+            if part.is_typed or part.parent < 0:
                 continue
             counts = self.types[number]
             found = part.json_type
@@ -360,13 +360,13 @@ class _LearnedParts:
                     found = NULL_ONLY if counts or number in self.empty or part.json_type else ""
             self.parts[number] = replace(part, json_type=found)
             if found in JSON_TYPES:
-                self._add_twin(f"{_TYPE}{found}", number, has_text=found != "object")
+                self._add_typed(f"{_TYPE}{found}", number, has_text=found != "object")
             if _OFTEN * self.arrays[number] > self.seen[number] + self.empty[number]:
                 self.parts[number] = replace(self.parts[number], repeated=True)
             if self.parts[number].repeated or _OFTEN * self.several[number] > self.seen[number]:
-                self._add_twin(f"{_ARRAY}{part.name}", part.parent, has_text=False)
+                self._add_typed(f"{_ARRAY}{part.name}", part.parent, has_text=False)
 
-    def _add_twin(self, name: str, parent: int, *, has_text: bool) -> None:
+    def _add_typed(self, name: str, parent: int, *, has_text: bool) -> None:
         if (parent, name) not in self.numbers:
             number = self._part(Name(name), parent)
             self.parts[number] = replace(self.parts[number], has_text=has_text, optional=True)

@@ -125,7 +125,7 @@ class WantedColumns:
     def untyped(self) -> list[int]:
         """The rows that have nothing to do with the types of JSON."""
         parts = (self.look.parts[column if column >= 0 else ~column] for column in self.columns)
-        return [row for row, part in enumerate(parts) if not part.is_twin]
+        return [row for row, part in enumerate(parts) if not part.is_typed]
 
     @cached_property
     def frames(self) -> tuple[int, ...]:
@@ -165,10 +165,10 @@ class WantedColumns:
         types, typed, arrays = np.full((3, len(look.parts)), -1, np.int64)
         holds = np.zeros(len(look.parts), np.bool_)
         for number, part in enumerate(self.look.parts):
-            twin, array = look.typed(number), look.array(number)
-            if twin >= 0:
+            found, array = look.typed(number), look.array(number)
+            if found >= 0:
                 types[number] = JSON_TYPES.index(part.json_type)
-                typed[number] = self.rows.get(look.presence(twin), -1)
+                typed[number] = self.rows.get(look.presence(found), -1)
             arrays[number] = -1 if array < 0 else self.rows.get(~array, -1)
             around = part.parent if max(typed[number], arrays[number]) >= 0 else -1
             while around >= 0:

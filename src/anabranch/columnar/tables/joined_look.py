@@ -181,7 +181,7 @@ class JoinedLook(Look):
         """What is looked up is reached by lookups only."""
         found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
         for number, part in enumerate(self.parts):
-            if number not in self.lookups and not part.is_twin:
+            if number not in self.lookups and not part.is_typed:
                 found[part.parent].append(number)
         return tuple(map(tuple, found))
 

@@ -1,11 +1,11 @@
 """Where lookups lead: `$o.customer.country`, `$o.tags[]`, `$o.lines[[1]].sku` (LAWS 7.1).
 
-A lookup leads to a twin of a part (`scan/look.py`): what the part holds as far as it is of the type that the look has
+A lookup leads to a typed part of a part (`scan/look.py`): what the part holds as far as it is of the type that the look has
 learned.
 So it is a spot like any other, whose texts have a type.
 A key that is mostly an array leads to the array as it stands in the record; its members are the rows of the repeated
 part, under the condition that there is an array.
-`null` is nothing to whoever computes with it, and nothing is there in its twin; where it makes a difference whether
+`null` is nothing to whoever computes with it, and nothing is there in its typed part; where it makes a difference whether
 there is `null`, the part itself is asked, which is there.
 """
 
@@ -79,10 +79,10 @@ def typed_spot(spot: Spot) -> Spot:
 
 
 def _typed(look: Look, part: int) -> int:
-    twin = look.typed(part)
-    if twin < 0:
+    found = look.typed(part)
+    if found < 0:
         raise NotColumnar("a key of which no value was seen yet, but `null`")
-    return twin
+    return found
 
 
 def members_of(spot: Spot) -> Spot:
