@@ -144,9 +144,6 @@ def check(network: Network) -> None:
     checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
     for name, each in network.subscriptions.items():
         checking.printed(name, each.text, label=str(each.file))
-        if checking.gives_json(name, each.text):
-            hint = "construct elements, as in <row>{ ... }</row>"
-            raise UsageError(f"the subscription '{name}' gives JSON, and items travel as XML in a network", hint=hint)
     Planner.of(network)
 
 

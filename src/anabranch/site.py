@@ -170,10 +170,10 @@ def _with_displays(site: SiteDescription) -> SiteDescription:
 
 
 def _is_json(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
-    """Whether a subscription answers in JSON by its writing; what is wrong with its query is told later."""
+    """Whether a subscription answers in JSON; what is wrong with its query is told later."""
     inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
     try:
-        return gives_json(inputs.check(site.subscriptions[name].text, name).query)
+        return inputs.gives_json(inputs.check(site.subscriptions[name].text, name))
     except AnabranchError:
         return False
 

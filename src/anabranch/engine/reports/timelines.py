@@ -7,7 +7,7 @@ The reference computes every display from scratch; it also has timelines of answ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.settings import Settings
-from anabranch.visible import visible_json
+from anabranch.visible import visible_in_json, visible_json
 
 
 @contextmanager
@@ -41,7 +41,8 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
         if shared:
             outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder))
             moments = {query.name: outcome.answers[query.name].moments() for query in shared}
-            runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
+            lines = {each.name: _line_of(each, inputs) for each in shared}
+            runs.append(run_of(outcome, {name: map(lines[name], each) for name, each in moments.items()}))
         if others:
             runs.append(_by_reference(others, inputs, caps))
         yield both(queries, runs)
@@ -62,11 +63,14 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
         law = query.checked.query
         found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
-    answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    lines = {each.name: _line_of(each, inputs) for each in queries}
+    answers |= {name: _lines(name, timeline, lines[name], aborted) for name, timeline in found.items()}
     return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
 
 
-def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
+def _lines(
+    name: str, timeline: Timeline | Updating, line: Callable[[ShownAnswer], str], aborted: dict[str, str]
+) -> Iterator[str]:
     """A timeline; a failure as a whole, or an early end, is recorded at its end."""
     yield from map(line, timeline)
     if timeline.failure is not None:
@@ -85,6 +89,16 @@ class _Dead:
         return (letter for each in self._timelines for letter in each.dead)
 
 
+def _line_of(query: Prepared, inputs: Inputs) -> Callable[[ShownAnswer], str]:
+    return json_line if inputs.gives_json(query.checked) else line
+
+
 def line(shown: ShownAnswer) -> str:
     """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
     return f'{{"at": {number_text(shown.at)}, "answer": {visible_json(shown.text)}}}\n'
+
+
+def json_line(shown: ShownAnswer) -> str:
+    """`{"at": 12.5, "answer": [{"b": "Y"}]}`: an answer in JSON is the array of its results (LAWS 7.4)."""
+    results = ", ".join(shown.text.split("\n")[:-1])
+    return f'{{"at": {number_text(shown.at)}, "answer": [{visible_in_json(results)}]}}\n'

@@ -1,50 +1,84 @@
-"""What a query gives, JSON or XML, as far as its writing tells (LAWS 7.3).
+"""What a query gives, JSON or XML, as its writing and its streams tell (LAWS 7.3).
 
 Objects, arrays and what a lookup finds leave as lines of JSON, and so do the values beside them; elements and what `/`
 reaches below an item leave as XML.
-Whether an item as it is, `return $o`, is JSON depends on how its stream is written, and is seen when it leaves.
+An item as it is, `return $o`, is what its stream is; it is told from other nodes by the steps that lead to it, so what
+an answer is never depends on what is in the streams.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.objects import JSON
+from anabranch.language.objects import CALL, JSON
 from anabranch.language.rewrite import bound_by
+from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
 
-Output: TypeAlias = Literal["json", "xml", "item", "value", "root", "document"]
-"""Objects and what is looked up; nodes that are no items; nodes that may be items; other values; and of the nodes that
-may be items those that stand above them: the root, and its document.
+AnswerForm: TypeAlias = Literal["json", "xml"]
+OutputKind: TypeAlias = Literal["json", "xml", "item", "node", "value", "root", "document"]
+"""Objects and what is looked up; nodes that are no items; items; nodes that may be both; other values; and what stands
+above items: the root, and its document.
 """
-Outputs: TypeAlias = frozenset[Output]
 
-_JSON, _XML, _ITEM, _VALUE = (frozenset[Output]([each]) for each in ("json", "xml", "item", "value"))
-_ROOT, _DOCUMENT = frozenset[Output](["item", "root"]), frozenset[Output](["item", "document"])
-_PASSING = ("head", "tail", "reverse", "subsequence")
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the values of an expression may be."""
+
+    kinds: frozenset[OutputKind] = frozenset()
+    sources: frozenset[tuple[str, str | None]] = frozenset()
+    """Of items, the root and documents: the inputs that they belong to; with a name, items of this name only."""
+
+    def __or__(self, other: Outputs) -> Outputs:
+        return Outputs(self.kinds | other.kinds, self.sources | other.sources)
+
+    @property
+    def may_be_items(self) -> bool:
+        """Whether items as they are may be among the values."""
+        return bool(self.kinds & {"item", "node"})
+
+    def given_items(self) -> frozenset[tuple[str, str | None]]:
+        """The inputs whose items are among the values as they are, as far as the steps to them tell."""
+        return self.sources if "item" in self.kinds else frozenset()
+
+    def form(self, json: Mapping[str, str]) -> AnswerForm:
+        """What an answer of these is, given the inputs of JSON, each with the name of its items."""
+        if "json" in self.kinds:
+            return "json"
+        found = ((json.get(source), name) for source, name in self.given_items())
+        return "json" if any(own is not None and name in (None, own) for own, name in found) else "xml"
+
+
+NO_OUTPUTS = Outputs()
+_JSON, _XML, _NODE, _VALUE = (Outputs(frozenset([each])) for each in ("json", "xml", "node", "value"))
 
 
 def gives_json(query: ast.Query) -> bool:
-    """Whether the answer of a query is JSON whatever it finds."""
-    return "json" in outputs_of(query)
+    """Whether the answer of a query is JSON whatever its streams are."""
+    return "json" in outputs_of(query).kinds
 
 
 def outputs_of(query: ast.Query) -> Outputs:
     """What the results of a query may be."""
-    return _Outputs(query).read(query.body, {})
+    return _Reader(query).read(query.body, {})
 
 
 def may_give_items(*expressions: ast.Expression, clauses: Sequence[ast.For | ast.Let] = ()) -> bool:
     """Whether expressions, behind some clauses, may give items as they are; a variable from outside may be one."""
-    reader, names = _Outputs(ast.Query(ast.Sequence(()))), dict[str, Outputs]()
+    reader, names = _Reader(ast.Query(ast.Sequence(()))), dict[str, Outputs]()
     for clause in clauses:
         names |= reader.bound(clause, names)
-    return any("item" in reader.read(each, names) for each in expressions)
+    return any(reader.read(each, names).may_be_items for each in expressions)
 
 
-class _Outputs:
-    """Follows what variables stand for; a call of a declared function is read once for the same arguments."""
+class _Reader:
+    """Follows what variables stand for; a call of a declared function is read once for the same arguments.
+
+    A function that is a value stands for what its body gives.
+    """
 
     def __init__(self, query: ast.Query) -> None:
         self._functions = {each.name: each for each in query.functions}
@@ -55,6 +89,8 @@ class _Outputs:
         match expression:
             case ast.Call(name, arguments):
                 return self._call(name, arguments, names)
+            case ast.InlineFunction(parameters, body):
+                return self.read(body, {**names, **dict.fromkeys(parameters, _NODE)})
             case ast.ElementConstructor():
                 return _XML
             case ast.Flwor(clauses, _, _, result) | ast.Pipeline(clauses, result):
@@ -64,27 +100,43 @@ class _Outputs:
             case ast.If(_, then, otherwise):
                 return self.read(then, names) | self.read(otherwise, names)
             case ast.Sequence(items):
-                return frozenset[Output]().union(*(self.read(each, names) for each in items))
+                return self._either(items, names)
             case ast.Filter(base):
                 return self.read(base, names)
             case ast.Path(start, steps):
-                return _reached(_ITEM if start is None else self.read(start, names), steps)
+                return _reached(_NODE if start is None else self.read(start, names), steps)
             case ast.Variable(name):
-                return names.get(name, _ITEM)
-            case ast.Source() | ast.Root():
-                return _DOCUMENT
-            case ast.ContextItem():
-                return _ITEM
+                return names.get(name, _NODE)
+            case ast.Source(_, name):
+                return Outputs(frozenset[OutputKind](["document"]), frozenset([(name, None)]))
+            case ast.Root() | ast.ContextItem():
+                return _NODE
             case _:
                 return _VALUE
 
+    def _either(self, expressions: Sequence[ast.Expression], names: Mapping[str, Outputs]) -> Outputs:
+        found = NO_OUTPUTS
+        for each in expressions:
+            found |= self.read(each, names)
+        return found
+
     def _call(self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, Outputs]) -> Outputs:
-        if name in JSON:
+        if name in self._functions:
+            return self._declared(name, arguments, names)
+        short = name.removeprefix("fn:")
+        if short in JSON:
             return _JSON
-        if name.removeprefix("fn:") in _PASSING:
-            return self.read(arguments[0], names)
-        if name not in self._functions:
-            return _VALUE if not name.startswith("op:") else _ITEM
+        if short == CALL and self.read(arguments[0], names).kinds & {"json", "item"}:
+            return _JSON  # what a key has
+        if short in (CALL, "op:try") or short in HIGHER:
+            return self._either(arguments, names)
+        if short in GIVING:
+            return self._either([arguments[place] for place in GIVING[short]], names)
+        if short == "root":
+            return _NODE
+        return _XML if short in SIGNATURES and SIGNATURES[short].makes_nodes else _VALUE
+
+    def _declared(self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, Outputs]) -> Outputs:
         given = tuple(self.read(each, names) for each in arguments)
         key = name, given
         if key not in self._calls:
@@ -106,13 +158,27 @@ class _Outputs:
 
 def _reached(start: Outputs, steps: Sequence[ast.Step]) -> Outputs:
     """What steps lead to: below an item, however deep, there are none; two lead from a document to one."""
-    if any(step.axis not in ("child", "attribute", "descendant") for step in steps):
-        return _ITEM
-    above = 2 if "document" in start else 1 if "root" in start else 0
-    if above and any(step.deep or step.axis == "descendant" for step in steps):
-        return _ITEM
-    match len(steps) - above:
-        case 0:
-            return _ITEM
-        case below:
-            return _XML if below > 0 else _ROOT
+    found = start
+    for step in steps:
+        found = _stepped(found, step)
+    return found
+
+
+def _stepped(start: Outputs, step: ast.Step) -> Outputs:
+    if step.axis not in ("child", "attribute", "descendant"):
+        return _NODE
+    kinds: set[OutputKind] = set()
+    sources = start.sources
+    is_named = isinstance(step.test, ast.NameTest) and step.axis != "attribute"
+    for kind in start.kinds:
+        if kind in ("document", "root") and (step.deep or step.axis == "descendant"):
+            kinds.add("item" if is_named else "xml")
+            if isinstance(step.test, ast.NameTest) and step.test.local != "*":
+                sources = frozenset((source, step.test.local) for source, _ in sources)
+        elif kind == "document":
+            kinds.add("root")
+        elif kind == "root":
+            kinds.add("item")
+        else:
+            kinds.add("xml")  # of a node that may be the root, too: whoever says so by his steps gives what it holds
+    return Outputs(frozenset(kinds), sources)

@@ -40,7 +40,6 @@ class ItemNames:
     """Those of its items, or of its first ones; none where they are not known."""
     agreed: bool
     """Whether the names hold for good, because the wire has none; else they were learned from the first items."""
-    is_json: bool = False
 
     def lacks(self, position: Position) -> bool:
         """Whether a path to a root or to items names what the stream does not have."""

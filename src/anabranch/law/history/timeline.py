@@ -21,7 +21,7 @@ from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, HistoryEvaluator, refuse_windows
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_windows
 from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
@@ -54,7 +54,8 @@ def answer(
     contents = {name: each.contents for name, each in documents.items()}
     evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
-        return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
+        values = evaluator.top(query.body, Env.of(query))
+        return Answer(values, evaluator.dead, [], around.get("name"), form_around(query, around) == "json")
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 

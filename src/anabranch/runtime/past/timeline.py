@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.checks.outputs import gives_json
-from anabranch.law.answer import ShownAnswer
+from anabranch.law.answer import ShownAnswer, form_of
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -36,7 +35,7 @@ class Timeline:
         name: str | None = None,
     ) -> None:
         self._query = query
-        self._json = gives_json(query)
+        self._json = form_of(query, inputs) == "json"
         self._past = Past(query, inputs)
         self._recalling: Recalling | None = None
         if asks(query):

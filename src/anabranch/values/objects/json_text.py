@@ -29,10 +29,20 @@ def json_lines(values: Sequence[Value]) -> str:
     """Values as JSON, each on a line of its own; an element that was made, or is a part of an item, is none."""
     for each in values:
         if isinstance(each, Element | Text | Attribute | Document | Comment | Instruction) and not is_record(each):
-            raise DynamicError(
-                "an answer is JSON or XML, not both", code="SERE0022", hint="give objects only, or elements only"
-            )
+            raise not_both()
     return "".join([f"{json_text(each)}\n" for each in values])
+
+
+def refuse_json(values: Sequence[Value]) -> None:
+    """Raise where one of the values of an answer in XML can leave as JSON only."""
+    if any(isinstance(each, JsonObject | JsonArray) for each in values):
+        raise not_both()
+
+
+def not_both() -> DynamicError:
+    """The error of a result that is of the other kind than its answer (LAWS 7.3)."""
+    hint = "give objects only, or elements only"
+    return DynamicError("an answer is JSON or XML, not both", code="SERE0022", hint=hint)
 
 
 def _sequence(values: Values, what: str) -> str:
