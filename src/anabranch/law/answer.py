@@ -13,6 +13,7 @@ from fractions import Fraction
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm, outputs_of
+from anabranch.language.json_results import with_json_results
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -79,6 +80,8 @@ class ShownAnswer:
     text: str
     error: DynamicError | None = field(default=None, compare=False)
     """Why that is nothing, where the query fails as a whole."""
+    json: bool = False
+    """Whether it is known to be lines of JSON (LAWS 7.4)."""
 
 
 def evaluate(
@@ -92,7 +95,8 @@ def evaluate(
 
     `NoAnswer` where the query fails as a whole.
     """
-    json = form_of(query, inputs) == "json"
+    form = form_of(query, inputs)
+    query, json = with_json_results(query, form), form == "json"
     if not asks(query):
         evaluator = Evaluator(query, inputs, functions or {}, name)
         try:

@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
-from anabranch.language.checks.outputs import NO_OUTPUTS, Outputs, outputs_of
+from anabranch.language.checks.outputs import NO_OUTPUTS, QueryOutputs, outputs_of
 from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
 from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
@@ -155,7 +155,7 @@ class Standing:
     """The variables in scope at the hole."""
     scope: Mapping[str, str]
     """The namespaces declared around the hole, which pieces need not repeat."""
-    outputs: Outputs = NO_OUTPUTS
+    outputs: QueryOutputs = NO_OUTPUTS
     """What its results may be."""
 
     @property

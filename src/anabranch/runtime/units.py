@@ -372,9 +372,7 @@ def _item_of(value: Value) -> Element | None:
     return node if isinstance(node, Element) else None
 
 
-def standing_piece(
-    values: Values, standing: Standing, form: AnswerForm, forward: Forward | None = None
-) -> AnswerPiece:
+def standing_piece(values: Values, standing: Standing, form: AnswerForm, forward: Forward | None = None) -> AnswerPiece:
     """Values as they are written in the hole of a query: as lines of JSON (LAWS 7.3), or as XML."""
     if forward is not None:
         values = forward(values)

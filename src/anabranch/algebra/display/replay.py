@@ -53,7 +53,7 @@ class Replay:
         self._edits: list[Edit] = []
         self._left: dict[str, None] = {}
         """The ids of deleted regions."""
-        self._is_json: bool | None = None
+        self.is_json: bool | None = None
         """Whether it is lines of JSON; None before the first of it."""
         self._line = ""
         """The beginning of a line whose end is still to come."""
@@ -78,9 +78,9 @@ class Replay:
                     self._edits += self.display.edits()
 
     def _elements(self, text: str) -> Iterator[StreamElement | DeadLetter]:
-        if self._is_json is None and text:
-            self._is_json = text.startswith("{")
-        if not self._is_json:
+        if self.is_json is None and text:
+            self.is_json = text.startswith("{")
+        if not self.is_json:
             yield from self._reader.elements(self._splitter.feed(text.encode()), "")
             return
         *lines, self._line = (self._line + text).split("\n")
@@ -117,7 +117,7 @@ class Replay:
         display = self.display
         for child in children:
             match child:
-                case Text(value=text) if self._is_json:
+                case Text(value=text) if self.is_json:
                     display.append(body, Piece(text))
                 case Text() | Comment() | Instruction():
                     display.append(body, Piece(serialize(child)))

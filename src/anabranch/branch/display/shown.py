@@ -23,6 +23,7 @@ from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
+from anabranch.law.history.evaluate import form_around
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter, Place
@@ -105,7 +106,7 @@ class ShownQuery(ABC):
     @property
     def json(self) -> bool:
         """Whether the answer is lines of JSON (LAWS 7.3)."""
-        return self._evaluation.around.get("form") == "json"
+        return form_around(self._evaluation.query, self._evaluation.around) == "json"
 
     @property
     def text(self) -> str:

@@ -37,6 +37,7 @@ from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm
+from anabranch.language.json_results import json_results, with_json_results
 from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
@@ -79,6 +80,8 @@ class StandingAnswer:
         assert isinstance(source, ast.Source)
         self._stream = source.name
         self._answers = AnswerWriter(member.name, member.out)
+        if standing.at_top:
+            self._hole = json_results(self._hole, standing.outputs, form)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
         """Process an element at a place: an item, or an element that only advances time or edits a document."""
@@ -100,7 +103,7 @@ class DisplayAnswer:
     """An answer that is corrected with every element: one region, which is replaced."""
 
     def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
-        self._query, self._name, self._out = member.query.query, member.name, member.out
+        self._query, self._name, self._out = with_json_results(member.query.query, form), member.name, member.out
         self._json = form == "json"
         self._display = Published(json=self._json)
         self._display.region(_REGION)

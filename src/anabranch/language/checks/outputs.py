@@ -25,15 +25,15 @@ above items: the root, and its document.
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class QueryOutputs:
     """What the values of an expression may be."""
 
     kinds: frozenset[OutputKind] = frozenset()
     sources: frozenset[tuple[str, str | None]] = frozenset()
     """Of items, the root and documents: the inputs that they belong to; with a name, items of this name only."""
 
-    def __or__(self, other: Outputs) -> Outputs:
-        return Outputs(self.kinds | other.kinds, self.sources | other.sources)
+    def __or__(self, other: QueryOutputs) -> QueryOutputs:
+        return QueryOutputs(self.kinds | other.kinds, self.sources | other.sources)
 
     @property
     def may_be_items(self) -> bool:
@@ -44,6 +44,11 @@ class Outputs:
         """The inputs whose items are among the values as they are, as far as the steps to them tell."""
         return self.sources if "item" in self.kinds else frozenset()
 
+    @property
+    def is_json_only(self) -> bool:
+        """Whether no value of an answer in JSON is anything else: all are objects and kin, or items of one stream."""
+        return self.kinds == {"json"} or (self.kinds == {"item"} and len(self.sources) == 1 and None in _names(self))
+
     def form(self, json: Mapping[str, str]) -> AnswerForm:
         """What an answer of these is, given the inputs of JSON, each with the name of its items."""
         if "json" in self.kinds:
@@ -52,8 +57,12 @@ class Outputs:
         return "json" if any(own is not None and name in (None, own) for own, name in found) else "xml"
 
 
-NO_OUTPUTS = Outputs()
-_JSON, _XML, _NODE, _VALUE = (Outputs(frozenset([each])) for each in ("json", "xml", "node", "value"))
+def _names(outputs: QueryOutputs) -> set[str | None]:
+    return {name for _, name in outputs.sources}
+
+
+NO_OUTPUTS = QueryOutputs()
+_JSON, _XML, _NODE, _VALUE = (QueryOutputs(frozenset([each])) for each in ("json", "xml", "node", "value"))
 
 
 def gives_json(query: ast.Query) -> bool:
@@ -61,14 +70,14 @@ def gives_json(query: ast.Query) -> bool:
     return "json" in outputs_of(query).kinds
 
 
-def outputs_of(query: ast.Query) -> Outputs:
+def outputs_of(query: ast.Query) -> QueryOutputs:
     """What the results of a query may be."""
     return _Reader(query).read(query.body, {})
 
 
 def may_give_items(*expressions: ast.Expression, clauses: Sequence[ast.For | ast.Let] = ()) -> bool:
     """Whether expressions, behind some clauses, may give items as they are; a variable from outside may be one."""
-    reader, names = _Reader(ast.Query(ast.Sequence(()))), dict[str, Outputs]()
+    reader, names = _Reader(ast.Query(ast.Sequence(()))), dict[str, QueryOutputs]()
     for clause in clauses:
         names |= reader.bound(clause, names)
     return any(reader.read(each, names).may_be_items for each in expressions)
@@ -82,9 +91,9 @@ class _Reader:
 
     def __init__(self, query: ast.Query) -> None:
         self._functions = {each.name: each for each in query.functions}
-        self._calls: dict[tuple[str, tuple[Outputs, ...]], Outputs] = {}
+        self._calls: dict[tuple[str, tuple[QueryOutputs, ...]], QueryOutputs] = {}
 
-    def read(self, expression: ast.Expression, names: Mapping[str, Outputs]) -> Outputs:
+    def read(self, expression: ast.Expression, names: Mapping[str, QueryOutputs]) -> QueryOutputs:
         """What an expression may give."""
         match expression:
             case ast.Call(name, arguments):
@@ -108,19 +117,21 @@ class _Reader:
             case ast.Variable(name):
                 return names.get(name, _NODE)
             case ast.Source(_, name):
-                return Outputs(frozenset[OutputKind](["document"]), frozenset([(name, None)]))
+                return QueryOutputs(frozenset[OutputKind](["document"]), frozenset([(name, None)]))
             case ast.Root() | ast.ContextItem():
                 return _NODE
             case _:
                 return _VALUE
 
-    def _either(self, expressions: Sequence[ast.Expression], names: Mapping[str, Outputs]) -> Outputs:
+    def _either(self, expressions: Sequence[ast.Expression], names: Mapping[str, QueryOutputs]) -> QueryOutputs:
         found = NO_OUTPUTS
         for each in expressions:
             found |= self.read(each, names)
         return found
 
-    def _call(self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, Outputs]) -> Outputs:
+    def _call(
+        self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, QueryOutputs]
+    ) -> QueryOutputs:
         if name in self._functions:
             return self._declared(name, arguments, names)
         short = name.removeprefix("fn:")
@@ -136,7 +147,9 @@ class _Reader:
             return _NODE
         return _XML if short in SIGNATURES and SIGNATURES[short].makes_nodes else _VALUE
 
-    def _declared(self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, Outputs]) -> Outputs:
+    def _declared(
+        self, name: str, arguments: tuple[ast.Expression, ...], names: Mapping[str, QueryOutputs]
+    ) -> QueryOutputs:
         given = tuple(self.read(each, names) for each in arguments)
         key = name, given
         if key not in self._calls:
@@ -144,7 +157,7 @@ class _Reader:
             self._calls[key] = self.read(function.body, dict(zip(function.parameters, given, strict=False)))
         return self._calls[key]
 
-    def bound(self, clause: ast.Clause, names: Mapping[str, Outputs]) -> dict[str, Outputs]:
+    def bound(self, clause: ast.Clause, names: Mapping[str, QueryOutputs]) -> dict[str, QueryOutputs]:
         """What the variables of a clause may be."""
         match clause:
             case ast.For(name, source) | ast.Let(name, source) | ast.PositionalFor(name, _, source):
@@ -156,7 +169,7 @@ class _Reader:
                 return dict.fromkeys(bound_by(clause), _VALUE)
 
 
-def _reached(start: Outputs, steps: Sequence[ast.Step]) -> Outputs:
+def _reached(start: QueryOutputs, steps: Sequence[ast.Step]) -> QueryOutputs:
     """What steps lead to: below an item, however deep, there are none; two lead from a document to one."""
     found = start
     for step in steps:
@@ -164,7 +177,7 @@ def _reached(start: Outputs, steps: Sequence[ast.Step]) -> Outputs:
     return found
 
 
-def _stepped(start: Outputs, step: ast.Step) -> Outputs:
+def _stepped(start: QueryOutputs, step: ast.Step) -> QueryOutputs:
     if step.axis not in ("child", "attribute", "descendant"):
         return _NODE
     kinds: set[OutputKind] = set()
@@ -181,4 +194,4 @@ def _stepped(start: Outputs, step: ast.Step) -> Outputs:
             kinds.add("item")
         else:
             kinds.add("xml")  # of a node that may be the root, too: whoever says so by his steps gives what it holds
-    return Outputs(frozenset(kinds), sources)
+    return QueryOutputs(frozenset(kinds), sources)

@@ -21,6 +21,7 @@ from typing import TypeAlias, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
+from anabranch.language.json_results import with_json_results
 from anabranch.language.rewrite import parts
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
@@ -215,7 +216,8 @@ def mixed_displays(
     """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
-    json = form_around(query, around) == "json"
+    form = form_around(query, around)
+    query, json = with_json_results(query, form), form == "json"
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):

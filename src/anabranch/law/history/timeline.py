@@ -16,6 +16,7 @@ from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.json_results import with_json_results
 from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
@@ -50,12 +51,14 @@ def answer(
     `NoAnswer` where the query fails as a whole.
     """
     refuse_windows(query, around.get("text"))
+    form = form_around(query, around)
+    query = with_json_results(query, form)
     now = max((each.now for each in documents.values()), default=Fraction(0))
     contents = {name: each.contents for name, each in documents.items()}
     evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
         values = evaluator.top(query.body, Env.of(query))
-        return Answer(values, evaluator.dead, [], around.get("name"), form_around(query, around) == "json")
+        return Answer(values, evaluator.dead, [], around.get("name"), form == "json")
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 

@@ -32,7 +32,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.reactions.signature import following
-from anabranch.language.checks.outputs import NO_OUTPUTS, Outputs
+from anabranch.language.checks.outputs import NO_OUTPUTS, QueryOutputs
 from anabranch.stream.affine import MAX_DIGITS, Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
@@ -141,7 +141,7 @@ class Lineage:
     """The kinds of output items."""
     looks: frozenset[Look] = frozenset()
     """All paths that the query reads, for any purpose."""
-    outputs: Outputs = NO_OUTPUTS
+    outputs: QueryOutputs = NO_OUTPUTS
     """What its results may be: items of a stream of JSON that leave as they are, are JSON (LAWS 7.3)."""
 
     def need(self, input: int, path: Path) -> Need | None:

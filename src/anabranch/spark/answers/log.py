@@ -218,7 +218,7 @@ class AnswerLog:
         replay, before = Replay(), ""
         for moment in self._replayed(subscription, replay):
             if moment.edits and (text := replay.text) != before:
-                yield ShownAnswer(Fraction(moment.at), text)
+                yield ShownAnswer(Fraction(moment.at), text, json=bool(replay.is_json))
                 before = text
 
     def check_followed(self, subscription: Registration) -> None:

@@ -306,7 +306,6 @@ class _Grower:
                 self.fill(element, content, "content")
         return element
 
-
     def fill_with_items(self, element: Element, records: list[Json], item_name: str) -> None:
         """Add whole records to a region between items; one may be a value that is no object."""
         for record in records:

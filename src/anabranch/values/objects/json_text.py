@@ -20,11 +20,6 @@ def is_record(value: Value) -> bool:
     return isinstance(value, Element) and value.mark is not None and value.mark.record
 
 
-def is_json(value: Value) -> bool:
-    """Whether a value can leave as JSON only."""
-    return isinstance(value, JsonObject | JsonArray | JsonNull) or is_record(value)
-
-
 def json_lines(values: Sequence[Value]) -> str:
     """Values as JSON, each on a line of its own; an element that was made, or is a part of an item, is none."""
     for each in values:
