@@ -19,14 +19,20 @@ JSON_RESULTS = "op:json-results"
 _PLACING = ("head", "tail", "subsequence", "reverse")
 
 
-def with_json_results(query: ast.Query, form: AnswerForm) -> ast.Query:
-    """A query whose rounds look at their results, where its answer is JSON and they may be something else."""
-    return replace(query, body=json_results(query.body, outputs_of(query), form))
+def with_json_results(query: ast.Query, form: AnswerForm, *, edited: bool = False) -> ast.Query:
+    """A query whose rounds look at their results, where its answer is JSON and they may be something else.
+
+    Where streams are `edited`, updates may have made of an object what JSON cannot say.
+    """
+    return replace(query, body=json_results(query.body, outputs_of(query), form, edited=edited))
 
 
-def json_results(expression: ast.Expression, outputs: QueryOutputs, form: AnswerForm) -> ast.Expression:
+def json_results(
+    expression: ast.Expression, outputs: QueryOutputs, form: AnswerForm, *, edited: bool = False
+) -> ast.Expression:
     """The same of an expression that stands for the answer; `outputs` are those of the query."""
-    return expression if form == "xml" or outputs.is_json_only else _looked_at(expression)
+    is_sure = form == "xml" or (outputs.is_json_only and not edited)
+    return expression if is_sure else _looked_at(expression)
 
 
 def _looked_at(expression: ast.Expression) -> ast.Expression:

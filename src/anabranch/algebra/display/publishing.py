@@ -84,7 +84,7 @@ class Published(Display):
         news, dirty, told = self._news, self._dirty, self._told
         self._news, self._dirty = [], {}
         if hidden:
-            news, dirty = [_Deleted(id) for id, _ in self._parts_in(self.root)] if told.known else [], {}
+            news, dirty = self._withdrawn(news) if told.known else [], {}
             self._told = ReaderState(told.times, known=False)
         elif not told.known:
             if not told.times:
@@ -104,6 +104,14 @@ class Published(Display):
                 own = None if content else id
                 found.append(control("replace", content, declared, target=id, id=own, at=at))
         return found
+
+    def _withdrawn(self, news: Iterable[_News]) -> list[_News]:
+        """The deletion of all that the reader has, given what has changed since it was last told."""
+        first: dict[str, _News] = {}
+        for each in news:
+            first.setdefault(each.id, each)
+        gone = [each for each in first.values() if isinstance(each, _Deleted)]
+        return [*gone, *(_Deleted(id) for id, _ in self._parts_in(self.root) if id not in first)]
 
     def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
         """All content of a body, as if it were new."""

@@ -51,7 +51,7 @@ class Machine(ShownQuery, Generic[N]):
     ) -> None:
         """`display` makes what the answer is shown on, empty."""
         refuse_windows(query, around.get("text"))
-        query = with_json_results(query, form_around(query, around))
+        query = with_json_results(query, form_around(query, around), edited=True)
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         part = split(query, {stream: root.name.local for stream, root in roots.items()})

@@ -81,7 +81,8 @@ class StandingAnswer:
         self._stream = source.name
         self._answers = AnswerWriter(member.name, member.out)
         if standing.at_top:
-            self._hole = json_results(self._hole, standing.outputs, form)
+            edited = bool(member.query.edited)
+            self._hole = json_results(self._hole, standing.outputs, form, edited=edited)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
         """Process an element at a place: an item, or an element that only advances time or edits a document."""
@@ -103,7 +104,8 @@ class DisplayAnswer:
     """An answer that is corrected with every element: one region, which is replaced."""
 
     def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
-        self._query, self._name, self._out = with_json_results(member.query.query, form), member.name, member.out
+        edited = bool(member.query.edited)
+        self._query, self._name, self._out = with_json_results(member.query.query, form, edited=edited), member.name, member.out
         self._json = form == "json"
         self._display = Published(json=self._json)
         self._display.region(_REGION)

@@ -217,7 +217,7 @@ def mixed_displays(
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
     form = form_around(query, around)
-    query, json = with_json_results(query, form), form == "json"
+    query, json = with_json_results(query, form, edited=True), form == "json"
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):

@@ -52,7 +52,7 @@ def answer(
     """
     refuse_windows(query, around.get("text"))
     form = form_around(query, around)
-    query = with_json_results(query, form)
+    query = with_json_results(query, form, edited=True)
     now = max((each.now for each in documents.values()), default=Fraction(0))
     contents = {name: each.contents for name, each in documents.items()}
     evaluator = HistoryEvaluator(query, contents, now, **around)
