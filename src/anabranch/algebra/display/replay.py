@@ -185,7 +185,7 @@ def _read_line(line: str) -> StreamElement:
             case "$before":
                 return Update("before", body["target"], body.get("id"), content, _PLACE, at)
         raise ValueError(name)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, ArithmeticError) as error:
         raise StateError(f"the answer log is damaged: {error}") from None
 
 
