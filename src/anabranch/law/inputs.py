@@ -96,7 +96,8 @@ class Input:
         """The name of its items, where it is JSON; a document shows that by its records."""
         if self.item_name is not None:
             return self.item_name
-        first = next((each for each in self.root.children if isinstance(each, Element)), None)
+        roots = (each for each in self.document.children if isinstance(each, Element))
+        first = next((each for root in roots for each in root.children if isinstance(each, Element)), None)
         return None if first is None or first.mark is None else first.name.local
 
     @property
