@@ -377,9 +377,12 @@ def standing_piece(values: Values, standing: Standing, form: AnswerForm, forward
     if forward is not None:
         values = forward(values)
     if values and standing.at_top:
-        if form == "json":
-            return AnswerPiece(json_lines(values), begins=False, ends=False)
-        refuse_json(values)
+        try:
+            if form == "json":
+                return AnswerPiece(json_lines(values), begins=False, ends=False)
+            refuse_json(values)
+        except DynamicError as error:
+            raise error.given(values) from None
     return piece_of(values, standing.scope)
 
 
