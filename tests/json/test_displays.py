@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +26,9 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from mass import Mass
 from spark.bare import BareTrunk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ENGINES: tuple[EngineName, ...] = ("reference", "local")
 ITEMS = (
@@ -230,6 +233,8 @@ ABOUT_ITEMS = (
     '(for $o in stream("s") order by $o.t descending return { "v": $o.v, "u": $o.u })[position() <= 3]',
     '(for $w in stream("s")|count 2| return { "v": array { $w.v } })[last()]',
     '{ "n": count(stream("s")/root/item), "d": array { distinct-values(for $o in stream("s") return $o.k) } }',
+    '{ "n": count(for $o in stream("s") where $o.k = $o.u return $o), "e": exists(stream("s")/root/item[t > 5]) }',
+    '(count(stream("s")/root/item), for $w in stream("s")|count 3| order by $w[1].t descending return [$w.k])',
     'for $o in stream("s") return { "n": count(stream("s")/root/item?[3]), "v": $o.v }',
     'stream("s")/root/item?[3]',
 )
@@ -350,3 +355,32 @@ def test_items_whose_format_comes_later(tmp_path: Path) -> None:
             next(moments)
     assert display == '{"a": "2"}\n{"a": 1}\n'
     assert (tmp_path / "out" / "found").read_text().startswith('{"$mutable": {"id": "end"')
+
+
+# --- on Spark ---------------------------------------------------------------------------------------------------------
+
+OF_BOTH_KINDS = (
+    'for $o in stream("s") return ($o.v, 1 div ($o.t - 3))',
+    'for $w in stream("s")|count 3| return ($w[1], $w/v/..)',
+)
+
+
+def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Answers, timelines and what is set aside are those of the reference, to the byte."""
+    random = Random(11)
+    (tmp_path / "s").write_text(some_items(random, 30))
+    (tmp_path / "u").write_text(edits(random, 30))
+    items = Source("s", tmp_path / "s", "json", time=ItemPath.parse("t"))
+    inputs = Inputs([items, Source("u", tmp_path / "u", "json", updates=True)], finite=True)
+    texts = [*ABOUT_ITEMS, *OF_BOTH_KINDS, *(each.replace('"s"', '"u"') for each in ABOUT_UPDATES)]
+
+    def found(engine: EngineName) -> list[object]:
+        queries = [prepare(f"q{number}", text, inputs, engine) for number, text in enumerate(texts)]
+        with answering(queries, inputs) as run:
+            answers = {name: "".join(each) for name, each in run.answers.items()}
+            letters = {(each.subscription, each.place.offset, each.code) for each in run.dead}
+        moments = [prepare(f"q{number}", text, inputs, engine, timeline=True) for number, text in enumerate(texts)]
+        with timelines(moments, inputs) as run:
+            return [answers, letters, {name: "".join(each) for name, each in run.answers.items()}]
+
+    assert found("spark") == found("reference")

@@ -7,9 +7,11 @@ a trunk, in epochs of any size, by the law (LAWS 7.3).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -90,7 +92,7 @@ def test_cases(query: str, expected: str, codes: list[str], engine: EngineName) 
     assert (text, [code for code, _ in letters], why) == (expected, codes, [])
 
 
-RESULTS = {
+RESULTS: Mapping[str, Callable[[dict[str, Any]], list[str] | None]] = {
     "$o.i": lambda record: [json.dumps(record["i"])],
     '{ "i": $o.i }': lambda record: [json.dumps({"i": record["i"]})],
     "[$o.i, $o.a]": lambda record: [json.dumps([record["i"], record["a"]])],

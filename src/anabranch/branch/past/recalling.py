@@ -105,7 +105,11 @@ class DisplayAnswer:
 
     def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
         edited = bool(member.query.edited)
-        self._query, self._name, self._out = with_json_results(member.query.query, form, edited=edited), member.name, member.out
+        self._query, self._name, self._out = (
+            with_json_results(member.query.query, form, edited=edited),
+            member.name,
+            member.out,
+        )
         self._json = form == "json"
         self._display = Published(json=self._json)
         self._display.region(_REGION)
