@@ -372,13 +372,15 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "u").write_text(edits(random, 30))
     items = Source("s", tmp_path / "s", "json", time=ItemPath.parse("t"))
     inputs = Inputs([items, Source("u", tmp_path / "u", "json", updates=True)], finite=True)
-    texts = [*ABOUT_ITEMS, *OF_BOTH_KINDS, *(each.replace('"s"', '"u"') for each in ABOUT_UPDATES)]
+    texts = [*OF_BOTH_KINDS, *ABOUT_ITEMS, *(each.replace('"s"', '"u"') for each in ABOUT_UPDATES)]
+    stand = {f"q{number}" for number in range(len(OF_BOTH_KINDS))}
 
     def found(engine: EngineName) -> list[object]:
         queries = [prepare(f"q{number}", text, inputs, engine) for number, text in enumerate(texts)]
         with answering(queries, inputs) as run:
             answers = {name: "".join(each) for name, each in run.answers.items()}
             letters = {(each.subscription, each.place.offset, each.code) for each in run.dead}
+            letters = {each for each in letters if each[0] in stand}  # a display also fails on its way
         moments = [prepare(f"q{number}", text, inputs, engine, timeline=True) for number, text in enumerate(texts)]
         with timelines(moments, inputs) as run:
             return [answers, letters, {name: "".join(each) for name, each in run.answers.items()}]
