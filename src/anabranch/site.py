@@ -16,8 +16,8 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
-from anabranch.language import parse
-from anabranch.language.checks.outputs import gives_json
+from anabranch.language import check, parse
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
@@ -96,6 +96,7 @@ def read_site(path: Path) -> SiteDescription:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
+    declared = {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
@@ -104,8 +105,8 @@ def read_site(path: Path) -> SiteDescription:
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
-        {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()},
-        {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
+        declared,
+        {name: _subscription(name, table, policy, declared) for name, table in subscriptions.items()},
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
@@ -187,21 +188,25 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
         return False
 
 
-def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:
+def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str, Source]) -> SiteSubscription:
     file = table.path("query")
     if file is None:
         raise table.missing("query", "it names the file with the query")
     text = read_text(file)
-    sink = _sink(name, table, json=_writes_json(text))
+    sink = _sink(name, table, json=_writes_json(text, streams))
     chosen = _policy(table, policy)
     table.done()
     return SiteSubscription(text, file, sink, chosen)
 
 
-def _writes_json(text: str) -> bool:
-    """Whether a query gives JSON by its writing; what is wrong with it is told later."""
+def _writes_json(text: str, streams: Mapping[str, Source]) -> bool:
+    """Whether a query gives JSON by its writing, and the formats that its streams declare.
+
+    What is wrong with it is told later.
+    """
+    declared = {each.name: each.item_name for each in streams.values() if each.format == "json"}
     try:
-        return gives_json(parse(text))
+        return outputs_of(check(parse(text)).query).form(declared) == "json"
     except AnabranchError:
         return False
 

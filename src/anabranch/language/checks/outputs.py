@@ -65,11 +65,6 @@ NO_OUTPUTS = QueryOutputs()
 _JSON, _XML, _NODE, _VALUE = (QueryOutputs(frozenset([each])) for each in ("json", "xml", "node", "value"))
 
 
-def gives_json(query: ast.Query) -> bool:
-    """Whether the answer of a query is JSON whatever its streams are."""
-    return "json" in outputs_of(query).kinds
-
-
 def outputs_of(query: ast.Query) -> QueryOutputs:
     """What the results of a query may be."""
     return _Reader(query).read(query.body, {})
