@@ -416,3 +416,21 @@ class PathScope:
         if around != spot.bound or spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
+
+
+_WORDS: Mapping[type, str] = {
+    ast.Flwor: "the values of a loop",
+    ast.ElementConstructor: "an element made by the query that is computed with",
+    ast.Sequence: "several values, or none, that are computed with",
+    ast.Filter: "a predicate on something computed",
+    ast.Source: "a second stream or a document",
+    ast.Root: "a path from the root",
+    ast.Cast: "a cast",
+}
+
+
+def words_for(expression: ast.Expression) -> str:
+    """What an expression is called that is not made for columns."""
+    if isinstance(expression, ast.Flwor) and expression.order:
+        return "a loop with `order by`"
+    return _WORDS.get(type(expression), "something else than a value of one item")

@@ -1,12 +1,12 @@
 """Where lookups lead: `$o.customer.country`, `$o.tags[]`, `$o.lines[[1]].sku` (LAWS 7.1).
 
-A lookup leads to a typed part of a part (`scan/look.py`): what the part holds as far as it is of the type that the look has
+A lookup leads to a typed part (`scan/look.py`): what a part holds as far as it is of the type that the look has
 learned.
 So it is a spot like any other, whose texts have a type.
 A key that is mostly an array leads to the array as it stands in the record; its members are the rows of the repeated
 part, under the condition that there is an array.
-`null` is nothing to whoever computes with it, and nothing is there in its typed part; where it makes a difference whether
-there is `null`, the part itself is asked, which is there.
+`null` is nothing to whoever computes with it, and nothing is there in the typed part; where it makes a difference
+whether there is `null`, the part itself is asked, which is there.
 """
 
 from __future__ import annotations
@@ -114,6 +114,11 @@ def there(spot: Spot) -> Expression:
     if look.frames[shown] == shown:
         return ConstantValue(True)
     return either([typed, Presence(look.presence(shown), spot.side)])
+
+
+def null_last(spots: Sequence[Spot]) -> list[Expression]:
+    """What tells `null` from what is missing among keys of an order: it stands behind that (LAWS 7.1)."""
+    return [there(each) for each in spots if each.is_typed and each.condition is None and not each.is_array]
 
 
 # --- values that have a type ------------------------------------------------------------------------------------
