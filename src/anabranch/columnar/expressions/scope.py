@@ -22,7 +22,12 @@ MOST_LOOKUPS = 4
 """So often may a query look rows of one document up: each time the law looks at all of them (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
-_KINDS = {"string": Kind.STRING, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+_KINDS: Mapping[str, Kind] = {
+    "string": Kind.STRING,
+    "number": Kind.NUMBER,
+    "boolean": Kind.FLAG,
+    "object": Kind.CONTENT,
+}
 """By type of JSON."""
 
 
