@@ -163,10 +163,10 @@ def test_accented_photons_are_the_same_photons(tmp_path: Path) -> None:
 def test_silence_is_that_around_the_evolution() -> None:
     """From the last output before it on; rows that are missing are lost, those that do not belong there are wrong."""
     rows = [row for file in range(2) for row in silence.readings(file) if row[2] >= 71]
-    exact = silence.Heard.of([0.0, 5.0, 6.0, 8.0, 9.0], 7.0, rows, 2)
+    exact = silence.SilenceRun.of([0.0, 5.0, 6.0, 8.0, 9.0], 7.0, rows, 2)
     assert (exact.silence, exact.steady, exact.rows, exact.wrong, exact.lost) == (2.0, 5.0, len(rows), 0, 0)
     (at, sensor, degrees), *others = rows
-    other = silence.Heard.of([0.0, 1.0, 4.0], 0.5, [*others, others[0], (at, sensor, degrees + 1)], 2)
+    other = silence.SilenceRun.of([0.0, 1.0, 4.0], 0.5, [*others, others[0], (at, sensor, degrees + 1)], 2)
     assert (other.silence, other.wrong, other.lost) == (3.0, 2, 1)
 
 

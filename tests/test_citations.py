@@ -21,19 +21,20 @@ def rules() -> set[str]:
 
 def test_the_laws_keep_their_numbers() -> None:
     """Comments cite laws by number, so each section has the rules 1 to n, and none is lost."""
-    counts = {"1": 5, "2": 8, "3": 12, "4": 8, "5": 8, "7": 3}
+    counts = {"1": 5, "2": 8, "3": 12, "4": 8, "5": 8, "7": 3, "8": 8}
     assert rules() == {"6", *counts} | {f"{each}.{n}" for each, last in counts.items() for n in range(1, last + 1)}
 
 
 def test_the_cases_keep_their_numbers() -> None:
-    """Tests are named after the cases of section 6, so these are numbered 1 to 70, and each row has three cells."""
+    """Tests are named after the cases of section 6, so these are numbered 1 to n, and each row has three cells."""
     cells = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in (TOP / "docs/laws.md").read_text(encoding="utf-8").splitlines()
         if re.match(r"\| \d", line)
     ]
-    assert [row[0] for row in cells] == [str(n) for n in range(1, 71)]
+    assert [row[0] for row in cells] == [str(n) for n in range(1, len(cells) + 1)]
     assert {len(row) for row in cells} == {3}
+    assert len(cells) >= 74
 
 
 def test_every_cited_law_exists() -> None:

@@ -7,9 +7,11 @@ A page is read from top to bottom, and its fenced blocks say by their first line
 * `xquery` is a query and the `xml` or `json` block behind it the exact answer, but for line breaks between tags, which
   are layout; what the query warns of or sets aside, and why it has ended, stands in a `text` block behind that, and
   nothing where there is none; over a stream that evolves it is answered by a trunk, with `policy=` if it has one;
+* `xquery also` has the same answer as the next query;
 * `xquery timeline` is followed by a `json` block with what `--timeline` prints;
 * `xquery error` is followed by a `text` block with the message;
 * `xquery parses` is only parsed and checked; `input=NAME` behind any of the three leaves all other inputs away;
+* `sql` is a query in SQL, with the same words;
 * `python` shows one of the functions registered here.
 
 Blocks for a shell or without a name are passed over, all others are an error.
@@ -40,12 +42,14 @@ from anabranch.engine.preparing import prepare
 from anabranch.engine.reading import looked_into, read_stream
 from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import AnabranchError
-from anabranch.language import check, parse
+from anabranch.language import ast, check, parse
 from anabranch.language.checks.refusals import REFUSALS
 from anabranch.language.checks.streams import MAX_OVERLAP
 from anabranch.language.parsing.cursor import MAX_CHARACTERS, MAX_DEPTH
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law import Input, document_input, evaluate, text_input
+from anabranch.sql import Language, read_query
+from anabranch.sql.refusals import SQL_REFUSALS
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading.parse import parse_document
@@ -166,7 +170,7 @@ def examples(page: Path) -> Iterator[Example]:
                 inputs = {**inputs, stream: replace(inputs[stream], schema=Schema.from_dtd(block.text))}
             case _, (word, *_) if word.startswith("file="):
                 pass  # of a session, which has a test of its own
-            case "xquery", words:
+            case "xquery" | "sql", words:
                 yield example(block, words, inputs, pending)
             case "python", ():
                 sources = [inspect.getsource(each).strip() for each in FUNCTIONS.values()]
@@ -212,6 +216,9 @@ def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[
     match [word for word in words if "=" not in word]:
         case ["parses"]:
             return Example("parses", block, known, ())
+        case ["also"]:
+            following = next(each for each in pending if each.kind in ("json", "xml") and not each.words)
+            return Example("answers", block, known, (following,))
         case ["timeline"]:
             return Example("timeline", block, known, taken("json", pending, block))
         case ["error"]:
@@ -240,7 +247,7 @@ def run(example: Example) -> tuple[str, str]:
     text = example.query.text
     schemas = {name: each.schema for name, each in example.inputs.items()}
     edited = [name for name, each in example.inputs.items() if each.updates]
-    checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS, edited=edited)
+    checked = check(read(example), text, inputs=schemas, functions=FUNCTIONS, edited=edited)
     notes = [f"warning: {each.message}" for each in checked.warnings]
     if example.mode == "timeline" or any(example.inputs[name].updates for name in checked.streams):
         answer, more = followed(example)
@@ -253,6 +260,13 @@ def run(example: Example) -> tuple[str, str]:
     notes += [set_aside(each) for each in found.dead]
     notes += [f"late: {each}" for each in found.late]
     return found.text.removesuffix("\n"), "\n".join(notes)
+
+
+def read(example: Example) -> ast.Query:
+    """The query of an example, in its language."""
+    language: Language = "sql" if example.query.kind == "sql" else "xquery"
+    tables = [name for name, each in example.inputs.items() if not each.input.elements]
+    return read_query(example.query.text, language=language, documents=tables)
 
 
 def evolved(example: Example, streams: Iterable[str]) -> tuple[str, list[str]]:
@@ -314,7 +328,7 @@ def test_example(example: Example) -> None:
         case "parses":
             text = example.query.text
             inputs = dict.fromkeys(example.inputs) if example.query.options.get("input") else None
-            check(parse(text), text, inputs=inputs, functions=FUNCTIONS)
+            check(read(example), text, inputs=inputs, functions=FUNCTIONS)
         case "error":
             with pytest.raises(AnabranchError) as raised:
                 run(example)
@@ -366,6 +380,11 @@ def refusals() -> list[str]:
     return [row("refused", "instead", "example"), row("---", "---", "---"), *rows]
 
 
+def sql_refusals() -> list[str]:
+    rows = [row(each.name, plain(each.hint), code(each.example)) for each in SQL_REFUSALS.values()]
+    return [row("refused", "instead", "example"), row("---", "---", "---"), *rows]
+
+
 def limits() -> list[str]:
     item = Limits()
     known = {
@@ -382,10 +401,10 @@ def limits() -> list[str]:
     return [row("limit", "value"), row("---", "---:"), *(row(what, f"{value:,}") for what, value in known.items())]
 
 
-@pytest.mark.parametrize("table", [refusals, limits], ids=lambda table: str(table.__name__))
+@pytest.mark.parametrize("table", [refusals, limits, sql_refusals], ids=lambda table: str(table.__name__))
 def test_table(table: Callable[[], list[str]]) -> None:
-    """A table on the language page says what the code says."""
-    page = TOP / "docs/language.md"
+    """A table on the pages of the languages says what the code says."""
+    page = TOP / f"docs/{'sql' if table is sql_refusals else 'language'}.md"
     text = page.read_text(encoding="utf-8")
     found = re.search(rf"<!-- {table.__name__} -->\n\n(.*?)\n\n<!-- end -->", text, re.S)
     assert found

@@ -33,3 +33,12 @@ def test_what_commands_load(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _SHOWN, json.dumps(commands)], capture_output=True, text=True)
     found = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("loaded ")]
     assert found == [*[["0"]] * 6, ["1"], ["1"], ["0", "numba", "llvmlite", "pyarrow"]], done.stderr
+
+
+def test_what_the_intake_loads() -> None:
+    """Spark runs the intake in processes of its own, anew for each run: they load no loops, queries or branches."""
+    asked = "import sys, anabranch.spark.intake.source; print(*(name for name in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    parts = {name.split(".")[1] for name in loaded if name.startswith("anabranch.")}
+    assert "numba" not in loaded
+    assert parts.isdisjoint({"language", "law", "algebra", "columnar", "branch", "runtime", "sharing", "engine"})

@@ -132,7 +132,7 @@ class QueryError(AnabranchError):
 
 
 class Refused(QueryError):
-    """A construct that is understood and deliberately not accepted; `refusals.py` lists them all."""
+    """A construct that is understood and deliberately not accepted; `language/checks/refusals.py` has all."""
 
 
 class Unsupported(QueryError):

@@ -150,7 +150,7 @@ def _wanted(
     sinks: dict[str, Sink] = {}
     for name, each in site.subscriptions.items():
         table = isinstance(each.sink, Parquet)
-        texts[name] = checking.printed(name, each.text, label=str(each.file), table=table)
+        texts[name] = checking.printed(name, each.text, label=str(each.file), table=table, language=each.language)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
     for name, warnings in checking.growth.items():

@@ -16,12 +16,12 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
-from anabranch.language import parse
 from anabranch.language.checks.outputs import gives_json
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
+from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
@@ -40,6 +40,8 @@ class SiteSubscription:
     sink: Sink | None
     policy: Policy
     """What it does with accents that its answer cannot express."""
+    language: Language | None = None
+    """How its query is written; None where its text tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def _is_json(site: SiteDescription, name: str, streams: Mapping[str, Source]) ->
     """Whether a subscription answers in JSON by its writing; what is wrong with its query is told later."""
     inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
     try:
-        return gives_json(inputs.check(site.subscriptions[name].text, name).query)
+        return gives_json(inputs.check(site.subscriptions[name].text, name, site.subscriptions[name].language).query)
     except AnabranchError:
         return False
 
@@ -182,7 +184,8 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
     """Whether the answer of a subscription is a display; errors in its query are reported later."""
     inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
     try:
-        return prepare(name, site.subscriptions[name].text, inputs, "spark", endless=True).shows
+        asked = site.subscriptions[name]
+        return prepare(name, asked.text, inputs, "spark", endless=True, language=asked.language).shows
     except AnabranchError:
         return False
 
@@ -192,16 +195,25 @@ def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:
     if file is None:
         raise table.missing("query", "it names the file with the query")
     text = read_text(file)
-    sink = _sink(name, table, json=_writes_json(text))
+    language = language_of_file(file, _language(table))
+    sink = _sink(name, table, json=_writes_json(text, language))
     chosen = _policy(table, policy)
     table.done()
-    return SiteSubscription(text, file, sink, chosen)
+    return SiteSubscription(text, file, sink, chosen, language)
 
 
-def _writes_json(text: str) -> bool:
+def _language(table: Table) -> Language | None:
+    given = table.text("language", None)
+    found = next((each for each in LANGUAGES if each == given), None)
+    if given is not None and found is None:
+        raise table.wrong(f"the language '{given}' is unknown", key="language", hint=f"use {' or '.join(LANGUAGES)}")
+    return found
+
+
+def _writes_json(text: str, language: Language | None) -> bool:
     """Whether a query gives JSON by its writing; what is wrong with it is told later."""
     try:
-        return gives_json(parse(text))
+        return gives_json(read_query(text, language=language))
     except AnabranchError:
         return False
 

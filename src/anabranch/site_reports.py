@@ -125,7 +125,10 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
     checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
     streams = tuple(KnownStream.of(each.source, each.form) for each in courses.values())
     checking = Checking(Inputs(tuple(site.streams.values()), site.documents, site.functions))
-    texts = {name: checking.printed(name, each.text, label=str(each.file)) for name, each in site.subscriptions.items()}
+    texts = {
+        name: checking.printed(name, each.text, label=str(each.file), language=each.language)
+        for name, each in site.subscriptions.items()
+    }
     before = Plans(checkpoint.plans).ran(newest.epoch) if checkpoint and newest else None
     subscriptions, following = subscriptions_of(
         before,

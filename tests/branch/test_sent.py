@@ -30,7 +30,7 @@ from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import merge
 from anabranch.sharing.match_joins import SelectWindows
-from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows, SendTuples
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.limits import Limits
@@ -48,7 +48,7 @@ def tree_of(text: str) -> PropertyTree:
 def test_operators_are_read_as_they_were_written() -> None:
     """Under the name of the stream that is read, in one canonical line that is no query."""
     shared = merge(tree_of(LARGE), tree_of(SMALL))
-    put = PutTogether(tree_of(LARGE), shared)
+    put = CombineWindows(tree_of(LARGE), shared)
     for operator in (MakeWindows(shared), put, ReadWindows(put, LARGE)):
         text = write_sent(operator, 's "1"')
         assert "\n" not in text

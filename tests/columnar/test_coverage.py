@@ -37,6 +37,13 @@ def test_items_are_counted_by_the_way_they_were_read() -> None:
     assert (counts.items, counts.by_template, counts.by_scanner, counts.by_parser) == (13, 10, 1, 2)
 
 
+def test_blank_pieces_do_not_delay_what_is_learned_of_items() -> None:
+    """A process that was given nothing in many epochs reads the first items that come by their look."""
+    usual = b"".join(b"<p><v>%d</v></p>\n" % number for number in range(10))
+    counts, _ = _counts(Stream(item_queries({"usual": ASKED["usual"]})), *[b"\n"] * 9, usual)
+    assert (counts.by_template, counts.by_parser) == (10, 0)
+
+
 def test_pairs_that_columns_cannot_settle_are_counted() -> None:
     """A text that is no number makes a comparison fail: the law has to say so, to each query that asks."""
     queries = item_queries({str(each): ASKED["usual"].replace("2", str(each)) for each in range(3)})

@@ -9,7 +9,7 @@ import pytest
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.language import check, parse
 from anabranch.law.history.chains import Chain, Content, Lived
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from anabranch.language import check, parse
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import CURRENT, Lookback, Needs, PathNeed, Visibility, beyond_entries, kept, needed
 from anabranch.stream.tree import Text
 

@@ -24,7 +24,7 @@ from anabranch.network.operators import (
     operator,
 )
 from anabranch.predicate import And, Compare, Not, Or, Predicate, Term
-from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows
 from anabranch.sharing.render import generic_names
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.values.atomic import Untyped, finite_value, spell
@@ -125,7 +125,7 @@ def _made(made: Operator, given: Sequence[Carried]) -> Carried:
             return _asked(made, given)
         case MakeWindows(tree):
             return _selected(_windows(tree, _text(given[0])), tree)
-        case PutTogether(tree, _):
+        case CombineWindows(tree, _):
             return _selected(_put_together(made, given[0]), tree)
 
 
@@ -137,7 +137,7 @@ def _text(carried: Carried) -> str:
 # --- windows ----------------------------------------------------------------------------------------------
 
 
-def _put_together(made: PutTogether, given: Carried) -> Windows:
+def _put_together(made: CombineWindows, given: Carried) -> Windows:
     """Windows of smaller ones."""
     assert isinstance(given, dict)
     selection = made.selection

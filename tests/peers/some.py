@@ -81,7 +81,7 @@ class Came:
     def follow(self, network: RunningNetwork) -> None:
         """Have what has come since the last time."""
         for name, at in self._at.items():
-            texts = [text for _, text in network.peers[at].sender.history(name)]
+            texts = [text for _, text in network.peers[at].sender.elements_so_far(name)]
             self._grown[name].bring(texts[self._seen[name] :])
             self._seen[name] = len(texts)
 

@@ -14,7 +14,7 @@ from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render
-from anabranch.sharing.subtract import left, subtract
+from anabranch.sharing.subtract import remaining, subtract
 from anabranch.sharing.tree import PropertyTree, item_term
 from reference.asking import leaves
 from sharing.making import answer, items, query, selection, sent, sharp, tree, windowed
@@ -162,9 +162,9 @@ def test_what_raises_is_not_lost() -> None:
     """`a > 5` beside `b > 1`: for an item whose `b` is a word the stream raises, and so would `not(b > 1)`."""
     needed, given = compare(A, ">", 5), compare(B, ">", 1)
     assert not implies(needed, or_(given, and_(needed, not_(given))))
-    assert left(needed, given) == needed
-    assert left(needed, or_(needed, given)) == NOTHING
-    assert left(EVERYTHING, compare(A, "=", "x")) == not_(compare(A, "=", "x"))
+    assert remaining(needed, given) == needed
+    assert remaining(needed, or_(needed, given)) == NOTHING
+    assert remaining(EVERYTHING, compare(A, "=", "x")) == not_(compare(A, "=", "x"))
 
 
 # --- narrowing ----------------------------------------------------------------------------------------------

@@ -29,9 +29,10 @@ from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.evolution.rerun import run_evolving, search
-from anabranch.spark.intake.heartbeats import Pulse, write_reached
+from anabranch.spark.intake.heartbeats import Pulse
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
+from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.branches import branches_of

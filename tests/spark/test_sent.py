@@ -17,7 +17,7 @@ from anabranch.branch.remote.written import write_sent
 from anabranch.language import check, parse
 from anabranch.network.needs import need_of
 from anabranch.sharing.match import matches, merge_all
-from anabranch.sharing.remote import MakeWindows, OverWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import CombineWindows, MakeWindows, OverWindows, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
@@ -112,11 +112,13 @@ def check_chain(folder: Path, seed: int) -> int:
         last, form = link, made
         while random.random() < 0.4:
             name = last.source.name
-            between = windowed(folder / f"put-{number}-{name}", last.source, PutTogether(tree, form), random)
+            between = windowed(folder / f"put-{number}-{name}", last.source, CombineWindows(tree, form), random)
             between.run((100, 1_000, 10_000))
             last, form = Link(folder / f"link-{number}-{name}", f"{name}.1"), tree
             last.carry(between.sent())
-        reader = windowed(folder / f"reader-{number}", last.source, ReadWindows(PutTogether(tree, form), text), random)
+        reader = windowed(
+            folder / f"reader-{number}", last.source, ReadWindows(CombineWindows(tree, form), text), random
+        )
         reader.run((100, 1_000, 10_000))
         law = law_of(check(parse(text), text).query, [source], endless=False)
         label = f"{seed}: {text}"
@@ -153,9 +155,9 @@ def check_late(folder: Path, seed: int) -> int:
     rest.path.mkdir()
     maker = windowed(folder / "maker", source, MakeWindows(made), random, finite=False)
     links = [Link(folder / "link", "a"), Link(folder / "on", "b")]
-    between = windowed(folder / "between", links[0].source, PutTogether(own, made), random, finite=False)
+    between = windowed(folder / "between", links[0].source, CombineWindows(own, made), random, finite=False)
     reader = windowed(
-        folder / "reader", links[1].source, ReadWindows(PutTogether(own, own), text), random, finite=False
+        folder / "reader", links[1].source, ReadWindows(CombineWindows(own, own), text), random, finite=False
     )
     for number, portion in enumerate(portions):
         for each in (source, rest) if number >= late_from else (source,):
@@ -183,7 +185,9 @@ def through(folder: Path, lines: Sequence[str], *queries: str) -> list[Peer]:
     link = Link(folder / "link", "s.1")
     link.carry(maker.sent())
     readers = [
-        windowed(folder / f"reader-{number}", link.source, ReadWindows(PutTogether(tree, made), text), Random(number))
+        windowed(
+            folder / f"reader-{number}", link.source, ReadWindows(CombineWindows(tree, made), text), Random(number)
+        )
         for number, (text, tree) in enumerate(zip(queries, trees, strict=True))
     ]
     for each in readers:
@@ -227,7 +231,7 @@ def test_who_reads_windows_that_had_begun_ends(tmp_path: Path) -> None:
     assert tree is not None
     link = Link(tmp_path / "link", "s.1")
     link.carry(['<w n="0"><v c="1"/></w><reached n="1"/>'])
-    reader = windowed(tmp_path / "reader", link.source, ReadWindows(PutTogether(tree, tree), text), Random(1))
+    reader = windowed(tmp_path / "reader", link.source, ReadWindows(CombineWindows(tree, tree), text), Random(1))
     reader.run((1_000,))
     assert reader.trunk.answer("q") == ""
     [manifest] = list(reader.trunk.log.manifests.since(0))
@@ -257,7 +261,7 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     link = Link(tmp_path / "link", "flow")
     link.carry([flow["flow"]])
     reading = {
-        name: write_sent(ReadWindows(PutTogether(trees[name], made), text), "flow") for name, text in queries.items()
+        name: write_sent(ReadWindows(CombineWindows(trees[name], made), text), "flow") for name, text in queries.items()
     }
     found = on_spark(spark, tmp_path / "reader", link.source, reading, 250)
     assert found == {

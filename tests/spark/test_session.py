@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from pathlib import Path
 
@@ -16,6 +18,15 @@ def test_nothing_listens_outside_loopback(spark: SparkSession) -> None:
     addresses = listening_addresses()
     assert addresses
     assert all(address.is_loopback for address in addresses)
+
+
+def test_nobody_else_can_talk_to_the_workers(spark: SparkSession) -> None:
+    """The sockets between the JVM and its Python workers lie in a folder that only this user may enter."""
+    assert spark.sparkContext.parallelize([0], 1).map(lambda each: each + 1).first() == 1
+    folder = Path(spark.sparkContext.getConf().get("spark.python.unix.domain.socket.dir", ""))
+    assert stat.filemode(folder.stat().st_mode) == "drwx------"
+    assert folder.stat().st_uid == os.getuid()
+    assert any(each.is_socket() for each in folder.iterdir())
 
 
 def test_workers_run_this_interpreter(spark: SparkSession) -> None:

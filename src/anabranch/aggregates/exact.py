@@ -122,7 +122,7 @@ def durations_in(values: Sequence[Atomic]) -> list[Duration] | None:
 
 
 def extreme_number(number: Decimal | Fraction) -> float:
-    """The same for the exact extreme number."""
+    """The double of an exact number that is the least or the greatest, as `extreme` gives it."""
     double = nearest_double(number) if isinstance(number, Fraction) else float(number)
     return (
         double

@@ -6,17 +6,17 @@ A *partial* has, each with a letter:
 
 * `c`: the number of values;
 * `s`: their exact sum, an integer with a number of decimal places: integers lose no digits, so it is as exact after
-months as on the first day, and its size grows with the logarithm of what was summed;
-fractions from unit changes that are no decimals are summed beside it;
-and which of INF, -INF and NaN are among the values; NaN makes every aggregate NaN, both infinities a sum;
+  months as on the first day, and its size grows with the logarithm of what was summed;
+  fractions from unit changes that are no decimals are summed beside it;
+  and which of INF, -INF and NaN are among the values; NaN makes every aggregate NaN, both infinities make a sum NaN;
 * `l`, `g`: the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the
   earlier one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
 * `q`: the exact sum of the squares, and `v`: all values, each with its multiplicity; both only where needed;
 * the number of values that are dateTimes, with the first and the last of them: where all values are, that is the least
-or greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, so a failure is recorded, too;
+  or greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, so a failure is recorded, too;
 * the first failure: a path that failed comes before a text that is no number, because a path is evaluated completely
-before anything is summed, and of two of a kind the earlier one counts;
-with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
+  before anything is summed, and of two of a kind the earlier one counts;
+  with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
 
 `merge` is associative and commutative, and `Partial()` is its neutral element.
 """
@@ -83,7 +83,7 @@ class TextMoments(NamedTuple):
         return TextMoments(self.values + other.values, first, last)
 
     def moved(self, base: int) -> TextMoments:
-        """The same, so many places later in the stream."""
+        """The same, `base` places later in the stream."""
         first, last = (each._replace(order=each.order + base) for each in (self.first, self.last))
         return self._replace(first=first, last=last)
 
@@ -121,7 +121,7 @@ class Failure(NamedTuple):
         return Failure(stage, order, message, code, tuple((at, ItemAt(*item)) for at, item in items), values)
 
     def moved(self, base: int) -> Failure:
-        """The same, so many places later in the stream."""
+        """The same, `base` places later in the stream."""
         items = tuple((at + base, item) for at, item in self.items)
         return self._replace(order=self.order + base, items=items)
 
@@ -178,8 +178,8 @@ class Partial:
                 return Partial(1, failure=failure, moments=moment and TextMoments(1, moment, moment))
             added = summand(number)
             exact = added if isinstance(added, float) and not math.isfinite(added) else Fraction(added)
-            told = None if isinstance(added, float) else Fraction(added)
-            place = None if number.is_nan() else _ranked(float(number), order, told)
+            known = None if isinstance(added, float) else Fraction(added)
+            place = None if number.is_nan() else _ranked(float(number), order, known)
             found = Partial(1, *_parts(added), place, place)
         if "q" in needs and isinstance(exact, Fraction):
             found = replace(found, squares=exact**2)
@@ -210,7 +210,7 @@ class Partial:
         )
 
     def moved(self, base: int) -> Partial:
-        """The same, so many places later in the stream."""
+        """The same, `base` places later in the stream."""
         least, greatest, failure, moments = self.least, self.greatest, self.failure, self.moments
         return replace(
             self,

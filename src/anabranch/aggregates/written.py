@@ -55,7 +55,7 @@ def read_texts(texts: Mapping[str, str]) -> Partial:
 
 
 def sum_text(count: int, total: int, places: int) -> str:
-    """The sum of so many values, in units of 10**-places, without trailing zeros; empty for no values."""
+    """The sum `total` of `count` values, in units of 10**-places, without trailing zeros; empty for no values."""
     if not count:
         return ""  # the sum of no values is an integer, any other a double
     if not places:
@@ -104,10 +104,10 @@ def moments_text(known: TextMoments) -> str:
 
 def read_moments(text: str) -> TextMoments:
     """The dateTimes from `moments_text`."""
-    count, *told = text.split(" ")
-    if len(told) != 4:
+    count, *bounds = text.split(" ")
+    if len(bounds) != 4:
         raise ValueError("it tells of no first and last time")
-    return TextMoments(read_number(count), _read_moment(*told[:2]), _read_moment(*told[2:]))
+    return TextMoments(read_number(count), _read_moment(*bounds[:2]), _read_moment(*bounds[2:]))
 
 
 def _read_moment(order: str, text: str) -> TextMoment:

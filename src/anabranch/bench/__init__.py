@@ -45,7 +45,7 @@ def run(
 
 
 Bench: TypeAlias = Callable[[bool, Sequence[str]], Figures]
-"""Told whether to be quick, and which of its parts are asked for, if not all."""
+"""A bench as a function of whether to be quick, and of the parts to run, if not all."""
 
 
 def _of(module: str) -> Bench:
@@ -66,13 +66,13 @@ BENCHES: Mapping[str, Bench] = {
         *("evolution", "history", "network", "memory"),
     )
 }
-"""By name."""
+"""All benches by name."""
 
 IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing")
-"""Those of which a part can be asked for."""
+"""The benches whose parts can be run alone."""
 
 DRAWN = ("network",)
-"""Those whose figures can be drawn."""
+"""The benches whose figures can be drawn."""
 
 
 def _flat(figures: Figures, prefix: str = "") -> Iterator[tuple[str, float]]:

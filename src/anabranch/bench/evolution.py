@@ -9,7 +9,7 @@ The accents change the unit of energy, which some of the ten and the window quer
 photons behind them are written accordingly, so both must find the same, which is checked.
 
 `silence_s` and `spark_restart_silence_s`: the longest time without output where a stream evolves, with the rows that
-are wrong or lost (`silence.py`).
+are wrong or lost (`bench/parts/silence.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNITS = (". * 1000", ". div 1000")
 _FACTOR = 1000
 _ACCENT = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="en" by="{}"/></s:accent>\n'
 _EN = re.compile(r"<en>([^<]*)</en>")
-_TOLD = re.compile(r'<s:alter path="[^"]*" by="(?P<by>[^"]*)"/>|<(?P<path>en|avg_en)>(?P<value>[^<]*)</')
+_ENERGY = re.compile(r'<s:alter path="[^"]*" by="(?P<by>[^"]*)"/>|<(?P<path>en|avg_en)>(?P<value>[^<]*)</')
 
 
 def measure(quick: bool) -> Figures:
@@ -68,14 +68,14 @@ def measure(quick: bool) -> Figures:
 
 
 def queries_of(photons: Path) -> dict[str, str]:
-    """The ten, each of which selects a tenth of the first file, and the window query."""
+    """The ten subscriptions, each of which selects a tenth of the first file, and the window query."""
     lines = min(photons.iterdir()).read_text(encoding="utf-8").splitlines()
     found = Sky(lines).subscriptions(_SUBSCRIPTIONS, 1 / _SUBSCRIPTIONS)
     return {**{f"q{number}": each.text for number, each in enumerate(found)}, "windows": Q2}
 
 
 def write_accented(plain: Path, folder: Path, every: int) -> int:
-    """Write the same photons with an accent before each so many of them; gives how many accents there are."""
+    """Write the same photons with an accent before every `every`th; gives the number of accents."""
     folder.mkdir()
     numbers = count()
     altered = False
@@ -92,7 +92,7 @@ def write_accented(plain: Path, folder: Path, every: int) -> int:
 
 
 def check_same(spark: Spark, plain: Path, accented: Path, queries: Mapping[str, str], work: Path) -> None:
-    """An error where accents show in what is found, units put aside."""
+    """Fail where answers with and without accents differ in more than their units."""
     answers: list[Mapping[str, Iterable[str]]] = []
     for name, photons in (("plain", plain), ("accented", accented)):
         _, outcome = of_trunk(spark, [source("photons", photons)], queries, work / name)
@@ -108,7 +108,7 @@ def check_same(spark: Spark, plain: Path, accented: Path, queries: Mapping[str, 
 def energies(answer: str) -> Iterator[float]:
     """The energies of an answer, in the unit of its start."""
     factor = 1.0
-    for each in _TOLD.finditer(answer):
+    for each in _ENERGY.finditer(answer):
         if each["by"]:
             factor = factor * _FACTOR if each["by"] == _UNITS[0] else factor / _FACTOR
         else:

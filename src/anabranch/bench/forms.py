@@ -39,7 +39,7 @@ from anabranch.bench.workloads.readings import FORMATS, JSON_DOTS, WireFormat, w
 from anabranch.errors import UsageError, did_you_mean
 
 RATIO, MEDIAN, PLAIN_JSON, THOUSAND = 1.0, 2.0, 1.5, 0.6
-"""The goals."""
+"""The goals of the figures in `short_of_goal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class FormsBench:
         return file
 
     def figures(self) -> Figures:
-        """All that was found, and what is short of its goal."""
+        """All figures, and those that are short of their goal."""
         ratios = {(form, wire): each for form, row in self.ratios.items() for wire, each in row.items()}
         thousand = {(form, wire): each for form, row in self.thousand.items() for wire, each in row.items()}
         short: dict[str, dict[str, float]] = {"ratios": {}, "thousand": {}, "ratio_median": {}}

@@ -3,16 +3,16 @@
 `per_update_100k_vs_1k`: the seconds of an update where there are 100,000 tickers, against those where there are 1,000.
 
 `vs_reevaluation`: the seconds that Saxon takes to evaluate the same query over a document of 10,000 tickers, which it
-must read anew after each update, against those of an update here; `saxon_ms` and `saxon_reading_ms` tell them apart.
+must read anew after each update, against those of an update here; `saxon_ms` and `saxon_reading_ms` are its parts.
 
 `spark_updates_per_second`: the same query on a trunk over 10,000 tickers, as many updates to an epoch; the epoch's
 state is read and written, and what changes on display is committed.
 
-`state_bytes_per_region`: what is kept of a quote that was replaced twenty times, ten seconds apart, by qualifier.
+`state_bytes_per_region`: the state of a quote that was replaced twenty times, ten seconds apart, by qualifier.
 
-`steady`: a million updates to 1,000 tickers, and what there is of state and memory on the way (`steady.py`);
-`ratios.steady_state` and `ratios.steady_memory` are the most of the last half over the most of the second tenth to
-the half.
+`steady`: a million updates to 1,000 tickers, with the size of state and memory on the way (`steady.py`);
+`ratios.steady_state` and `ratios.steady_memory` are the maximum of the last half over the maximum from the second tenth
+to the half.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _SECONDS, _TIMES = 10, 20
 
 @dataclass(frozen=True, slots=True)
 class HistoryScale:
-    """How many tickers there are, and how many updates a round has."""
+    """Numbers of tickers, and of updates in a round."""
 
     few: int
     many: int
     judged: int
-    """Of those that are held against Saxon's, and of those on a trunk."""
+    """Tickers of the comparison with Saxon, and of the run on a trunk."""
     kept: int
     updates: int
     steady: int
-    """Of updates in the long run, which is over the few."""
+    """Updates of the long run, which is over the `few` tickers."""
 
 
 _FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
@@ -107,7 +107,7 @@ def _element(text: str, offset: int) -> StreamElement:
 
 @dataclass(slots=True)
 class Tickers:
-    """A query at work over so many tickers."""
+    """A query at work over `count` tickers."""
 
     query: ContinuousQuery
     count: int
@@ -139,7 +139,7 @@ class Tickers:
         return [_element(replacement(each, self.quote(), self.at), each) for each in numbers]
 
     def round(self, updates: int) -> float:
-        """The seconds of so many updates of any tickers."""
+        """The seconds of this many updates of random tickers."""
         self.at += 1
         return self.take(self.updates([self.random.randrange(self.count) for _ in range(updates)]))
 
@@ -191,7 +191,7 @@ class Reevaluation:
     read: Callable[[str], object]
     evaluate: Callable[[object], str]
     quotes: list[tuple[int, int]]
-    """The current one and the one before."""
+    """By ticker, the current quote and the one before."""
     random: Random = field(default_factory=lambda: Random(1))
 
     @staticmethod

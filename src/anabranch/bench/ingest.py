@@ -74,7 +74,7 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class IngestBench:
-    """What is measured on; each part gives its timings."""
+    """The Spark, the folder and the size of the measurements; each part gives its timings."""
 
     spark: Spark
     folder: Path
@@ -153,7 +153,7 @@ _PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
     "q3": ("q3_vs_spark_one", IngestBench.q3),
     "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
 }
-"""By name: the figure, and what gives it."""
+"""By name of the part: the name of its figure, and the method that measures it."""
 
 
 def q3_query() -> str:
@@ -169,7 +169,7 @@ def _ranges(path: Path) -> list[tuple[int, int]]:
 
 
 def _wanted(item: str) -> WantedColumns:
-    """All numbers in items like one."""
+    """The columns of all numbers in items that look like this one."""
     raw = item.encode()
     look = Look.learn([(raw, parse_item(raw, Limits()))])
     assert look is not None, "photons are plain"
@@ -180,7 +180,7 @@ def _wanted(item: str) -> WantedColumns:
 def _shred(
     path: str, ranges: list[tuple[int, int]], wanted: WantedColumns, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What a task does: the leaves in the ranges whose numbers it is given."""
+    """The work of a task: shred the leaves in the ranges whose numbers it is given."""
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         start, end = ranges[number]
         shredder = Shredder(LineSplitter(Limits(), Carry(start)), Limits())

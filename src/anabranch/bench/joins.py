@@ -83,7 +83,7 @@ THREE = """\
 """
 _FILES = 3
 _CHECKED = 150
-"""So many photons of a file are few enough for the law."""
+"""The photons of a file for the comparison with the law, which is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class JoinsScale:
     items: int
     rounds: Rounds
     few_rounds: Rounds
-    """For what nobody claims."""
+    """The rounds of comparisons that no goal depends on."""
     products: int
     """The rows of the table."""
 
@@ -146,7 +146,7 @@ class JoinsBench:
         self._compare_with_q5("three", THREE, 3, self._photons(3))
 
     def table(self) -> None:
-        """Compare what is looked up in a document with plain Spark, and a thousand such queries with one."""
+        """Compare lookups in a document with plain Spark's join, and a thousand such queries with one."""
         path = write_products(self.spark, self._fresh(), self.scale.products)
         documents = {"products": DocumentSource(path)}
         items = 2 * self.scale.items
@@ -175,7 +175,7 @@ class JoinsBench:
         self.found["thousand_tables_vs_one"] = found.figures(items)
 
     def _compare_with_q5(self, name: str, query: str, streams: int, folder: Path) -> None:
-        """Compare a join of so many streams in a folder with q5, both rates in photons and in answers a second."""
+        """Compare a join of streams in a folder with q5, both rates in photons and in answers a second."""
         check_join(self.spark, query, streams, self._fresh())
         q5_folder = self._photons(2)
         sources, q5_sources = _sources(folder, streams), _sources(q5_folder)
@@ -206,7 +206,7 @@ class JoinsBench:
         return found
 
     def _photons(self, streams: int) -> Path:
-        """Folders with the photons of so many streams."""
+        """A folder with one folder of photons for each stream."""
         folder = self.folder / f"of-{streams}"
         if not folder.exists():
             write_files([folder / name for name in _NAMES[:streams]], _FILES, self.scale.items)
@@ -223,7 +223,7 @@ _PARTS: Mapping[str, Callable[[JoinsBench], None]] = {
     "table": JoinsBench.table,
 }
 _FORMS: Mapping[Format, str] = {"lines": "", "json": "_json"}
-"""How orders are written, and what stands behind the names of figures then."""
+"""The formats of orders, each with the suffix of its figures' names."""
 
 
 def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
@@ -238,7 +238,7 @@ def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
 
 
 def check_join(spark: Spark, query: str, streams: int, work: Path) -> int:
-    """How many answers a join of so many streams has over a few photons; an error where the law has any others."""
+    """The number of answers of a join over a few photons; an error where they are not those of the law."""
     write_files([work / name for name in _NAMES[:streams]], _FILES, _CHECKED)
     found = check_with_law(spark, _sources(work, streams), query, work / "run").count("<result>")
     rmtree(work)
@@ -268,7 +268,7 @@ _SOLD = re.compile("<sold><id>(.*?)</id><name>(.*?)</name><price>(.*?)</price><a
 
 
 def spark_q5(spark: Spark, folder: Path) -> Rows:
-    """What comes nearest to q5 in plain Spark."""
+    """The query of plain Spark that comes nearest to q5."""
     for name, (stream, bucket) in zip("xy", _BUCKETS.items(), strict=True):
         rows = photons_streamed(spark, folder / stream)
         rows = rows.selectExpr("en", "phc", "timestamp_seconds(det_time) as time", f"{bucket} as bucket")

@@ -36,13 +36,13 @@ _STREAMS = ("photons", "photon1", "photon2")
 _QUERIES = {"q1": Q1, "q2": Q2, "q5": Q5}
 _FILE_ITEMS = 100_000
 _FILES, _QUICK_FILES = 34, 2
-"""Of each stream: 10.2 million photons, or 600,000."""
+"""The files of each stream: 10.2 million photons in all, or 600,000."""
 _EPOCH_BYTES = 4 << 20
 _BYTES_PER_ITEM = 500
-"""On disk, a photon with the answers that are kept."""
+"""The bytes on disk of a photon with its retained answers."""
 _SECONDS = 1.0
-_TOLD = 10
-"""Of so many samples one is shown."""
+_SHOWN_EVERY = 10
+"""One in this many samples is shown."""
 _PROC = Path("/proc")
 
 
@@ -74,7 +74,7 @@ def write_site(folder: Path, epoch_bytes: int = _EPOCH_BYTES) -> Path:
 
 
 def watched(site: Path, items: int) -> Figures:
-    """Run a site to the end of its files; `items` is what must be in them."""
+    """Run a site to the end of its files, which must have `items` items."""
     log = site.with_name("log")
     manifests = Manifests(Checkpoint(site.with_name("state")).manifests)
     samples: list[MemorySample] = []
@@ -86,7 +86,7 @@ def watched(site: Path, items: int) -> Figures:
                 states = manifests.load(epochs[-1]["epoch"]).states.values()
                 state = sum(each.size for each in states) / 1e3, sum(each.held for each in states)
                 samples.append(MemorySample(*resident(process.pid), *state))
-                if len(samples) % _TOLD == 1:
+                if len(samples) % _SHOWN_EVERY == 1:
                     read = sum(each["items"] for each in epochs)
                     print(f"memory: {read:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
         seconds = monotonic() - begun
@@ -105,14 +105,14 @@ def watched(site: Path, items: int) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class MemorySample:
-    """What was there at a moment."""
+    """The memory of the processes, and the size of the state, at one moment."""
 
     driver_mb: float
     workers_mb: float
     jvm_mb: float
     state_kb: float
     held: float
-    """Items and panes."""
+    """The number of items and panes in the state."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {getattr(self, name):,.0f}" for name in self.__slots__)

@@ -1,8 +1,7 @@
 """The sharing paper's experiment (section 6), executed: peers in a hypercube, one stream of photons, random queries.
 
 The same queries (`bench/workloads/paper.py`) are asked at the same peers under three strategies, each in a network of
-its own:
-`shipping`, `sharing` and `widening`.
+its own: `shipping`, `sharing` and `widening`.
 Photons come in at one peer, an epoch's worth at a time, and all of it is carried to its end before more comes; so
 epochs are equal and large at all peers.
 All answers are compared: a strategy that answers otherwise than another ends the bench.
@@ -10,8 +9,8 @@ All answers are compared: a strategy that answers otherwise than another ends th
 `traffic_percent`: bytes over all links, with shipping as 100; `links` has the bytes of each.
 `cpu_percent`: CPU seconds of all peers, with shipping as 100; `peers` has those of each.
 A peer's are the time of the process inside its tasks and the CPU time of the executor in its pool.
-`floor_s` are the seconds of as many epochs that hold the planner's sample and nothing else: what epochs cost that have
-next to nothing in them, a part of both sides.
+`floor_s` are the seconds of as many epochs that hold the planner's sample and nothing else: the fixed cost of epochs,
+which is a part of both sides.
 `shared_queries`: how many are answered out of streams that are there for others.
 `planning_s`: the seconds to plan one query, with widening.
 Each has the paper's figure beside it, and `large` has the same for 16 peers and 100 queries.
@@ -45,7 +44,7 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 
 SEED = 1
-"""Of the queries, where they are asked, and the photons: the first that there is."""
+"""The seed of the queries, of their peers, and of the photons."""
 SOURCE = "SP0"
 """The peer where the photons come in, as in the paper."""
 _ALL_AT_ONCE = 1 << 30
@@ -73,8 +72,8 @@ _QUICK = (NetworkScale(2, 6, 1, 2_000), NetworkScale(3, 8, 1, 2_000))
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What one strategy has cost."""
+class StrategyCost:
+    """The cost of one strategy: bytes by link, and CPU seconds by peer."""
 
     links: Mapping[tuple[str, str], int]
     peers: Mapping[str, float]
@@ -118,7 +117,7 @@ class Experiment:
     def measure(self) -> Figures:
         """Run all strategies."""
         self.run("shipping", MOST_ITEMS)  # for processes to be there, and their code to be compiled
-        ran: dict[Strategy, Ran] = {}
+        ran: dict[Strategy, StrategyCost] = {}
         floors: dict[str, float] = {}
         for strategy in STRATEGIES:
             floors[strategy] = self.run(strategy, MOST_ITEMS).cpu
@@ -139,8 +138,8 @@ class Experiment:
             "peers": {each: dict(ran[each].peers) for each in STRATEGIES},
         }
 
-    def run(self, strategy: Strategy, items: int) -> Ran:
-        """Carry so many photons an epoch through a network of a strategy."""
+    def run(self, strategy: Strategy, items: int) -> StrategyCost:
+        """Send `items` photons an epoch through a network with a strategy."""
         begin = perf_counter()
         stream = self.folder / "in"
         stream.mkdir(parents=True)
@@ -156,7 +155,7 @@ class Experiment:
             answers = {name: sha256(running.answer(name).encode()).hexdigest() for name in self.queries}
         rmtree(self.folder)
         print(f"network: {strategy}, {items:,} items an epoch, {perf_counter() - begin:.0f} s", file=sys.stderr)
-        return Ran(
+        return StrategyCost(
             measured.links,
             {name: each.cpu_s + each.executor_cpu_s for name, each in measured.peers.items()},
             answers,
@@ -188,7 +187,7 @@ _SIZE = (2 * _ACROSS + 4 * _SIDE, _TOP + _HIGH + 86)
 
 
 def draw(figures: Any) -> str:
-    """The picture of it for the README."""
+    """The picture of the figures for the README."""
     parts = [text(_SIDE, 36, "Data shipping, stream sharing, stream widening", size=15, fill=_INK, bold=True)]
     parts += _legend(figures)
     for number, (key, title) in enumerate(_PANELS):
@@ -211,8 +210,8 @@ def _panel(left: float, title: str, series: Mapping[str, Mapping[str, float]]) -
             high = _HIGH * min(value, 100.0) / 100
             top = _TOP + _HIGH - high + 12
             yield element("rect", x=left_side, y=top, width=_BAR, height=max(high, 1.0), rx=3, fill=colour)
-            said = "100" if value == 100 else f"{value:.1f}"
-            yield text(left_side + _BAR / 2, top - 5, said, size=11, fill=_INK, anchor="middle")
+            label = "100" if value == 100 else f"{value:.1f}"
+            yield text(left_side + _BAR / 2, top - 5, label, size=11, fill=_INK, anchor="middle")
         middle = x + (3 * _BAR + 2 * _BETWEEN) / 2
         yield text(middle, _TOP + _HIGH + 32, strategy, size=12, fill=_INK, anchor="middle")
 
@@ -221,17 +220,17 @@ def _legend(figures: Any) -> Iterator[str]:
     counts = (figures["queries"], figures["large"]["queries"])
     words = ("the paper, 32 queries", *(f"Anabranch, {number:.0f} queries" for number in counts))
     x = _SIDE
-    for said, (_, colour) in zip(words, _SERIES, strict=True):
+    for label, (_, colour) in zip(words, _SERIES, strict=True):
         yield element("rect", x=x, y=51, width=14, height=10, rx=3, fill=colour)
-        yield text(x + 20, 60, said, size=12, fill=_INK)
-        x += 20 + width(said, 12) + 18
+        yield text(x + 20, 60, label, size=12, fill=_INK)
+        x += 20 + width(label, 12) + 18
 
 
 def _footer(figures: Any) -> Iterator[str]:
     shared = (figures["shared_queries"], figures["paper"]["shared_queries"])
     ours, theirs = (f"{each['sharing']:.0f} and {each['widening']:.0f}" for each in shared)
-    said = (
+    words = (
         f"queries that share, without and with widening: {ours} (paper: {theirs}); "
         f"one is planned in {figures['planning_s']['max']:.2f} s at most (paper: 45 s)"
     )
-    yield text(_SIDE, _SIZE[1] - 20, said, size=12, fill=_PALE)
+    yield text(_SIDE, _SIZE[1] - 20, words, size=12, fill=_PALE)

@@ -1,4 +1,4 @@
-"""What a subscription costs that is not the only one: up to a hundred thousand of them over one stream.
+"""The cost of one among many subscriptions: up to a hundred thousand of them over one stream.
 
 What they select stands in `bench/workloads/subscriptions.py`, how rounds are timed in `bench/harness/live.py`.
 At one answer per photon each of N selects 1/N of the photons, at ten answers 10/N; so one (or ten) that select all of
@@ -16,9 +16,9 @@ many answers; `n10000_mixed_json_vs_n1` is the same over JSON.
 `n10000_ranges_json_vs_xml`: ten thousand conjunctions of two ranges over JSON against the same over XML elements, one
 match per reading; likewise for fewer (both in `parts/shared_readings.py`).
 
-`registration_p99_ms`: one subscription more, from its text to the subscriptions of the next epoch, where there are ten
-thousand.
-`bytes_per_idle_subscription`: by how much the driver and its Python workers grow with those that no photon meets.
+`registration_p99_ms`: one more subscription beside ten thousand, from its text to the subscriptions of the next epoch.
+`bytes_per_idle_subscription`: by how much the driver and its Python workers grow with a subscription that no photon
+matches.
 `paper`: the sharing paper's own workload (`bench/workloads/paper.py`).
 
 `--only` takes parts: one_answer, ten_answers, spark, most, mixed, ranges, registration, idle, paper.
@@ -57,12 +57,12 @@ from anabranch.stream.reading.source import KnownStream, Source, StreamForm
 
 _IDLE = '<hits>{{ for $p in stream("photons")/photons/photon where $p/coord/cel/ra > {}.{:04} return $p/en }}</hits>'
 _SMALL = 50_000
-"""Photons to get warm with: so many that a few cores have a range each, and Spark a Python worker for each."""
+"""Photons to warm up with: enough that every core has a range, and Spark a Python worker for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharingScale:
-    """How much there is of everything."""
+    """How much is measured: photons, and numbers of subscriptions."""
 
     items: int
     one_answer: tuple[int, ...]
@@ -84,7 +84,7 @@ class SharingScale:
 _ROUNDS = Rounds(6, 20)
 """More pairs than elsewhere: these ratios are near 1, and rounds of a second differ by a third."""
 _BETWEEN, _FAR, _MOST, _READINGS = Rounds(1, 2), Rounds(0, 1), Rounds(2, 3), Rounds(3, 8)
-"""For what nobody claims; for what is far from 1, and takes minutes; where a round takes seconds; and over readings."""
+"""For ratios without a goal; for those far from 1, which take minutes; for rounds of seconds; and over readings."""
 _FULL = SharingScale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000, (100, 1_000, 10_000))
 _QUICK = SharingScale(20_000, (10, 100), (100,), 400, (10, 100), together=4, registered=100, seeds=1)
 
@@ -113,13 +113,13 @@ class SharingBench:
     ratios: dict[str, float] = field(default_factory=dict)
     spreads: dict[str, Figures] = field(default_factory=dict)
     rates: dict[str, dict[int, float]] = field(default_factory=dict)
-    """Items a second, by what is asked and how many subscriptions there are."""
+    """Items a second, by kind of workload and number of subscriptions."""
     found: dict[str, float | Figures] = field(default_factory=dict)
     _runs: count[int] = field(default_factory=count)
     _skies: dict[int, tuple[Path, Sky]] = field(default_factory=dict)
 
     def figures(self) -> Figures:
-        """All that was found."""
+        """The figures of all parts that were measured."""
         rates = {name: {str(number): each[number] for number in sorted(each)} for name, each in self.rates.items()}
         figures: Figures = {"ratios": self.ratios, "spread": self.spreads, "items_per_second": rates}
         return {"items": self.scale.items, **figures, **self.found}
@@ -184,7 +184,7 @@ class SharingBench:
         self.found["registration_ms"] = median(registered)
 
     def idle(self) -> None:
-        """Weigh subscriptions that have nothing to do."""
+        """Measure the memory of subscriptions that match nothing."""
         small, _ = self.photons(_SMALL)
         self.found["bytes_per_idle_subscription"] = self.bytes_per_idle(small, self.scale.many)
 
@@ -193,7 +193,7 @@ class SharingBench:
         self.found["paper"] = workload.figures(range(self.scale.seeds))
 
     def compare_with_as_many(self, small: Path) -> None:
-        """Some subscriptions against as many queries of plain Spark, over a file that keeps both busy."""
+        """Compare some subscriptions with as many queries of plain Spark, over a file that keeps both busy."""
         number = self.scale.together
         file, sky = self.photons(3 * self.scale.items)
         with self.trunk(file, sky, number, 1) as trunk:
@@ -203,7 +203,7 @@ class SharingBench:
             self.compare(name, sky.items, partial(trunk.round, small), queries.round, _FAR)
 
     def compare_with_few(self, answers: int, numbers: Sequence[int], kind: str) -> None:
-        """Some numbers of subscriptions against as many as there are answers, each of which takes everything."""
+        """Compare some numbers of subscriptions with `answers` of them, each of which selects all photons."""
         file, sky = self.photons(self.scale.items)
         rates = self.rates.setdefault(kind, {})
         with self.trunk(file, sky, answers, answers) as few:
@@ -226,7 +226,7 @@ class SharingBench:
         return found
 
     def bytes_per_idle(self, file: Path, subscriptions: int) -> float:
-        """The bytes that one takes which has nothing to do."""
+        """The bytes of memory that a subscription takes which matches nothing."""
         levels = []
         for number in (1, subscriptions):
             queries = {f"idle-{each}": _IDLE.format(400 + each // 10_000, each % 10_000) for each in range(number)}
@@ -239,7 +239,7 @@ class SharingBench:
         return (levels[1] - levels[0]) * 1e6 / subscriptions
 
     def photons(self, items: int) -> tuple[Path, Sky]:
-        """A file of photons, and what is in it."""
+        """A file of photons, and these photons as columns."""
         if items not in self._skies:
             folder = self.folder / f"photons-{items}"
             write_files([folder], 1, items)
@@ -249,12 +249,12 @@ class SharingBench:
 
     @contextmanager
     def trunk(self, file: Path, sky: Sky, subscriptions: int, answers: int) -> Iterator[LiveTrunk]:
-        """A trunk with so many subscriptions, which together give so many answers per photon."""
+        """A trunk with this many subscriptions, which together give `answers` answers per photon."""
         found = sky.subscriptions(subscriptions, answers / subscriptions)
         queries = {f"q{number}": each.text for number, each in enumerate(found)}
         with LiveTrunk(self.spark, self.folder / f"run-{next(self._runs)}", queries, file) as trunk:
             trunk.round()
-            # where a share is a few photons, those of equal value that come with them are many
+            # where a share is a few photons, equal values at its bounds add many to it
             off = 0.02 if answers * sky.items >= 10 * subscriptions else 0.25
             assert abs(trunk.answers / sky.items - answers) < off * answers, f"{trunk.answers:,} answers"
             yield trunk
@@ -274,7 +274,7 @@ _PARTS: Mapping[str, Callable[[SharingBench], None]] = {
 
 
 def registering(present: Sequence[str], fresh: Sequence[str]) -> list[float]:
-    """The milliseconds that each of some subscriptions takes, from its text to the plan, after those that are there."""
+    """The milliseconds from text to plan of each `fresh` subscription, beside those that are `present`."""
     streams = (KnownStream(Source("photons", Path("photons"), item="photon"), StreamForm("lines", "<photons>")),)
     checking = Checking(Inputs((source("photons", Path("in")),)))
     wanted = {f"q{number}": checking.printed(f"q{number}", text) for number, text in enumerate(present)}

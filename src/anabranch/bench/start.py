@@ -1,4 +1,4 @@
-"""How long somebody waits who asks one thing: each figure is the time of a new process, from its start to its end.
+"""How long a user waits for one command: each figure is the time of a new process, from its start to its end.
 
 `seconds` has the help, a query that is refused, and the query `examples/rxj.xq` over nine photons, by each engine.
 `sizes` has the same query over more of them, in this process and on Spark: where the two meet says for how large an
@@ -21,7 +21,7 @@ from anabranch.stream.photons import photons
 
 _ROUNDS, _QUICK_ROUNDS = 5, 1
 _SIZES, _QUICK_SIZES = (1, 16, 64, 256), (1,)
-"""In megabytes."""
+"""The sizes of inputs, in megabytes."""
 _ENGINES = ("reference", "local", "spark")
 _FEW = 9
 _REFUSED = "stream('photons')/photons/photon union 1"
@@ -57,15 +57,15 @@ def _query(text: Path, stream: Path, engine: str = "local") -> Sequence[str]:
 def _seconds(arguments: Sequence[str], status: int) -> float:
     """The seconds of a command that must end with this status."""
     command = (sys.executable, "-c", "import sys; from anabranch.cli import main; sys.exit(main())", *arguments)
-    told: list[subprocess.CompletedProcess[bytes]] = []
-    seconds = timed(lambda: told.append(subprocess.run(command, capture_output=True, check=False)))
-    if told[0].returncode != status:
-        raise StateError(f"'{' '.join(arguments)}' ended with {told[0].returncode}: {told[0].stderr.decode()[-500:]}")
+    done: list[subprocess.CompletedProcess[bytes]] = []
+    seconds = timed(lambda: done.append(subprocess.run(command, capture_output=True, check=False)))
+    if done[0].returncode != status:
+        raise StateError(f"'{' '.join(arguments)}' ended with {done[0].returncode}: {done[0].stderr.decode()[-500:]}")
     return seconds
 
 
 def _engines(query: Path, stream: Path, size: int, quick: bool) -> Figures:
-    """What an input of a size takes in a process of its own and on Spark, one after the other."""
+    """The seconds that an input of this size takes in a process of its own and on Spark, in turns."""
     _write_photons(stream, size // len(next(photons(1, 1))))
     rounds = Rounds(0, 1) if quick else Rounds(0, 2)
     found = compare(

@@ -10,7 +10,7 @@ Spark adds doubles up where our averages are exact, so they are compared to nine
 `w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/photons.py`) against the first of
 them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 
-`groups_vs_spark`: what each of 10,000 shops has sold in a minute, a sum and a count by key (LAWS 3.8), against the same
+`groups_vs_spark`: the sales of each of 10,000 shops in a minute, a sum and a count by key (LAWS 3.8), against the same
 in plain Spark: JSON read with a schema, a watermark, `window` and the shop in `groupBy`, appended to Parquet.
 Both are checked to give the same sums and counts for the windows that both have closed.
 
@@ -24,10 +24,10 @@ Both are checked to give the same bounds, counts and sums for the visits that bo
 one partition.
 Count windows and partitions are compared with the law over a few photons before they are timed.
 
-`small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
+`small_epoch_ms`: the median of whole triggers that bring a thousand photons each to q2.
 `small_epoch_over_empty`: such a trigger against one that brings nothing, on one trunk in turns, as a ratio of seconds.
-An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and no query is
-brought anything, not even a time.
+An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and brings no query
+anything, not even a time.
 
 `--only` takes parts: q2, many, groups, sessions, count, partitions, small.
 """
@@ -62,12 +62,12 @@ _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _GROUP = re.compile(r'<shop t="([^"]*)" name="([^"]*)" n="([^"]*)">([^<]*)</shop>')
 _VISIT = re.compile(r'<visit user="([^"]*)" from="([^"]*)" to="([^"]*)" views="([^"]*)">([^<]*)</visit>')
 _COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
-"""In ten seconds come forty photons, of which fourteen are from Vela."""
+"""The query q2 over count windows: of the forty photons in ten seconds, fourteen are from Vela."""
 _FILES = 3
 _MANY = 80
 _PARTITIONS = 4
 _CHECKED = 400
-"""So many photons of a file are few enough for the law."""
+"""The photons of a file for the comparison with the law, which is slow."""
 _SMALL_ITEMS = 1_000
 
 
@@ -78,7 +78,7 @@ class WindowsScale:
     items: int
     rounds: Rounds
     few_rounds: Rounds
-    """For what nobody claims."""
+    """The rounds of comparisons that no goal depends on."""
     small_files: int
     small_rounds: Rounds
 
@@ -285,7 +285,7 @@ def check_same(spark: Spark, photons: Path, work: Path) -> int:
 def check_groups(spark: Spark, folder: Path, work: Path) -> int:
     """How many groups Spark closes; an error where the sum or count of one differs from ours.
 
-    Ours are told with a time in their window.
+    Our query also gives a time in each window, by which the groups are matched with Spark's.
     """
     query = BY_SHOP.replace("<shop", '<shop t="{ min($s/t) }"')
     _, outcome = of_trunk(spark, [sales(folder)], {"groups": query}, work / "ours")
@@ -362,7 +362,7 @@ def compare_with_empty(spark: Spark, work: Path, rounds: Rounds, items: int) -> 
 
 
 def spark_q2(spark: Spark, photons: Path) -> Rows:
-    """The same in plain Spark."""
+    """The query q2 in plain Spark."""
     rows = photons_streamed(spark, photons).selectExpr("*", "timestamp_seconds(det_time) as time")
     rows.withWatermark("time", "0 seconds").createOrReplaceTempView("photons")
     return spark.sql(_SPARK_Q2)

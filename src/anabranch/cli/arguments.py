@@ -10,6 +10,7 @@ from typing import TypeAlias
 from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
+from anabranch.sql import LANGUAGES
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse gives it no other name
 
@@ -18,6 +19,13 @@ def declare_functions(command: argparse.ArgumentParser) -> None:
     """The option that registers functions."""
     command.add_argument(
         "--function", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="a function in Python"
+    )
+
+
+def declare_language(command: argparse.ArgumentParser) -> None:
+    """The option that says how queries are written."""
+    command.add_argument(
+        "--language", choices=LANGUAGES, help="how queries are written; default: sql in files *.sql, else by their text"
     )
 
 

@@ -11,11 +11,12 @@ from anabranch.cli.printing import print_json, print_report, write_picture
 from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.retention import past_explained
 from anabranch.errors import Unsupported
-from anabranch.language import check, parse
+from anabranch.language import check
 from anabranch.law.calls import PythonFunction
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
+from anabranch.sql import Language, language_of_file, read_query
 from anabranch.stream.files import Claim
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.toml_tables import read_text
@@ -32,7 +33,10 @@ def explain(options: argparse.Namespace) -> None:
     found = {name: SupposedLook.of(sources.get(name), schemas.get(name)) for name in names}
     looks = {name: look for name, look in found.items() if look is not None}
     functions = functions_of(options)
-    queries = [_explained(file, schemas, looks, options.updates, functions) for file in options.queries]
+    queries = [
+        _explained(file, language_of_file(file, options.language), schemas, looks, options.updates, functions)
+        for file in options.queries
+    ]
     if options.svg is not None:
         write_picture(
             draw(queries),
@@ -47,13 +51,15 @@ def explain(options: argparse.Namespace) -> None:
 
 def _explained(
     file: Path,
+    language: Language | None,
     schemas: Mapping[str, Schema],
     looks: Mapping[str, SupposedLook],
     edited: Sequence[str],
     functions: Mapping[str, PythonFunction],
 ) -> Explained:
     text = read_text(file)
-    checked = check(parse(text, str(file)), text, functions=functions, name=str(file), edited=edited)
+    query = read_query(text, str(file), language=language)
+    checked = check(query, text, functions=functions, name=str(file), edited=edited)
     past = past_explained(file.stem, checked.query, edited)
     if past is not None:
         return past

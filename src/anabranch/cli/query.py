@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES
-from anabranch.cli.arguments import Commands, pairs_of
+from anabranch.cli.arguments import Commands, declare_language, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.errors import UsageError
 from anabranch.language import Checked
 from anabranch.law.steps import allow
+from anabranch.sql import language_of_file
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, document_claims, stream_claims
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.toml_tables import read_text
@@ -22,6 +23,7 @@ def declare(commands: Commands) -> None:
     """Declare the command and its arguments."""
     query = commands.add_parser("query", help="answer queries over inputs that have an end")
     query.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
+    declare_language(query)
     declare_inputs(query)
     query.add_argument("--policy", choices=POLICIES, default="accumulate", help="what queries do with accents")
     query.add_argument(
@@ -57,7 +59,10 @@ def _query(options: argparse.Namespace) -> int:
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
     texts = {file: read_text(file) for file in files}
-    queries = {file: (text, inputs.check(text, str(file))) for file, text in texts.items()}
+    language = options.language
+    queries = {
+        file: (text, inputs.check(text, str(file), language_of_file(file, language))) for file, text in texts.items()
+    }
     json = {file.stem for file, (_, checked) in queries.items() if _is_json(checked, inputs, options)}
     outs = {} if options.out is None else {name: _file(options.out, name, json=name in json) for name in names}
     _check_files(options, inputs, outs)

@@ -1,7 +1,7 @@
 """The bounds of many windows as they are written (LAWS 3.1): decimals, or dateTimes in UTC.
 
-Guarantees: what is written is what `law/bounds.py` gives, spelled as XQuery does; years of other than four digits are
-left to it.
+Guarantees: the texts are those of `law/bounds.py`, spelled as XQuery does; years of other than four digits are left to
+the law.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compi
 
 _ZERO, _MINUS, _POINT, _COLON, _T, _Z = b"0-.:TZ"
 _LONGEST = 40
-"""So many bytes a bound takes: 19 digits and a sign, or a dateTime with 18 digits behind the point."""
+"""The bytes of a bound, at most: 19 digits and a sign, or a dateTime with 18 digits behind the point."""
 _DAY = 86_400
 
 
 @compiled
 def _write_digits(number: int, count: int, out: Bytes, at: int) -> int:
-    """Write so many digits; gives where they end."""
+    """Write `count` digits of a number; returns where they end."""
     for place in range(at + count - 1, at - 1, -1):
         out[place] = _ZERO + number % 10
         number //= 10
@@ -27,7 +27,7 @@ def _write_digits(number: int, count: int, out: Bytes, at: int) -> int:
 
 @compiled
 def _write_fraction(part: int, places: int, out: Bytes, at: int) -> int:
-    """Write what is behind the point, if there is anything; gives where it ends."""
+    """Write the digits behind the point, unless all are zero; returns where they end."""
     if part == 0:
         return at
     out[at] = _POINT
@@ -51,7 +51,7 @@ def _write_decimal(ticks: int, places: int, unit: int, out: Bytes, at: int) -> i
 
 @compiled
 def _write_moment(ticks: int, places: int, unit: int, out: Bytes, at: int) -> int:
-    """Write a dateTime; gives where it ends, or -1 where its year has other than four digits."""
+    """Write a dateTime; returns where it ends, or -1 where its year has other than four digits."""
     seconds, part = ticks // unit, ticks % unit
     days, clock = seconds // _DAY + 719_468, seconds % _DAY  # from the first of March of the year 0
     era, day = days // 146_097, days % 146_097
@@ -105,9 +105,9 @@ def _write_bounds(
 
 
 def spelled_bounds(ticks: Indices, places: int, are_times: Flags, per_second: int) -> TextColumn | None:
-    """Numbers in units of `10**-places` as bounds; None where columns cannot tell.
+    """Numbers in units of `10**-places` as bounds; None where columns cannot spell them.
 
-    Those that are times count in so many units a second, a power of ten.
+    Times count in `per_second` units a second, a power of ten.
     """
     time_places = places + len(str(per_second)) - 1
     if time_places > MOST_PLACES:

@@ -1,4 +1,4 @@
-"""Where compiled loops are kept on disk, so that no process uses one that was compiled from another text.
+"""The folders of compiled loops on disk, such that no process uses a loop that was compiled from another text.
 
 Numba looks at the file of a loop only, and would go on with an old one where another that it calls, or a constant that
 it reads, has changed in another file.
@@ -20,7 +20,7 @@ _NAME = re.compile(rb"\w+")
 
 @cache
 def folder_of(file: str, kept: Path) -> Path:
-    """The folder for the loops of a file, in the one where the user wants compiled loops."""
+    """The folder for the loops of a file, below the folder that the user chose for compiled loops."""
     digest = blake2b(digest_size=8)
     for each in sorted(_with_imports(Path(file).resolve())):
         digest.update(_digest(each))

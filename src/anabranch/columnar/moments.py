@@ -1,11 +1,11 @@
 """DateTimes in columns: the usual ones, as integers with decimal places.
 
-Read are texts such as `2026-01-01T12:30:00`, with a fraction of up to nine digits, and `Z` or a zone behind them, and
+They are texts such as `2026-01-01T12:30:00`, with a fraction of up to nine digits, and `Z` or a zone behind them, and
 dates without a zone.
-Whatever else is a dateTime (a year of five digits, a far one with nanoseconds, blanks around it, `24:00:00`)
-is left to the law, which reads it as `values/instants.py` says.
+Other dateTimes (a year of five digits, a far year with nanoseconds, blanks around it, `24:00:00`) are left to the law
+(`values/instants.py`).
 
-Guarantees: what is read is what the law reads, to the digit.
+Guarantees: a value that is read here is the one that the law reads, to the digit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compi
 _ZERO, _NINE, _MINUS, _PLUS, _COLON, _POINT, _T, _Z = b"09-+:.TZ"
 _MOST_DIGITS = 9
 _FARTHEST = np.int64((1 << 63) - 1)
-"""Below this all values are; a time with nine digits is so from 1678 to 2261."""
+"""All values are below this; times with nine decimal digits are from 1678 to 2261."""
 _DATE_TIME = 19
 """The length of a dateTime without a fraction."""
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
@@ -27,7 +27,7 @@ _DATE, _ZONE = 10, 6
 
 @compiled_lean
 def _digits(data: Bytes, at: int, count: int) -> int:
-    """The number that so many digits spell; -1 where they are none."""
+    """The number that `count` digits spell; -1 where a byte is no digit."""
     number = 0
     for place in range(at, at + count):
         byte = data[place]
@@ -39,7 +39,7 @@ def _digits(data: Bytes, at: int, count: int) -> int:
 
 @compiled_lean
 def _day(data: Bytes, at: int) -> int:
-    """The days from 1970 to the date that begins at a place; the least int64 where there is none."""
+    """The days from 1970 to the date that begins at a place; -2**62 where there is none."""
     year, month, day = _digits(data, at, 4), _digits(data, at + 5, 2), _digits(data, at + 8, 2)
     nothing = -(1 << 62)
     if data[at + 4] != _MINUS or data[at + 7] != _MINUS or year < 0 or not 1 <= month <= 12 or day < 1:
@@ -70,9 +70,9 @@ def _zone(data: Bytes, at: int, stop: int) -> int:
 
 @compiled
 def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
-    """The seconds since 1970 of texts that are dateTimes, as integers with so many decimal places.
+    """The seconds since 1970 of texts that are dateTimes, as integers (`mantissas`) with decimal places.
 
-    Only those are looked at that have -1 places, as what is no decimal has (`read_decimals`); others of them keep it.
+    Only texts with -1 places are read, which are no decimals (`read_decimals`); those that are no dateTimes keep it.
     """
     for item in range(len(starts)):
         if places[item] >= 0:
@@ -112,7 +112,7 @@ def read_moments(data: Bytes, starts: Places, ends: Places, mantissas: Indices, 
 
 
 def read_ticks(data: Bytes, starts: Places, ends: Places) -> tuple[Indices, Flags]:
-    """The nanoseconds since 1970 of texts, and which of them are dateTimes of which these fit 64 bits."""
+    """The nanoseconds since 1970 of texts, and which texts are dateTimes whose nanoseconds fit 64 bits."""
     mantissas, places = np.zeros(len(starts), np.int64), np.full(len(starts), -1)
     read_moments(data, starts, ends, mantissas, places)
     powers = 10 ** np.maximum(_MOST_DIGITS - places, 0)
@@ -121,6 +121,6 @@ def read_ticks(data: Bytes, starts: Places, ends: Places) -> tuple[Indices, Flag
 
 
 def ticks_in(text: bytes) -> int | None:
-    """The same of one text; None where it is not read as a dateTime."""
+    """The nanoseconds since 1970 of one text; None where it is not read as a dateTime."""
     ticks, known = read_ticks(np.frombuffer(text, np.uint8), *np.array([[0], [len(text)]], np.int32))
     return int(ticks[0]) if known[0] else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anabranch.language import Checked, check, parse
+from anabranch.language import Checked, check
 from anabranch.language.checks.check import ItemNames
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import PythonFunction
+from anabranch.sql import Language, read_query
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.names import first_names
 from anabranch.stream.reading.source import Source
@@ -56,10 +57,10 @@ class Inputs:
         written = [each in known and known[each].is_json for each in checked.streams]
         return "json" in outputs or ("item" in outputs and outputs <= {"item"} and bool(written) and all(written))
 
-    def check(self, text: str, label: str) -> Checked:
+    def check(self, text: str, label: str, language: Language | None = None) -> Checked:
         """Parse and check a query; `label` is its name in errors, such as a file name."""
         return check(
-            parse(text, label),
+            read_query(text, label, language=language, documents=tuple(self.documents or ())),
             text,
             inputs=self.schemas(),
             functions=tuple(self.functions or ()),

@@ -51,6 +51,7 @@ from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
+from anabranch.sql import Language
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
@@ -232,10 +233,12 @@ class Engine:
         *,
         sink: str | Path | Sink | None = None,
         policy: Policy | None = None,
+        language: Language | None = None,
     ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream with operators.
+        Text that begins with SELECT or WITH is SQL, unless its `language` is given.
         Its `policy` is the engine's unless it has its own.
         """
         with self._change:
@@ -245,12 +248,13 @@ class Engine:
             check_name(name, "a subscription")
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
-            json = sink is not None and isinstance(query, str) and self._checking.gives_json(name, query)
+            json = sink is not None and isinstance(query, str) and self._checking.gives_json(name, query, language)
             chosen = settled(sink, name, json=json)
             if isinstance(query, builder.DerivedStream):
                 printed = self._checking.written(name, query.plan)
             else:
-                printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
+                is_table = isinstance(chosen, Parquet)
+                printed = self._checking.printed(name, query, table=is_table, language=language)
             fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             fresh.warnings = self._checking.growth.get(name, ())

@@ -17,15 +17,16 @@ from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast, print_query
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
-from anabranch.law.arrivals.mixed import refuse_asking_items
+from anabranch.law.arrivals.mixed import refuse_past_in_predicates
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 from anabranch.spark.sinks.tables import check_table
+from anabranch.sql import Language
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents
 
@@ -72,6 +73,7 @@ def prepare(
     timeline: bool = False,
     checked: Checked | None = None,
     endless: bool = False,
+    language: Language | None = None,
 ) -> Prepared:
     """Check a query, unless it is `checked`, and choose its engine.
 
@@ -81,11 +83,11 @@ def prepare(
     streams, documents may change, and it may have one later.
     """
     label = label or name
-    checked = checked or inputs.check(text, label)
+    checked = checked or inputs.check(text, label, language)
     updates = not inputs.edited.isdisjoint(named(checked.query))
     if updates:
         refuse_windows(checked.query, text, label)
-        refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
+        refuse_past_in_predicates(checked.query, set(named(checked.query)) - inputs.edited, text, label)
         _refuse_objects(checked.query, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
     trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"
@@ -228,22 +230,32 @@ class Checking:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self._texts = CheckedTexts(inputs.functions)
+        self._texts: dict[Language | None, CheckedTexts] = {}
+        """By the language that is given: one text may be a query in two."""
         self.growth: dict[str, tuple[str, ...]] = {}
         """By name: warnings of state of a `printed` query that grows with its streams."""
 
-    def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
+    def printed(
+        self,
+        name: str,
+        text: str,
+        *,
+        label: str | None = None,
+        table: bool = False,
+        language: Language | None = None,
+    ) -> str:
         """A query as printed; `table` requires that its answer is a table. Raises for a query that is wrong."""
         try:
-            return self._printed(name, text, label, table)
+            return self._printed(name, text, label, table, language)
         except DynamicError as error:
             message = f"the query '{label or name}' has no answer: {error.message}"
             raise DynamicError(message, code=error.code, hint=error.hint) from error
 
-    def _printed(self, name: str, text: str, label: str | None, table: bool) -> str:
-        if not table and (known := self._texts.printed(text)) is not None:
+    def _printed(self, name: str, text: str, label: str | None, table: bool, language: Language | None) -> str:
+        texts = self._texts.setdefault(language, CheckedTexts(self._inputs.functions))
+        if not table and (known := texts.printed(text)) is not None:
             return known
-        prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True)
+        prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True, language=language)
         refuse_endless(prepared, self._inputs)
         at_once = _at_once(prepared, self._inputs)
         if at_once is not None and (reason := _shown_json(prepared, self._inputs)) is not None:
@@ -255,11 +267,11 @@ class Checking:
         if at_once is not None:
             self.growth[name] = tuple(_growth(prepared, self._inputs))
             return print_query(prepared.checked.query)  # not cached: each has warnings of its own
-        return self._texts.learn(text, prepared.checked.query)
+        return texts.learn(text, prepared.checked.query)
 
-    def gives_json(self, name: str, text: str) -> bool:
+    def gives_json(self, name: str, text: str, language: Language | None = None) -> bool:
         """Whether a query answers in JSON. Raises for one that is wrong."""
-        return self._inputs.gives_json(self._inputs.check(text, name))
+        return self._inputs.gives_json(self._inputs.check(text, name, language))
 
     def written(self, name: str, plan: Plan) -> str:
         """A plan of the builder as text; raises where it reads an unknown stream."""

@@ -59,7 +59,7 @@ class Duration(_Placed):
 
 
 Amount: TypeAlias = Number | Duration
-"""How much of something: a plain number, or a length of time."""
+"""A size, step or lookback: a plain number, or a length of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Predicate(_Placed):
 class Positional(_Placed):
     """`[condition]` that may be a position: its condition may be a number, or asks for position() or last().
 
-    Which predicates are positional is told from their writing (`language/positions.py`).
+    Which predicates are positional is seen from their text (`language/positions.py`).
     """
 
     condition: Expression
@@ -384,8 +384,8 @@ Clause: TypeAlias = For | Let | PositionalFor | Where | OrderBy | Count | GroupB
 class Pipeline(_Placed):
     """A FLWR expression whose clauses act one after the other, each on all tuples that those before it give.
 
-    It is made only of what a `Flwor` cannot say (`language/clauses.py`): so whoever knows loops over items and windows
-    never meets a `group by`, a `count` or an `at` in one.
+    It is made only of what a `Flwor` cannot say (`language/clauses.py`), so code that handles loops over items and
+    windows never meets a `group by`, a `count` or an `at` in a `Flwor`.
     """
 
     clauses: tuple[Clause, ...]
@@ -397,7 +397,7 @@ class Pipeline(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Characters(_Placed):
-    """Literal text in a constructor, references resolved, boundary white space gone."""
+    """Literal text in a constructor, with references resolved and boundary white space removed."""
 
     value: str
 

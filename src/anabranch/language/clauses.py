@@ -23,7 +23,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts
 
 _BARRIERS = (ast.GroupBy, ast.OrderBy, ast.Count)
-"""They act on all tuples at once."""
+"""Clauses that act on all tuples at once."""
 
 
 def expression_of(clauses: tuple[ast.Clause, ...], result: ast.Expression, span: Span) -> ast.Flwor | ast.Pipeline:
@@ -61,12 +61,12 @@ def _behind(clauses: tuple[ast.Clause, ...], result: ast.Expression, span: Span)
 
 
 def _run(clauses: tuple[ast.Clause, ...], *kinds: type) -> int:
-    """How many clauses of some kinds come first."""
+    """The number of clauses of these kinds in front of the first other clause."""
     return next((place for place, each in enumerate(clauses) if not isinstance(each, kinds)), len(clauses))
 
 
 def _inside_window(clauses: tuple[ast.Clause, ...], result: ast.Expression) -> int | None:
-    """Where that begins which groups what one window holds; None where nothing does.
+    """The place of the first clause that belongs inside of a window, where the contents of a window are grouped.
 
     A `let` or `where` in front of the loop over the window stays with the window, unless a `let` is seen behind the
     `group by`, where it is one value for each tuple of a group.

@@ -1,7 +1,8 @@
 """Loops over context items: `a ! b`, and paths whose steps are expressions, `a/string()`.
 
 Both evaluate an expression for each of some items, with that item as the context item.
-They are read as plain loops, in which a variable stands for the context item; so whoever knows loops knows them:
+They are read as plain loops, in which a variable stands for the context item, so nothing behind the parser needs to
+know them:
 
     $p/a/string()        for $item in $p/a return string($item)
     (1, 2) ! (. + 1)     for $item in (1, 2) return $item + 1
@@ -101,12 +102,12 @@ def with_context(
     position: ast.Expression | None = None,
     last: ast.Expression | None = None,
 ) -> ast.Expression:
-    """An expression with something else in the place of its context item, and of that item's position."""
+    """An expression with other expressions in the place of its context item, and of that item's position."""
 
     def visit(node: Any) -> Any:
         match node:
             case ast.Predicate() | ast.Positional() | ast.TimeWindow() | ast.SessionWindow() | ast.InlineFunction():
-                return node  # in there it is another one
+                return node  # these have a context item of their own
             case ast.Call("op:try", arguments):
                 return replace(node, arguments=tuple(_inside_try(each, visit) for each in arguments))
             case ast.ContextItem():

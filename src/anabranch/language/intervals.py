@@ -4,6 +4,7 @@
 once the other stream is far enough.
 Any linear writing counts, as `$x/t >= $y/t - 10 and $x/t <= $y/t + 10`.
 Equality does not: it compares text, and equal keys may lie any time apart.
+A value may be looked up, `$x.t`, or be a time, `xs:dateTime($x.t)`; distances of times are durations.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.language import ast
+from anabranch.language.objects import LOOKUP
 from anabranch.language.rewrite import conjuncts
+from anabranch.values.instants import length_seconds
 
 _LARGEST = 400
 """Constants with more digits before the point are beyond every double, and bound nothing."""
@@ -26,13 +29,15 @@ class PathTerm:
 
     variable: str
     path: ast.Path
+    is_time: bool = False
+    """Whether it is read as a dateTime, so that distances are seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
     """`left - right <= most`, in true numbers.
 
-    A condition computes in doubles, so it may hold for values that lie beyond by as much as these are rounded.
+    A condition computes in doubles, so it may also hold for values that exceed the bound by a rounding error.
     """
 
     left: PathTerm
@@ -71,9 +76,26 @@ def _bound(condition: ast.Expression) -> Bound | None:
         left, right = right, left
     difference = left.plus(right, -1)  # at most 0, says the condition
     match sorted(((factor, term) for term, factor in difference.factors.items() if factor), key=lambda each: each[0]):
-        case [(low, q), (high, p)] if high == -low and p.variable != q.variable:
+        case [(low, q), (high, p)] if high == -low and p.variable != q.variable and p.is_time == q.is_time:
             return Bound(p, q, -difference.constant / high)
     return None
+
+
+def _term(expression: ast.Expression) -> PathTerm | None:
+    """The value at a path, or at keys that are looked up one after the other."""
+    keys: list[ast.Step] = []
+    while isinstance(expression, ast.Call) and expression.name == LOOKUP:
+        expression, key = expression.arguments
+        if not isinstance(key, ast.String) or key.value.startswith("@"):
+            return None
+        keys.append(ast.Step("child", ast.NameTest(key.value)))
+    match expression:
+        case ast.Variable(name) if keys:
+            return PathTerm(name, ast.Path(None, tuple(reversed(keys))))
+        case ast.Path(ast.Variable(name)) if not keys:
+            return PathTerm(name, replace(expression, start=None))
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +119,15 @@ def _linear(expression: ast.Expression) -> _Linear | None:
             if number.adjusted() > _LARGEST:
                 return None
             return _Linear({}, Fraction(0) if number.adjusted() < -_LARGEST else Fraction(number))
-        case ast.Path(ast.Variable(name)):
-            return _Linear({PathTerm(name, replace(expression, start=None)): Fraction(1)})
+        case ast.Path() | ast.Call("op:lookup"):
+            term = _term(expression)
+            return None if term is None else _Linear({term: Fraction(1)})
+        case ast.Call("xs:dateTime", (argument,)):
+            term = _term(argument)
+            return None if term is None else _Linear({replace(term, is_time=True): Fraction(1)})
+        case ast.Call("xs:dayTimeDuration", (ast.String(text),)):
+            seconds = length_seconds(text)
+            return None if seconds is None else _Linear({}, seconds)
         case ast.Negation(operand):
             inner = _linear(operand)
             return None if inner is None else _Linear({}).plus(inner, -1)

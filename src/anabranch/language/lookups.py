@@ -1,9 +1,9 @@
-"""Lookups: conditions by which rows of a document are chosen by a key, as they are written.
+"""Lookups: the conditions of a query that choose rows of a document by a key.
 
     for $s in doc("sensors")/sensors/sensor where $s/@id = $r/@sensor return ...
     doc("sensors")/sensors/sensor[@id = $r/@sensor]
 
-Whoever looks rows up by an index, for one item or for many, sees here which path leads to the rows, which to their key,
+For an evaluation by index, of one item or of many, this module finds which path leads to the rows, which to their key,
 and what the key must be equal to.
 """
 
@@ -32,8 +32,8 @@ def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
 
     A row is the value of a variable, or without one the context item.
     Operands of an `and` before the comparison with the key must take no steps.
-    What is compared with a literal is the key only where nothing else can be: it chooses the same rows for every item,
-    and queries of one shape differ in it.
+    A path that is compared with a literal is the key only where no other comparison is: a literal chooses the same
+    rows for every item, and queries of one shape differ in it.
     """
     same_for_all: Lookup | None = None
     for each in _operands(condition):
@@ -47,7 +47,7 @@ def lookup_in(condition: ast.Expression, variable: str | None) -> Lookup | None:
 
 
 def _operands(condition: ast.Expression) -> Iterator[ast.Expression]:
-    """All that must hold for a condition, in the order in which it is asked."""
+    """The operands of nested `and`s, in the order in which they are evaluated."""
     if isinstance(condition, ast.And):
         for each in condition.operands:
             yield from _operands(each)
@@ -82,7 +82,7 @@ def _key_steps(expression: ast.Expression, variable: str | None) -> Steps | None
 
 
 def rest_of(condition: ast.Expression, variable: str | None, lookup: Lookup) -> ast.Expression | None:
-    """What a condition asks of rows that a lookup has chosen; None where that is all."""
+    """The condition that is left to test on the rows of a lookup; None where the lookup is all of it."""
     rest = tuple(each for each in _operands(condition) if _compared_key(each, variable) != lookup)
     return None if not rest else rest[0] if len(rest) == 1 else ast.And(rest, span=condition.span)
 

@@ -1,7 +1,7 @@
 """Objects and arrays in queries, as calls of functions: `$o.key` is `op:lookup($o, "key")` (LAWS 7.1, 7.2).
 
-They only compute: whoever walks over a query meets a function that takes values and gives some, and needs no case for
-each construct; the printer writes them as they are written.
+They only compute, so code that walks over a query treats them as functions of values and needs no case for each
+construct; the printer gives them their own notation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ARRAY = "op:array"
 ARRAY_OF = "op:array-of"
 """`array { a }`: each value is a member."""
 CALL = "op:call"
-"""`$m("k")`, which may as well be the call of a function."""
+"""`$m("k")`; whether `$m` is an object or a function is known only when it is evaluated."""
 
 POSTFIX = frozenset((LOOKUP, MEMBER, MEMBERS))
 JSON = frozenset((*POSTFIX, OBJECT, ARRAY, ARRAY_OF))

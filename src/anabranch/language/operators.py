@@ -1,8 +1,8 @@
 """Operators that only compute, as calls of functions: `a eq b` is `op:eq(a, b)`.
 
 XQuery's own specification defines its operators by functions in the namespace `op:`; so does this tree.
-Whoever walks over a query then meets a function that takes values and gives some, and needs no case for each operator;
-the printer writes them as they are written.
+So code that walks over a query treats them as functions of values and needs no case for each operator; the printer
+gives them their own notation.
 The operators that conditions and windows are derived from, `and`, `or`, `=`, `<`, `+` and kin, have nodes of their own.
 """
 
@@ -42,9 +42,9 @@ TYPE_OPERATORS: Mapping[str, InfixOperator] = {
     "op:instance": InfixOperator("instance of", "instance"),
     "op:treat": InfixOperator("treat as", "treat"),
 }
-"""Those whose right side is a type, which a string names."""
+"""The operators whose right side is a type, which is a string in the call."""
 
 NAMED = {each.word: name for name, each in INFIX.items()} | {"|": "op:union"}
 """The function of an operator, by its word."""
 UNWRITTEN = frozenset(("op:in-order", "op:nodes", "op:typed", "op:convert", "op:empty-rank"))
-"""Those that other writings are read as and that have no writing of their own: they are printed as calls."""
+"""Functions that the parser makes of other notations and that have none themselves: they are printed as calls."""

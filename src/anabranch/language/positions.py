@@ -1,11 +1,12 @@
-"""Which predicates are positions (LAWS 3.10), told from their writing alone.
+"""Which predicates are positions (LAWS 3.10), decided from their text alone.
 
 A predicate whose value is a number asks for the node at that place, and `position()` and `last()` ask for places, too.
-Such a predicate depends on what stands beside a node, so whoever takes nodes one by one must not meet it unawares:
-it is an `ast.Positional`, and every other is an `ast.Predicate`, which looks at one node at a time.
+Such a predicate depends on what stands beside a node, which matters to code that takes nodes one by one.
+So it is an `ast.Positional`, and every other is an `ast.Predicate`, which looks at one node at a time.
 
 The text of items has no type, so no path is ever a number.
-What a variable or a function of the user gives, only the data tells: there a predicate is positional, and finds out.
+The value of a variable or of a user's function is known only with the data: there a predicate is positional, and
+decides for each value.
 The items of a stream have no positions; on them such a predicate stays plain, and a number is an error of its item.
 """
 
@@ -24,13 +25,13 @@ _Numeric: TypeAlias = Literal["never", "perhaps", "surely"]
 _ITEM = 2
 """How many steps below a stream an item stands; what is deeper counts as an item."""
 _THROUGH: Mapping[str, tuple[int, ...]] = {**dict.fromkeys(("data", "distinct-values"), (0,)), **GIVING}
-"""Functions that give what they are given, or some of it, by the places of those arguments."""
+"""Functions whose result is made of values of their arguments: by name, the places of these arguments."""
 _ANYTHING = ("op:call", "op:try", "op:convert", *HIGHER)
 """Functions whose value may be whatever another function gives."""
 
 
 def with_positions(query: ast.Query) -> ast.Query:
-    """The query with each predicate as what it is."""
+    """The query with each predicate as an `ast.Positional` or an `ast.Predicate`."""
     if not any(isinstance(part, ast.Predicate | ast.Positional) for part in parts(query)):
         return query
     marked: ast.Query = _Marking(query).visit(query)
@@ -73,7 +74,7 @@ class _Marking:
                 return rebuild(node, self.visit)
 
     def _tail(self, tail: tuple[ast.Tail, ...], *, nodes: bool, plain: bool) -> tuple[ast.Tail, ...]:
-        """Mark predicates; where they stand on what has no positions, those stay `plain` that may be something else."""
+        """Mark predicates; where values have no positions (`plain`), mark only those that are surely positions."""
         plain = plain or any(isinstance(each, ast.Qualifier) for each in tail)
         found: list[ast.Tail] = []
         for each in tail:
@@ -159,7 +160,7 @@ def _level(path: ast.Expression) -> int | None:
 
 
 def _stepped(level: int | None, step: ast.Step) -> int | None:
-    """Where a step leads; what a step to any depth reaches from above the items may be the root."""
+    """The level that a step leads to; a step to any depth from above the items may reach the root."""
     if level is None or any(isinstance(each, ast.Qualifier) for each in step.tail):
         return None  # a bounded piece of the past
     if level >= _ITEM:

@@ -1,13 +1,13 @@
-"""Rewritings that leave a query's meaning alone and spare everybody after it a case; and walks over a query's tree.
+"""Rewritings that keep a query's meaning and spare all later code a case; and walks over a query's tree.
 
 `with_items` lets a loop over a stream run over its items; `with_input` names the input that a query's own `.` and `/`
-mean; `flatten` turns loops that are directly nested into
-the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
-each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
-differ in the names of their variables only; `with_expanded_names` spares them the namespaces that are declared.
+mean; `flatten` turns loops that are directly nested into the clauses of one expression, which is how joins are written
+(sharing paper, 5.1.2); `apart` gives a name of its own to each clause, so that the clauses of a join may be bound in
+any order; `with_plain_names` makes two queries equal that differ in the names of their variables only;
+`with_expanded_names` makes names independent of declared namespaces.
 
 `parts` gives all nodes of a tree, `children` those directly below one, `rebuild` and `with_part` the tree with others
-in their places; `bindings_in` and `conjuncts` are what several readers of queries ask for.
+in their places; `bindings_in` and `conjuncts` answer common questions about a part of a query.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def flatten(query: ast.Query) -> ast.Query:
 
 
 def _flat(inner: ast.Flwor) -> bool:
-    """Whether moving a condition from outside behind these clauses keeps errors where they are."""
+    """Whether the outer condition may move behind these clauses without a change of which round an error belongs to."""
     return all(isinstance(clause, ast.For) for clause in inner.clauses)
 
 
 def apart(query: ast.Query) -> ast.Query:
-    """Where a clause takes the name of one in front of it, `let $x := 1 let $x := $x + 1`, that one gets another."""
+    """Rename a clause whose name a later one takes again, as in `let $x := 1 let $x := $x + 1`."""
     taken = {each.name for each in parts(query) if isinstance(each, ast.Variable)}
     taken |= {*bindings_in(query)}
 
@@ -135,12 +135,12 @@ def apart(query: ast.Query) -> ast.Query:
 
 
 def _renamed(node: Any, name: str, other: str) -> Any:
-    """A part of a query in which a variable that is bound outside of it is called otherwise."""
+    """A part of a query in which a variable that is bound outside of it has another name."""
     return substituted(node, name, ast.Variable(other))
 
 
 def substituted(node: Any, name: str, value: ast.Expression) -> Any:
-    """A part of a query with something else in the place of a variable that is bound outside of it."""
+    """A part of a query with `value` in the place of a variable that is bound outside of it."""
 
     def up_to(node: Any, clauses: tuple[Any, ...], place: int) -> Any:
         mine = rebuild(clauses[: place + 1], visit)
@@ -174,7 +174,7 @@ def substituted(node: Any, name: str, value: ast.Expression) -> Any:
 
 
 def free_variables(node: Any) -> frozenset[str]:
-    """The variables that may mean something from outside: those that are named and cannot all be bound inside."""
+    """The free variables of a part of a query: those that it uses and does not bind itself."""
     named = {part.name for part in parts(node) if isinstance(part, ast.Variable)}
     named |= {part.variable for part in parts(node) if isinstance(part, ast.GroupKey) and part.value is None}
     mark = ast.ContextItem()
@@ -182,16 +182,16 @@ def free_variables(node: Any) -> frozenset[str]:
 
 
 def with_plain_names(query: ast.Query) -> ast.Query:
-    """Variables are called `v0`, `v1`, ... in the order in which their names first stand there.
+    """The query with its variables called `v0`, `v1`, ... in the order in which their names first occur.
 
-    Different names stay different, so what is bound where does not change, nor does what hides what.
+    Different names stay different, so neither bindings nor shadowing change.
     """
     names: dict[str, str] = {}
     return _with_names(query, lambda name: names.setdefault(name, f"v{len(names)}"))
 
 
 def with_clear_names(query: ast.Query) -> ast.Query:
-    """Where `$a` and `$a.b` are both bound, `$a.b` gets another name, lest it hide a lookup when it is printed."""
+    """Rename `$a.b` where `$a` is bound, too, because the printed query could not tell it from a lookup."""
     if not any(isinstance(each, ast.Call) and each.name == LOOKUP for each in parts(query)):
         return query
     bound = {*bindings_in(query), *(each for function in query.functions for each in function.parameters)}
@@ -233,7 +233,7 @@ def _with_names(query: ast.Query, plain: Callable[[str], str]) -> ast.Query:
 
 
 def with_expanded_names(node: Any, namespaces: Mapping[str, str]) -> Any:
-    """The same where names mean what they say, whatever is declared around: `Q{uri}local` in the place of `p:local`.
+    """The node with names that do not depend on declarations around it: `Q{uri}local` in the place of `p:local`.
 
     In the same way `Q{uri}*` stands for `p:*`; `*` and `*:local` mean the same everywhere.
     A constructor declares whatever its own names need.
@@ -270,7 +270,7 @@ def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:
 
 
 def children(node: Any) -> tuple[Any, ...]:
-    """What a node, or a row of nodes, is directly made of; nothing for what is no node."""
+    """The direct parts of a node, or of a tuple of nodes; empty for what is no node."""
     return node if isinstance(node, tuple) else tuple([getattr(node, name) for name in _PARTS[type(node)] or ()])
 
 

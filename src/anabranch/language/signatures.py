@@ -39,7 +39,7 @@ COMPONENTS: Mapping[str, tuple[str, ...]] = {
 }
 """The numbers that times and durations are made of, each with a function, as in `year-from-dateTime()`."""
 ZONED = ("dateTime", "date", "time")
-"""What has a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
+"""The types with a zone: `timezone-from-date()`, `adjust-date-to-timezone()`."""
 
 GIVING: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(
@@ -52,7 +52,7 @@ GIVING: Mapping[str, tuple[int, ...]] = {
     "op:union": (0, 1),
     "insert-before": (0, 2),
 }
-"""The functions that give some of what they are given, nodes too: by the places of those arguments."""
+"""Functions whose result is some of the values of their arguments, nodes too: the places of these arguments."""
 HIGHER: Mapping[str, int] = {
     **dict.fromkeys(("for-each", "filter"), 2),
     **dict.fromkeys(("fold-left", "fold-right", "for-each-pair"), 3),

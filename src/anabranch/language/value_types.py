@@ -1,8 +1,8 @@
-"""What kind of value an expression gives, told from its writing alone: whoever stores results needs to know beforehand.
+"""The types of expressions, derived from the text of a query alone: a table of results needs its columns beforehand.
 
 The text of items has no type (LAWS 2.3), so a type comes from what a query computes: counts are integers, other
 numbers are doubles (LAWS 2.1), conditions are booleans, and times are made by functions.
-Nothing is told from data; where the writing leaves several kinds open, the kind is mixed.
+Data play no part; where the text leaves several kinds open, the kind is mixed.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ _MANY: Mapping[str, Kind] = {
     **dict.fromkeys(("op:to", "string-to-codepoints", "index-of"), "integer"),
     "tokenize": "string",
 }
-"""Those that give several values."""
+"""Functions that give several values."""
 _MADE = tuple(name for name, each in SIGNATURES.items() if each.makes_nodes)
 _OPEN = ("op:call", "op:try", *HIGHER, "root")
-"""What these give, only the data tell."""
+"""Functions whose type depends on the data."""
 _AS_GIVEN = ("data", "distinct-values")
 _EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
 assert SIGNATURES.keys() == {*_CALLS, *_MANY, *_MADE, *_OPEN, *_AS_GIVEN, *GIVING, *_EXTREMES, *JSON}
@@ -116,14 +116,14 @@ def _either(one: Kind, other: Kind) -> Kind:
 
 
 class ValueTypes:
-    """Tells the types of expressions of one query; a declared function is looked at once per types of arguments."""
+    """Derives the types of expressions of one query; a declared function is read once per types of its arguments."""
 
     def __init__(self, functions: Mapping[str, ast.Function]) -> None:
         self._functions = functions
         self._calls: dict[tuple[str, tuple[ValueType, ...]], ValueType] = {}
 
     def of(self, expression: ast.Expression, names: Mapping[str, ValueType]) -> ValueType:
-        """The type of an expression; `names` are those of the variables that it sees."""
+        """The type of an expression; `names` are the types of the variables that it uses."""
         match expression:
             case ast.String():
                 return ValueType("string")

@@ -78,7 +78,7 @@ class ShownAnswer:
     at: Fraction
     text: str
     error: DynamicError | None = field(default=None, compare=False)
-    """Why that is nothing, where the query fails as a whole."""
+    """Why the display is empty, where the query fails as a whole."""
 
 
 def evaluate(

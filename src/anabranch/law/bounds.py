@@ -12,7 +12,7 @@ from anabranch.values.time_arithmetic import decimal_of
 from anabranch.values.times import DateTime
 
 _PLACES = 18
-"""To so many places a bound is given that no decimal is, because a change of unit has made it."""
+"""Decimal places to which a bound is rounded that no finite decimal expresses, as after a change of unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,16 @@ class WindowBounds:
     end: Fraction
     scale: TimeScale
     is_time: bool
-    """Whether something that it holds stands there by a time."""
+    """Whether an item in it has a time as its reference value, so that the bounds are times, too."""
 
     def value(self, bound: Fraction) -> Value:
-        """One of the two, as a query sees it."""
+        """One of the two bounds, as a query sees it."""
         number = bound + self.scale.origin
         return bound_value(number / self.scale.per_second if self.is_time else number, self.is_time)
 
 
 class WindowValues(list[Value]):
-    """What a window holds, with its bounds; whoever binds the variable of a window binds this."""
+    """The contents of a window, with its bounds; the variable of a window is bound to this."""
 
     __slots__ = ("bounds",)
 

@@ -34,7 +34,7 @@ class ImportedFunction:
     module: str
     attribute: str
     folder: str
-    """Where the module may lie beside all places that Python knows."""
+    """Where the module is looked for after Python's own search path."""
 
     def __call__(self, *arguments: object) -> object:
         function = self.load()
@@ -45,7 +45,7 @@ class ImportedFunction:
         return f"{self.module}:{self.attribute}"
 
     def load(self) -> object:
-        """What it names; raises whatever importing the module raises, and `AttributeError` where it is not there."""
+        """The object that it names; raises errors of importing its module, and `AttributeError` if it is missing."""
         return _loaded(self)
 
 

@@ -48,7 +48,7 @@ def construct(
 ) -> Element:
     """The element that a constructor makes; `evaluate` gives the values of what stands in braces.
 
-    `count` is told the steps that it takes to copy them, as far as they were not made in those braces.
+    `count` receives the steps that copying them takes, except for nodes that were made in those braces.
     """
     declared = dict(constructor.namespaces)
     scope = {**namespaces, **declared}
@@ -130,7 +130,7 @@ def _given_name(values: Values, kind: str) -> str:
 
 
 def _resolved(name: str, namespaces: Namespaces, is_attribute: bool) -> Name:
-    """A computed name; a control element is none that a query may make (`checks/refusals.py`)."""
+    """A computed name; a control element is none that a query may make (`language/checks/refusals.py`)."""
     prefix = name.rpartition(":")[0]
     if prefix and prefix != "xml" and prefix not in namespaces:
         raise DynamicError(f"prefix '{prefix}' is not declared", code="XQDY0074")
@@ -171,7 +171,7 @@ def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
 
 
 def append_values(element: Element, values: Values, count: Callable[[int], None] | None = None) -> None:
-    """Add the content of one pair of braces to an element; `count` is told how much is copied."""
+    """Add the content of one pair of braces to an element; `count` receives the steps of copying it."""
     for value in _spaced(values):
         match value:
             case Attribute():

@@ -29,7 +29,7 @@ class Env:
     position: int | None = None
     """Where the context item stands among those that a predicate looks at, counted from 1."""
     last: int | None = None
-    """How many these are."""
+    """The number of these items."""
     found: Mapping[str, Callable[[], Values]] = field(default_factory=dict)
     """Variables whose values are found when they are asked for, which may raise `DynamicError`."""
 
@@ -39,10 +39,10 @@ class Env:
         return Env(namespaces={**_PREDECLARED, **dict(query.namespaces)})
 
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
-        """With a variable bound."""
+        """This environment with one more variable."""
         names = self.flowing | {name} if flowing else self.flowing - {name}
         return replace(self, variables={**self.variables, name: values}, flowing=names)
 
     def at(self, item: Value, position: int | None = None, last: int | None = None) -> Env:
-        """With another context item, and its place where that may be asked for."""
+        """This environment with another context item, and its position where a predicate may ask for it."""
         return replace(self, context=item, position=position, last=last)

@@ -4,8 +4,7 @@ This evaluator is obviously right and never fast; everything faster is tested ag
 A query is evaluated once, whole, as XQuery would over documents, with three additions:
 
 * a `for` over a stream runs in rounds, one per item, window or pair (`law/rounds/rounds.py`), and an error in a round
-sets that
-  round aside and nothing else (LAWS 2.4);
+  sets that round aside and nothing else (LAWS 2.4);
 * a path over a stream is evaluated item by item, for the same reason; where the path looks at the stream's root
   itself, it is evaluated over the whole instead;
 * comparisons, sums and orders are those of LAWS 2.
@@ -62,7 +61,7 @@ class _Window:
 
     names: frozenset[str]
     found: dict[int, Values | DynamicError] = field(default_factory=dict)
-    """By the identity of the call."""
+    """The aggregates, or their errors, by the identity of the call."""
 
     def aggregates(self, call: ast.Call) -> bool:
         """Whether a call is an aggregate over the window."""
@@ -292,7 +291,7 @@ class Evaluator(SpecialCalls):
                 return found
 
     def aggregated_values(self, path: ast.Expression, env: Env) -> Values:
-        """What an aggregate is taken over, where each node is judged apart: in panes, items do not meet."""
+        """The values of an aggregate's argument; each node is tested apart, because items of a pane do not meet."""
         before, self._tests_apart = self._tests_apart, True
         try:
             match path:
@@ -379,7 +378,7 @@ class Evaluator(SpecialCalls):
         return self._grouping[id(flwor)][1]
 
     def _seen_window(self, flwor: ast.Flwor) -> _Window | None:
-        """A window with nothing in it yet, where an expression sees its window through aggregates only."""
+        """A fresh cache of aggregates, where an expression sees its window through aggregates only."""
         windowed = [each for each in flwor.clauses if isinstance(each, ast.For) and each.window is not None]
         if len(windowed) != 1:
             return None
@@ -393,7 +392,7 @@ class Evaluator(SpecialCalls):
         self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
     ) -> None:
         if self._in_unit:
-            raise error  # in a window on a part of the unit: the unit falls
+            raise error  # an error in a window over a part of the unit fails the unit
         super().set_aside(arrival, error, held)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
@@ -420,7 +419,7 @@ class Evaluator(SpecialCalls):
     def round_rows(
         self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int
     ) -> list[ResultRow]:
-        """What one round of so many items adds, where its streams' variables are bound; nothing is sorted yet."""
+        """The rows of one round of `items` items, where its streams' variables are bound; nothing is sorted yet."""
         self._window = self._seen_window(flwor)
         self.members, self.omitted = self._held(flwor, env), {}
         self.begin(1 if self._window else items)
@@ -429,7 +428,8 @@ class Evaluator(SpecialCalls):
     def looped(self, variable: str, source: ast.Expression, env: Env, asked: ast.Expression | None) -> Iterator[Value]:
         """The values of a loop, of which each is a step.
 
-        One for which `asked` is false may be left out, if its steps are counted; here none is.
+        `asked` is a condition on each: an evaluator may leave out values for which it is false, if it counts their
+        steps; this one leaves out none.
         """
         for each in self.value(source, env):
             self.spend(1)
@@ -438,7 +438,7 @@ class Evaluator(SpecialCalls):
     def _tuples(
         self, clauses: Sequence[ast.For | ast.Let], env: Env, where: ast.Expression | None = None
     ) -> Iterator[Env]:
-        """The environments of all rounds; `where` is what is asked in each of them."""
+        """The environments of all rounds; `where` is the condition that each of them is tested by later."""
         if not clauses:
             yield env
             return
@@ -482,7 +482,7 @@ def _is_number(value: Atomic) -> bool:
 def any_of(tests: Iterable[Callable[[], bool]], steps: Counting | None = None) -> bool:
     """Whether one test holds, whatever the others raise; an error counts only where none does (LAWS 2.4).
 
-    With `steps`, that is also so where a test takes too many of these.
+    With `steps`, a test that takes too many of them counts as one that raises.
     """
     failure: DynamicError | None = None
     for test in tests:

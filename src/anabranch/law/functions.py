@@ -1,4 +1,4 @@
-"""The built-in functions: what those of `language.signatures` do.
+"""The built-in functions: what those of `language/signatures.py` do.
 
 Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for aggregates, which are exact
 (`aggregates/`; LAWS 2.1, 2.2).
@@ -41,7 +41,6 @@ from anabranch.values.objects.lookups import looked_up, made_array, made_object,
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atomize, non_null, operands, truth
 
 Body: TypeAlias = Callable[..., Values]
-"""Equal for equal values."""
 
 _MOST_DIGITS = 5_000
 """How many digits rounding looks at, behind the point or before it; no number of a query has more."""
@@ -157,7 +156,7 @@ def _rounded(change: Callable[[Decimal], int]) -> Body:
 
 
 def _to_digits(half_up: bool) -> Body:
-    """`round` and `round-half-to-even`: to so many digits behind the point, or before it where they are negative."""
+    """`round` and `round-half-to-even`: to a number of digits behind the point, or before it where that is negative."""
     name = "round()" if half_up else "round-half-to-even()"
 
     def body(values: Values, digits: Values | None = None) -> Values:
@@ -191,7 +190,7 @@ def _whole(values: Values, what: str) -> int:
 
 
 def _scaled(number: Fraction, precision: int, half_up: bool) -> int:
-    """A number rounded to so many digits, in units of the last of them."""
+    """A number rounded to `precision` digits, in units of the last of them."""
     scaled = number * Fraction(10) ** precision
     return math.floor(scaled + Fraction(1, 2)) if half_up else round(scaled)
 
@@ -224,7 +223,7 @@ class DistinctAtoms:
         self._seen: set[Identity] = set()
 
     def add(self, value: Atomic, *, measured: bool = True) -> bool:
-        """The next value; whether it is a new one. Where there are no `measured` ones, that need not be looked at."""
+        """Take the next value and say whether it is new; `measured` says whether measured values may be among them."""
         equal, own = _equal_and_own(value, measured)
         if is_new := self._seen.isdisjoint(equal):
             self._seen.update(own)
@@ -327,14 +326,14 @@ TEXTUAL = frozenset(
         *(name for name in TEXT_FUNCTIONS if name not in ("tokenize", "string-to-codepoints")),
     )
 )
-"""Those that look at texts, or make them."""
+"""Functions that read or make texts, whose steps grow with the length of these."""
 COUNTED = frozenset(
     (
         *("tokenize", "string-to-codepoints", "insert-before", "index-of", "deep-equal"),
         *("op:union", "op:intersect", "op:except", "outermost", "innermost"),
     )
 )
-"""Those that look at many values, or make them: each is a step."""
+"""Functions that read or make many values, each of which is a step."""
 
 
 def library_steps(name: str, arguments: list[Values], values: Values) -> int:

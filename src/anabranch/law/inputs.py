@@ -80,13 +80,13 @@ class Input:
     """All that arrived: the arrivals, and the punctuations in their places among them."""
     partitions: int = 1
     changes: tuple[Evolved, ...] = ()
-    """What has changed for items on the way."""
+    """The accents of the stream, and the dead letters that leave paths in doubt."""
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
     waiting: frozenset[int] = frozenset()
     """The partitions that have more to come; without any, the input has ended."""
 
     def scale(self, path: Path | None) -> TimeScale:
-        """What the values at a path of its items count in."""
+        """The time scale of the values at a path of its items."""
         return TimeScale.of(path, self.time, self.slack, self.origin)
 
     @property
@@ -118,7 +118,7 @@ def stream_input(
 ) -> tuple[Input, list[DeadLetter]]:
     """Read a stream to its end; gives the input and what was set aside on the way.
 
-    `vantages` are what values mean at the start of each partition; without them, what they say.
+    `vantages` say what values mean at the start of each partition; without them they are taken as written.
     It is a stream of items: regions and updates are bad in it (LAWS 5.1).
     """
     dead: list[DeadLetter] = []
@@ -132,19 +132,19 @@ def stream_input(
             match element:
                 case DeadLetter(doubts=doubts):
                     dead.append(element)
-                    vantage.passed_by()
+                    vantage.forget_units()
                     sequence += [Evolved(element, now, number)] if doubts else []
                 case Item(tree, place):
                     tree = remeasured(tree, vantage.units(tree))
                     now = element_time(replace(element, tree=tree), time, now)
                     sequence.append(Arrival(tree, now, number, place))
                 case Accent():
-                    vantage.passed_by()
+                    vantage.forget_units()
                     now = element_time(element, time, now)
                     sequence.append(Evolved(element, now, number))
                 case Punctuation():
                     now = element_time(element, time, now)
-                    vantage.passed_by()
+                    vantage.forget_units()
                     sequence.append(Signal(vantage.told(element), now, number))
                 case Region() | Update():
                     raise AssertionError("a stream of items takes none")

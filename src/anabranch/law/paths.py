@@ -102,7 +102,7 @@ def _above(node: Node, outside: Sequence[Node]) -> Iterator[Node]:
 
 
 def _beside(node: Node, outside: Sequence[Node], *, follows: bool) -> Iterator[Node]:
-    """The siblings behind a node, or in front of it, from it on."""
+    """The siblings behind a node, or in front of it, the nearest first."""
     parent = node.parent
     if parent is None or isinstance(node, Attribute) or any(parent is each for each in outside):
         return
@@ -257,7 +257,7 @@ class Walker(Counting):
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
 
     def _counted_step(self, start: Node, taken: ast.Step, env: Env, part: Slice | None) -> Iterator[Node]:
-        """What a step reaches whose predicates ask for positions, which count anew from each node that it starts at."""
+        """The nodes of a step whose predicates ask for positions, which are counted anew from each starting node."""
         plain = replace(taken, deep=False)
         for node in _with_descendants(start) if taken.deep else (start,):
             reached = list(step(node, plain, env.namespaces, self.outside))
@@ -355,7 +355,7 @@ class Walker(Counting):
         self.dead.append(letter_for(error, items, shown, self.name, arrival))
 
     def note_late(self, arrival: Arrival | None) -> None:
-        """Note an item that a time window came too late for."""
+        """Note an item that came too late for a time window."""
         if arrival is not None:
             self.late.setdefault(arrival)
 

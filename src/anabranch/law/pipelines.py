@@ -42,7 +42,7 @@ class StreamUnit:
 class _Tuple:
     env: Env
     unit: StreamUnit | None
-    """None where it is no item's alone."""
+    """None where the tuple does not come from one item or window alone."""
 
 
 _Keys: TypeAlias = tuple[Atomic | None, ...]
@@ -52,18 +52,18 @@ class Pipelines(Walker):
     """Evaluates pipelines; `Evaluator` adds the other expressions."""
 
     _in_unit: bool
-    """Whether a round of a stream is run: what fails in it is the round."""
+    """Whether a round of a stream is being run, so that an error fails the round."""
     members: frozenset[int] = frozenset()
     """The nodes that the window at hand holds, by identity."""
     omitted: dict[tuple[int, str], DynamicError]
-    """Why some of them have been left out of groups, by identity and message: each is told once."""
+    """Why some of them have been left out of groups, by identity and message: each is reported once."""
 
     def pipeline(self, pipeline: ast.Pipeline, env: Env) -> Values:
         """The value of a pipeline."""
         return self.piped(pipeline, [env])
 
     def piped(self, pipeline: ast.Pipeline, tuples: Sequence[Env]) -> Values:
-        """What a pipeline makes of tuples, in the place of the one that it begins with."""
+        """The value of a pipeline that begins with these tuples."""
         run = _Run(self, tuples)
         start = 0
         for place, clause in enumerate(pipeline.clauses):
@@ -185,7 +185,7 @@ class _Run:
         self._names: list[str] = []
         """The variables that were bound so far."""
         self._loops: list[str] = []
-        """Those of a `for`."""
+        """The variables of `for` clauses that were bound so far."""
 
     @property
     def environments(self) -> list[Env]:
@@ -195,7 +195,7 @@ class _Run:
     # --- stages -------------------------------------------------------------------------------------------
 
     def stage(self, clauses: Sequence[ast.Clause], finish: Callable[[Env], T]) -> list[tuple[_Tuple, T]]:
-        """Run clauses on all tuples, and something on each that comes out; units that fail are left out."""
+        """Run clauses on all tuples, and `finish` on each that comes out; units that fail are left out."""
         self._names += [name for each in clauses for name in bound_by(each)]
         self._loops += [each.variable for each in clauses if isinstance(each, ast.For | ast.PositionalFor)]
         place = self._stream(clauses)
@@ -319,7 +319,7 @@ class _Run:
         return next((found for values in loops if (found := self._evaluator.member_of(values)) is not None), None)
 
     def result(self, pipeline: ast.Pipeline) -> Callable[[Env], Values]:
-        """What a tuple gives in the end."""
+        """A function that gives the result of one tuple behind all clauses."""
 
         def values(env: Env) -> Values:
             found = self._evaluator.value(pipeline.result, env)

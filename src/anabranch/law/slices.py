@@ -18,7 +18,7 @@ from anabranch.stream.tree import Child, Document, Element
 
 
 class WholeNeeded(Exception):  # a signal between two functions, not an error
-    """The path looks at the stream's root, so one item does not tell."""
+    """The path looks at the stream's root, so it cannot be evaluated item by item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def slices(stream: Input) -> Iterator[tuple[Arrival, Slice]]:
 
 
 def below_item(path: ast.Expression) -> bool:
-    """Whether a path over a stream stays at its items and below them, as far as its writing tells."""
+    """Whether a path over a stream stays at its items and below them, as far as its text shows."""
     try:
         depth = _depth(path)
     except WholeNeeded:
@@ -99,7 +99,7 @@ def _steps(path: ast.Expression | None) -> tuple[ast.Step, ...]:
 
 
 _ROOT, _ITEM = 1, 2
-"""How deep the root element and the items stand; the document has depth 0, and None is a depth that nobody knows."""
+"""How deep the root element and the items stand; the document has depth 0, and None is an unknown depth."""
 
 
 def _depth(path: ast.Expression | None) -> int | None:

@@ -4,7 +4,8 @@ Accents, descriptions and settings name paths as text, with the prefixes that th
 for the same namespaces.
 What a prefix means is known where the stream's root declares it, and there names are compared as XML has it: by
 namespace and local name.
-Items may also declare prefixes of their own, where nobody has looked yet: those are taken as the query writes them.
+Items may also declare prefixes of their own, which are not known before they are read: those are taken as the query
+writes them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ Namespaces: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """From the prefixes at a place in a query to those of a stream; with neither, names are what they are."""
+    """A translation of the prefixes at a place in a query to those of a stream; without any, names stay as they are."""
 
     asked: Namespaces = field(default_factory=dict)
     written: Namespaces = field(default_factory=dict)
-    """What the stream's root declares."""
+    """The prefixes that the stream's root declares."""
 
     def of(self, test: ast.NameTest, *, attribute: bool = False) -> tuple[str, ...]:
-        """The names that items may write for what a test asks for: mostly one, and `*` where it is not told.
+        """The names that items may write for what a test asks for: mostly one, and `*` for a wildcard.
 
         >>> Spelling({"q": "urn:x"}, {"p": "urn:x"}).of(ast.NameTest("t", "q"))
         ('p:t',)
@@ -41,5 +42,5 @@ class Spelling:
         uri = self.asked.get(prefix, "")
         found = sorted(each for each, meant in self.written.items() if uri and meant == uri and (each or not attribute))
         if not found and self.written.get(prefix, uri) != uri:
-            return (f"{{{uri}}}{local}",)  # the stream means something else by it; nobody writes a name like this
+            return (f"{{{uri}}}{local}",)  # the prefix has another meaning in the stream; no item has a name like this
         return tuple(f"{each}:{local}" if each else local for each in found or [prefix])

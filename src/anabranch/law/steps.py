@@ -6,8 +6,8 @@ A path without predicates, an arithmetic operation or an aggregate is part of th
 look at every node of an item once, and no more.
 
 An allowance belongs to one unit (an item, a window, a pair), or to one part of a query that stands by itself.
-What is evaluated apart has one of its own: whether it was found before, elsewhere or just now then makes no difference
-to whoever uses it.
+What is evaluated apart has one of its own, so it makes no difference to the expression around it whether the value was
+computed before, elsewhere or just now.
 So the same steps are counted in the reference, in a branch that remembers, and with any sharing.
 What is answered in columns is not counted at all: it is bounded when it is compiled (`columnar/items/query.py`), such
 that the law would need far fewer steps than the least limit that can be set; of rows that are looked up in documents it
@@ -28,9 +28,9 @@ from anabranch.values.sequences import Values
 T = TypeVar("T")
 
 _NODE = 10
-"""So many steps does each node of a document behind `doc()` bring along, for whoever reads it."""
+"""Steps that each node of a document behind `doc()` adds to the allowance of an evaluation that reads it."""
 _RESUMED = 8
-"""So often does an evaluation go on where the other side of an `and` or `or` may still settle it."""
+"""How often an evaluation goes on behind an exhausted operand, where another operand of `and` or `or` may decide."""
 
 _NOTHING: frozenset[int] = frozenset()
 _limit = Limits().steps
@@ -57,16 +57,16 @@ class Counting:
 
     def __init__(self) -> None:
         self.left = _limit
-        """What is left of the allowance."""
+        """The steps that are left of the allowance."""
         self._granted: frozenset[int] = _NOTHING
-        """What has brought more steps along, by identity."""
+        """The documents and sources that have added to the allowance, by identity."""
         self._sizes: dict[int, int] = {}
-        """How many nodes documents have, by identity."""
+        """The number of nodes of documents, by identity."""
         self._tests_apart = False
         """Whether each predicate is evaluated apart."""
 
     def begin(self, items: int = 1) -> None:
-        """Begin an evaluation that stands by itself: so many items take part in it."""
+        """Begin an evaluation that stands by itself, in which `items` items take part."""
         self.left, self._granted = _limit * items, _NOTHING
 
     def apart(self, body: Callable[[], T], items: int = 1) -> T:
@@ -100,18 +100,18 @@ class Counting:
             raise Exhausted
 
     def resume(self, left: int) -> bool:
-        """Go on behind a part that took too much, with what was left before it; False where that is used up."""
+        """Go on behind a part that took too many steps, with those left before it; False where these are used up."""
         self.left = left - _limit // _RESUMED
         return self.left >= 0
 
     def grant_items(self, source: ast.Expression | ast.Qualifier, items: int) -> None:
-        """More items take part: those that a part of the query reads; read again, they are the same."""
+        """Add the allowance of items that a part of the query reads; a second reading of them adds nothing."""
         if id(source) not in self._granted:
             self._granted |= {id(source)}
             self.left += items * _limit
 
     def grant_document(self, document: Document) -> None:
-        """A whole document takes part."""
+        """Add the allowance of a whole document that the query reads."""
         if id(document) not in self._granted:
             self._granted |= {id(document)}
             if id(document) not in self._sizes:

@@ -38,7 +38,7 @@ _DURATION = re.compile(r"[ \t\r\n]*(-?)P((?:\d+Y)?(?:\d+M)?)((?:\d+D)?(?:T[\dHMS
 
 
 def cast(name: str, values: Values) -> Values:
-    """What becomes of at most one value when it is cast to a type; nothing of nothing."""
+    """At most one value, cast to a type; the empty sequence stays empty."""
     value = at_most_one(values, f"{name}()")
     return [] if value is None else [CASTS[name](value)]
 
@@ -155,7 +155,7 @@ def _zone_of(kind: type[Instant]) -> Body:
 
 
 def _adjust(kind: type[Instant]) -> Body:
-    """The same time by a clock of another zone; by none, what its clock shows, without a zone."""
+    """The same time in another zone; where the zone is empty, the local time without one."""
 
     def body(values: Values, zone: Values | None = None) -> Values:
         what = f"adjust-{kind.name}-to-timezone"

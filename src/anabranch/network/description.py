@@ -38,13 +38,14 @@ Unknown keys are refused by name, with their line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.sql import in_xquery
 from anabranch.stream.files import (
     DEAD_LETTERS,
     Claim,
@@ -166,7 +167,7 @@ def read_network(file: Path) -> Network:
         found,
         thin,
         {name: _stream(name, table, places) for name, table in streams.items()},
-        {name: _query(name, table, places) for name, table in subscriptions.items()},
+        {name: _query(name, table, places, documents) for name, table in subscriptions.items()},
         strategy,
         budget,
         checkpoint,
@@ -243,14 +244,14 @@ def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStr
     return found
 
 
-def _query(name: str, table: Table, places: Mapping[str, str]) -> RegisteredQuery:
+def _query(name: str, table: Table, places: Mapping[str, str], documents: Collection[str]) -> RegisteredQuery:
     by = _place(table, places)
     file = table.path("query")
     if file is None:
         raise table.missing("query", "it names the file with the query")
     table.done()
     try:
-        return RegisteredQuery(name, read_text(file), file, places[by], by)
+        return RegisteredQuery(name, in_xquery(read_text(file), file, documents), file, places[by], by)
     except AnabranchError as error:
         raise table.wrong(error.message, key="query", hint=error.hint) from None
 

@@ -23,7 +23,7 @@ from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.estimates import Form
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.loops import over_tuples
-from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows
 from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.tree import PropertyTree
 
@@ -46,7 +46,7 @@ class Ask:
     """Whether its results are tuples for another peer: those for which it fails are sent, too."""
 
 
-Operator: TypeAlias = HandOn | Ask | MakeWindows | PutTogether
+Operator: TypeAlias = HandOn | Ask | MakeWindows | CombineWindows
 Answering: TypeAlias = Ask | ReadWindows
 
 
@@ -81,7 +81,7 @@ def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = Non
         case PropertyForest(), _:
             return Ask(flow.abstract, _streams(forms), sends=True)
         case PropertyTree() as tree, PropertyTree() as source if tree.window is not None:
-            return MakeWindows(tree) if source.window is None else PutTogether(tree, source)
+            return MakeWindows(tree) if source.window is None else CombineWindows(tree, source)
         case _:
             return Ask(flow.abstract, _streams(forms))
 
@@ -96,7 +96,7 @@ def answering(catalogue: Catalogue, subscription: Subscription, given: Sequence[
             return Ask(subscription.text, _streams(forms))
         case PropertyTree() as source:
             query = check(parse(subscription.text), subscription.text).query
-            return ReadWindows(PutTogether(sent_windows(query, source.schema), source), subscription.text)
+            return ReadWindows(CombineWindows(sent_windows(query, source.schema), source), subscription.text)
 
 
 def _over_tuples(text: str, tuples: PropertyForest) -> Ask:
@@ -118,7 +118,7 @@ def operator_text(made: Operator | Answering) -> str:
             return f"{verb} over {' and '.join(names)}"
         case MakeWindows():
             return "make windows"
-        case PutTogether():
+        case CombineWindows():
             found = made.selection
             return f"SELECTWINDOWS({found.count}, {found.every}, {found.step})" if found else "select windows"
         case ReadWindows(windows):

@@ -23,7 +23,7 @@ from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbati
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.path import Path as ItemPath
@@ -150,7 +150,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                     assert isinstance(flow.form, PropertyForest)
                     root = f"<{flow.form.tuple_path[0]}/>"
                     found = MadeFlow(flow.name, given[0], write_tuples(text), "results", root)
-            case MakeWindows() | PutTogether() as windows:
+            case MakeWindows() | CombineWindows() as windows:
                 found = MadeFlow(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
         reads(peer, given)
         if found.kind == "selection":

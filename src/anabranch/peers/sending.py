@@ -28,7 +28,7 @@ from anabranch.peers.programs import FLOW_PREFIX, MadeFlow, PeerProgram
 from anabranch.runtime.standing import standing
 from anabranch.runtime.units import Units
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.answers.segments import COURSES
+from anabranch.spark.answers.segments import RANGE_PROGRESS
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
@@ -187,7 +187,7 @@ class Sender:
     def _courses(self, manifest: Manifest, plan: Plan) -> dict[str, RangeProgress]:
         """By stream: its progress in an epoch, which is odd if it falls behind what was reached before."""
         found: dict[str, RangeProgress] = {}
-        for chunk in self._log.chunks(manifest, COURSES):
+        for chunk in self._log.chunks(manifest, RANGE_PROGRESS):
             for line in self._log.text(chunk).splitlines():
                 course = RangeProgress.from_json(line)
                 axes = plan.axes(plan.stream(course.stream).source) or ()
@@ -246,7 +246,7 @@ class Sender:
         assert found is not None, "a stream that has begun was read in an epoch"
         return found.stream(stream).form.root
 
-    def history(self, stream: str) -> Iterator[tuple[int, str]]:
+    def elements_so_far(self, stream: str) -> Iterator[tuple[int, str]]:
         """All elements of a stream so far: the text of each, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
             given = self._plans.ran(epoch)

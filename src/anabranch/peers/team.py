@@ -252,6 +252,6 @@ class Team:
         link = self._sources.link(flow)
         partitions: dict[int, list[str]] = {number: [_BEGUN] for number in range(link.partitions)}
         if origin.source.updates or stream in last.evolution:
-            for number, text in peer.sender.history(stream):
+            for number, text in peer.sender.elements_so_far(stream):
                 partitions[number].append(text)
         link.begin(plan, peer.sender.root(stream), list(partitions.values()))

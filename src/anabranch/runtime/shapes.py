@@ -8,6 +8,7 @@ Only literals that are compared or computed with are constants, by their places 
 Other literals (in a constructor, in the size of a window) have to be equal.
 So a text of a known shape means what the first text of that shape means, with other constants: up to each constant both
 are the same characters, and a literal ends where one of its kind ends.
+Texts that differ in the names of variables as well have one shape, too: so a query and its twin in SQL are one.
 
 The shape's own query has *marks* in place of constants, numbers and strings that no user writes, by which they are
 found again in whatever is compiled from it.
@@ -27,7 +28,7 @@ from typing import TypeAlias
 from anabranch.language import ast, parse
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import children, parts
+from anabranch.language.rewrite import children, parts, with_plain_names
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 
@@ -36,8 +37,8 @@ Constant: TypeAlias = float | bytes
 _LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
 _LONGEST, _LONGEST_INTEGER = 15, 30
-"""A number of so many characters is compared as a double, which it is or, if it is a longer integer, which is next to
-it (`columnar/expressions/scope.py`); with more, it belongs to the shape."""
+"""Numbers of up to so many characters are constants: a short one is exactly a double, a longer integer is compared as
+the nearest double (`columnar/expressions/scope.py`); longer literals belong to the shape."""
 _MARK = 700_000_000
 _MOST_SHAPES, _MOST_TEXTS = 20_000, 1_000_000
 """The number of shapes that are cached, and of texts."""
@@ -78,7 +79,7 @@ class SplitText:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What queries that differ in constants only have in common; each shape is one object."""
+    """The common part of queries that differ in constants only; each shape is one object."""
 
     standing: Standing
     """The query with marks in place of its constants, so its literals are not the user's."""
@@ -89,12 +90,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """A query: its shape, and its constants in the order of the marks; equal for queries that say the same."""
+    """A query: its shape, and its constants in the order of the marks; equal for equivalent queries."""
 
     shape: Shape
     constants: tuple[Constant, ...]
     long: tuple[str, ...] = ()
-    """Those of them that are long integers, as they are written: several may be next to one double."""
+    """The constants that are long integers, as they are written: several may have the same nearest double."""
 
 
 class Shapes:
@@ -120,8 +121,18 @@ class Shapes:
         if known is None:
             if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
-            known = self._known[cut.key] = _Known(constants_in(cut, standing(parse(text), self._functions)), {})
+            known = self._known[cut.key] = self._twins(cut, text)
         return known.shaped(cut, text, self._functions)
+
+    def _twins(self, cut: SplitText, text: str) -> _Known:
+        """The shapes of a text with new pieces: those of a text that differs in the names of variables only, if any."""
+        query = parse(text)
+        plain = SplitText.of(print_query(with_plain_names(query)))
+        if len(plain.literals) != len(cut.literals):  # a name looked like a literal
+            return _Known(constants_in(cut, standing(query, self._functions)), {})
+        if plain.key not in self._known:
+            self._known[plain.key] = _Known(constants_in(cut, standing(query, self._functions)), {})
+        return self._known[plain.key]
 
 
 @dataclass(frozen=True, slots=True)

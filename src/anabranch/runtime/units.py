@@ -4,7 +4,7 @@ An engine that does not hold its inputs completely asks here for the piece of a 
 a windowed `for` selects from.
 It is the same evaluator with the same rules (`law/rounds/rounds.py`), so the pieces are byte for byte those of the
 whole answer.
-What the law sets aside is raised as `DynamicError`: the caller knows the place and writes the dead letter.
+A failure that the law sets aside is raised as `DynamicError`: the caller knows the place and writes the dead letter.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Candidate:
     error: DynamicError | None = None
     """Why it has no reference value; a dead letter where the node is selected, nothing where it is not."""
     key: SessionKey | DynamicError = None
-    """Of a node that is selected for sessions: its key, or why it has none."""
+    """For a node that is selected for sessions: its key, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +115,20 @@ class Units:
         So a failure is that of each window and tuple, and paths that do not need these variables are still evaluated.
         """
         self._failure: DynamicError | None = None
-        before, self._sight = self._standing.before, self._standing.env
+        before, self._env = self._standing.before, self._standing.env
         try:
-            self._sight = self._evaluator.bound(before, self._sight)
+            self._env = self._evaluator.bound(before, self._env)
         except DynamicError as error:
             self._failure = error
             for each in before:
-                self._sight = self._sight.bind(each.variable, [])
+                self._env = self._env.bind(each.variable, [])
 
     @property
     def _outer(self) -> Env:
         """The variables in scope in a round."""
         if self._failure is not None:
             raise self._failure
-        return self._sight
+        return self._env
 
     def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """The piece of one item; `root` is the stream's root element, without its items.
@@ -163,7 +163,7 @@ class Units:
         failure: DynamicError | None = None
         chosen: Values = []
         try:
-            chosen = self._within(root, item, source, self._sight if self._is_bare[clause] else self._outer)
+            chosen = self._within(root, item, source, self._env if self._is_bare[clause] else self._outer)
         except DynamicError as error:
             failure = error
         reached = chosen if self._is_bare[clause] else self.nodes(clause, root, item)
@@ -175,7 +175,7 @@ class Units:
             key: SessionKey | DynamicError = None
             if isinstance(window, ast.TimeWindow | ast.SessionWindow):
                 try:
-                    value = reference_value(window, node, self._sight, self._evaluator.value, scale)
+                    value = reference_value(window, node, self._env, self._evaluator.value, scale)
                 except DynamicError as error:
                     reason = error
             if isinstance(window, ast.SessionWindow) and id(node) in selected:
@@ -188,7 +188,7 @@ class Units:
 
     def nodes(self, clause: int, root: Element, item: Item) -> Values:
         """Only the nodes that one `for` reaches in an item."""
-        return self._within(root, item, self._bare[clause], self._sight)
+        return self._within(root, item, self._bare[clause], self._env)
 
     def _within(self, root: Element, item: Item, path: ast.Expression, env: Env) -> Values:
         _below(root, item.tree)

@@ -59,7 +59,7 @@ class PropertyForest:
 
 
 def local(condition: Predicate, input: str) -> Predicate:
-    """What a condition over several inputs says of one: it holds for each of its items that may be in a tuple."""
+    """The condition that one over several inputs implies for a single input: it holds for each item of its tuples."""
     match condition:
         case And(parts):
             return and_(*(local(each, input) for each in parts))

@@ -14,7 +14,7 @@ The printed conditions leave two things out, which are required here:
 * a window serves an equal one even where its step does not divide its size.
 
 An average is combined from sums and counts, never from averages (LAWS, case 8); which partial values are sent is
-decided by the carrier of the stream (`branch/sent`).
+decided where the stream is sent (`branch/remote/`).
 Count windows number the items from a subscription's start (LAWS 3.3), so the windows of two subscriptions are alike
 only if these start together, or apart by a multiple of the step; trees say nothing of that.
 

@@ -12,7 +12,7 @@
 The paper prints the second for all windows that agree in their steps.
 But a join fires when a window closes, and where the ends of two windows do not coincide only one of the queries fires;
 so sizes must differ by a multiple of the step on every input, and q5 and q7 have to share windows.
-How the two operators select is modelled in the tests (`models/selecting.py`).
+How the two operators select is modelled in the tests (`tests/models/selecting.py`).
 
 Items that enter a window decide when it closes at the end of the input (LAWS 3.5), and count windows number them, so
 the preselections of joins that share must be the same; conditions of a `where` may differ, for they are evaluated on
@@ -34,7 +34,7 @@ from anabranch.sharing.normalize import forest_of, unjoined
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2
-"""Windows are not shared if the shared ones would move more than so many times as often as the separate ones do."""
+"""Windows are not shared if the shared ones would move more than this many times as often as the separate ones."""
 
 
 @dataclass(frozen=True, slots=True)

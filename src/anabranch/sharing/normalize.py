@@ -164,8 +164,8 @@ def unwindowed(tree: PropertyTree) -> PropertyTree:
 def unjoined(forest: PropertyForest) -> tuple[PropertyTree, ...]:
     """The inputs of a join without it, one tree for each loop (sharing paper, 5.3.1).
 
-    All items that enter a window have to be there, and of all others the reference element: whether selected or not, an
-    item moves the windows of its stream on (LAWS 3.2), and with them what the items of the other streams meet.
+    All items that enter a window have to be sent, and of all others the reference element: whether selected or not, an
+    item advances the windows of its stream (LAWS 3.2), which decides what the items of the other streams meet.
     The time by which streams are merged travels with an item, whatever its tree says (LAWS 1.3).
     """
     if forest.kind == "apart":

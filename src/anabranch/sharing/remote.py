@@ -4,7 +4,7 @@ Windows are made from items, combined into larger windows, or read to make an an
 Tuples are elements, so what is computed from them is a query (`loops.over_tuples`).
 A window is sent as its number and, for each aggregated path, a partial state that can be combined further: for an
 average a sum and a count (LAWS 2.2 and case 8).
-`branch/sent` has the format in which they are sent.
+`branch/remote/lines.py` has the format in which they are sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MakeWindows:
 
 
 @dataclass(frozen=True, slots=True)
-class PutTogether:
+class CombineWindows:
     """Combine the windows of a source into those of a tree, and send the values that the tree has."""
 
     tree: PropertyTree
@@ -45,7 +45,7 @@ class PutTogether:
 class ReadWindows:
     """Make an answer: combine the windows of a source into those of a query, and run the query over their values."""
 
-    windows: PutTogether
+    windows: CombineWindows
     text: str
 
 
@@ -60,7 +60,7 @@ class SendTuples:
     text: str
 
 
-OverWindows: TypeAlias = MakeWindows | PutTogether | ReadWindows
+OverWindows: TypeAlias = MakeWindows | CombineWindows | ReadWindows
 SentOperator: TypeAlias = OverWindows | SendTuples
 
 

@@ -73,15 +73,15 @@ class _WindowReader:
         for clause in loop.flwor.clauses[1:]:
             value = self.aggregate(clause.value, self.names) if isinstance(clause, ast.Let) else None
             self.names = names_of([clause], self.names, {clause.variable: value} if value else {})
-        gone, self.kept = split(loop.where(), self.names, self.aggregate)
-        self.tree = self.without(gone)
+        settled, self.kept = split(loop.where(), self.names, self.aggregate)
+        self.tree = self.without(settled)
         sent = [each.condition for each in self.tree.outputs] + [each.selection for each in self.tree.aggregates]
-        if not implies(and_(union_of(sent), window.post), gone):
+        if not implies(and_(union_of(sent), window.post), settled):
             self.tree, self.kept = plain, loop.where()
         names = generic_names(self.tree.aggregates)
         self.elements = {each.term: name for each, name in zip(self.tree.aggregates, names, strict=True)}
         self.items = (child(window_name(window.path)), child(window.path[-1]))
-        """From a window's element to its items."""
+        """The steps from a window's element to its items."""
 
     def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate of the plain tree that an expression is, if any."""
@@ -99,11 +99,11 @@ class _WindowReader:
             case _:
                 return None
 
-    def without(self, gone: Predicate) -> PropertyTree:
-        """The tree without elements that only conditions look at that were left out."""
+    def without(self, settled: Predicate) -> PropertyTree:
+        """The tree without the elements that only the conditions evaluated on the way look at."""
         rest = self.loop.replaced(replace(self.loop.flwor, where=conjunction(self.kept)))
         needed = derive(rest, self.plain.schema)
-        about_values = and_(*(each for each in conjuncts(gone) if any(map(is_value, terms(each)))))
+        about_values = and_(*(each for each in conjuncts(settled) if any(map(is_value, terms(each)))))
         outputs = tuple(replace(each, condition=both(about_values, each.condition)) for each in needed.outputs)
         known = {each.term: each for each in needed.aggregates}
         values = (known.get(each.term, each) for each in self.plain.aggregates)  # those only asked about come along

@@ -1,7 +1,7 @@
 """How much of the past of its streams a query can ever need: what must be retained, and what may be forgotten.
 
 For each stream there is a tree of the paths that the query may take (`PathNeed`), and for each path how far back it
-looks (`Lookback`): at the versions that lived in the last so many seconds, and at so many versions before these.
+looks (`Lookback`): at the versions that lived in the last `seconds`, and at `versions` before these.
 The current version is always within reach, so a query without qualifiers looks back no seconds and no versions; `#1`
 and `#[1]` look one version further back, `?60` and `?[60]` sixty seconds.
 `(e#1)?60` needs both at once: the version that was the last but one a minute ago.
@@ -60,7 +60,7 @@ CURRENT = Lookback()
 
 
 def needed(lookbacks: Iterable[Lookback]) -> Lookbacks:
-    """Those that no other one covers."""
+    """The lookbacks that no other one covers."""
     found: list[Lookback] = []
     for each in sorted(set(lookbacks), reverse=True):
         if not any(other.covers(each) for other in found):
@@ -74,7 +74,7 @@ def kept(lookbacks: Lookbacks, ends: Sequence[Fraction | None], now: Fraction) -
 
 
 def says(lookbacks: Lookbacks) -> str:
-    """The same in words."""
+    """Lookbacks in words."""
     return "; ".join(each.words for each in sorted(lookbacks))
 
 

@@ -1,4 +1,4 @@
-"""Subtracting property trees: what is left of a query's needs beside a stream (the paper's future work, section 4).
+"""Subtracting property trees: the needs of a query that a stream does not meet (the paper's future work, section 4).
 
 `subtract(query, stream)` is the tree of the remainder: the least that would have to be sent beside the stream so that
 the query has all it needs; merging it into the stream is the smallest widening.
@@ -56,11 +56,11 @@ def subtract(query: PropertyTree, stream: PropertyTree) -> PropertyTree | None:
         query = unwindowed(query)
     elif not _has_windows(stream, query):
         return query
-    outputs = [replace(each, condition=left(each.condition, given_where(stream, each))) for each in query.outputs]
+    outputs = [replace(each, condition=remaining(each.condition, given_where(stream, each))) for each in query.outputs]
     values = []
     for each in query.aggregates:
         known = same_aggregate(stream, each)
-        values.append(replace(each, selection=left(each.selection, known.selection if known else NOTHING)))
+        values.append(replace(each, selection=remaining(each.selection, known.selection if known else NOTHING)))
     asking = [each.condition for each in outputs] + [each.selection for each in values]
     named = {term for condition in asking for term in terms(condition)}
     kept = [
@@ -80,7 +80,7 @@ def _has_windows(stream: PropertyTree, query: PropertyTree) -> bool:
     return stream.window.extent == query.window.extent and implies(query.window.post, stream.window.post)
 
 
-def left(needed: Predicate, given: Predicate) -> Predicate:
+def remaining(needed: Predicate, given: Predicate) -> Predicate:
     """A condition that implies `needed`, and holds at least where `needed` does and `given` does not."""
     if implies(needed, given):
         return NOTHING
@@ -93,7 +93,7 @@ def left(needed: Predicate, given: Predicate) -> Predicate:
 
 
 def _thinned(without: Predicate, needed: Predicate, given: Predicate) -> Predicate:
-    """The same without those disjuncts that are not needed beside what is given."""
+    """A remainder without the disjuncts that are not needed beside what is given."""
     parts = [and_(*each) for each in disjuncts(without)]
     for each in tuple(parts):
         rest = [other for other in parts if other is not each]

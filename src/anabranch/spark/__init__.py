@@ -1,0 +1,1 @@
+"""The engine on Spark, by the life of an epoch; only this package imports pyspark."""

@@ -39,7 +39,7 @@ def letter_for(
 
 
 def letter_of(error: DynamicError, items: Sequence[tuple[Place, str]], values: int, name: str | None) -> DeadLetter:
-    """The dead letter of an evaluation that failed for these items, because of so many values."""
+    """The dead letter of an evaluation that failed for these items, because of `values` values."""
     (place, raw), *others = dict.fromkeys(items) or [(Place("", "", 0), "")]
     is_cut = len(others) >= MOST_NAMED
     named = tuple(others[: MOST_NAMED - 1])

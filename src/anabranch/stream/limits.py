@@ -26,7 +26,7 @@ class Limits:
     attributes: int = 256
     """Attributes of one element, namespace declarations among them."""
     steps: int = LEAST_STEPS
-    """Of one evaluation, for each item in it (LAWS 2.6)."""
+    """Steps of one evaluation, for each item in it (LAWS 2.6)."""
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -68,7 +68,7 @@ class TimeScale:
     """Whether numbers are times; dateTimes always are."""
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
-    """Both in units of the scale."""
+    """Slack and origin are in units of the scale."""
 
     @staticmethod
     def of(

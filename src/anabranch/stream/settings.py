@@ -18,7 +18,7 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How much of the answer log is retained: so many epochs, so many bytes of answers, or everything."""
+    """How much of the answer log is retained: a number of epochs, a number of bytes of answers, or everything."""
 
     epochs: int | None = None
     bytes: int | None = None

@@ -44,7 +44,7 @@ class Name:
 
     @property
     def expanded(self) -> str:
-        """As XQuery writes a name that needs no declaration: `Q{uri}local`, and `local` alone in no namespace."""
+        """The name as XQuery writes it without a declaration: `Q{uri}local`, and `local` alone in no namespace."""
         return f"Q{{{self.uri}}}{self.local}" if self.uri else self.local
 
 
@@ -222,7 +222,7 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
 
 
 LETTERS = 8
-"""2 to this power characters of text count as much as a node."""
+"""As a power of 2: the characters of text that count as much as a node."""
 
 
 @overload
@@ -280,7 +280,7 @@ def renumber(tree: Element | Document, numbers: Iterator[int] = _numbers) -> Non
 
 
 def in_document_order(nodes: Sequence[Node]) -> list[Node]:
-    """Without duplicates, in document order."""
+    """The nodes in document order, without duplicates."""
     if len(nodes) < 2:  # as nearly always
         return list(nodes)
     return sorted(dict.fromkeys(nodes), key=lambda node: node.order)

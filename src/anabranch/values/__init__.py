@@ -1,1 +1,1 @@
-"""Atomic values and sequences: LAWS section 2."""
+"""Values and sequences of queries: numbers, texts, times, objects, and their operations (LAWS section 2)."""

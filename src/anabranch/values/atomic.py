@@ -54,7 +54,7 @@ class JsonNumber(Untyped):
 
 
 class JsonNull:
-    """JSON's `null`, which is there and is nothing; there is one of it."""
+    """JSON's `null`, a value of its own; `NULL` is the only instance."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ def exact_value(text: Untyped) -> Fraction | Decimal | None:
 
 
 def finite_value(text: Untyped) -> Fraction | None:
-    """The same for a number by which items can be placed: neither INF nor NaN."""
+    """The exact number that text from an item means, None where it is none, or INF or NaN; for placing items."""
     number = exact_value(text)
     if isinstance(number, Decimal):
         return Fraction(number) if number.is_finite() else None
@@ -228,7 +228,7 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
 
 
 def _json_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a number from JSON, which is compared with numbers only."""
+    """Compare where one side is a number from JSON, which is compared with numbers only."""
     if isinstance(left, Untyped) and isinstance(right, Untyped):
         return _holds(operator, _needed(left), _needed(right))
     other = right if isinstance(left, JsonNumber) else left
@@ -244,7 +244,7 @@ def _not_comparable(left: Atomic, right: Atomic) -> DynamicError:
 
 
 def _times_compared(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
-    """The same where one side is a time or a duration: untyped text beside it is read as one of its type."""
+    """Compare where one side is a time or a duration: untyped text beside it is read as one of its type."""
     a = read_time(type(right), left) if isinstance(left, Untyped) and isinstance(right, TIMES) else left
     b = read_time(type(left), right) if isinstance(right, Untyped) and isinstance(left, TIMES) else right
     if isinstance(a, TIMES) and isinstance(b, TIMES) and type(a) is type(b):

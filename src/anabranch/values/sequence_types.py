@@ -1,4 +1,4 @@
-"""Sequence types: whether values are of one, and what a function makes of them that takes one.
+"""Sequence types: whether values are of a type, and the conversion of arguments to the type of a parameter.
 
 A type is its canonical text, `xs:integer?` or `element(a)*` (`language/parsing/types.py`).
 Text from items has no schema, so elements and attributes are known by their names, and their values are untyped.
@@ -52,7 +52,7 @@ ATOMIC_TYPES: Mapping[str, Callable[[Value], bool]] = {
     "xs:dayTimeDuration": lambda value: isinstance(value, DayTimeDuration),
     "xs:yearMonthDuration": lambda value: isinstance(value, YearMonthDuration),
 }
-"""By the name of a type of values: whether something is of it."""
+"""By the name of an atomic type: whether a value is of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def typed(values: Values, text: str, namespaces: Namespaces, code: str) -> Value
 
 
 def converted(values: Values, text: str, namespaces: Namespaces) -> Values:
-    """What a function takes that declares a type: nodes as their values, text of items cast, numbers promoted."""
+    """Arguments converted to the type of a parameter: nodes become values, untyped text is cast, numbers promoted."""
     wanted = read_type(text)
     if wanted.item not in ATOMIC_TYPES:
         return typed(values, text, namespaces, "XPTY0004")

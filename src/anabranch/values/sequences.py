@@ -77,7 +77,7 @@ def at_most_one(values: Iterable[Value], what: str) -> Atomic | None:
 
 
 def key_of(values: Iterable[Value], what: str) -> Atomic | None:
-    """The same of a key by which tuples are grouped or ordered: there `null` is a value."""
+    """The single value of a key by which tuples are grouped or ordered, where `null` is a value; None for none."""
     return _single(atomize(values), what)
 
 

@@ -71,7 +71,7 @@ def duration_sum(durations: Sequence[Duration]) -> Duration:
 
 
 def duration_average(total: Duration, count: int) -> Duration:
-    """The average of so many durations with this sum."""
+    """The average of `count` durations with this sum."""
     return _scaled(total, count, divides=True)
 
 
@@ -132,7 +132,7 @@ def _quotient(left: Duration, right: Duration) -> Decimal:
 
 
 def _rounded(number: Fraction, places: int) -> Fraction:
-    """The nearest number with so many digits after the point; of two the one nearer to 0."""
+    """The nearest number with `places` digits after the point; of two the one nearer to 0."""
     unit = 10**places
     whole = math.ceil(abs(number) * unit - Fraction(1, 2))
     return Fraction(whole if number >= 0 else -whole, unit)

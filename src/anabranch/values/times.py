@@ -30,7 +30,7 @@ from anabranch.values.numbers import shown
 
 _FARTHEST_YEAR = 999_999_999
 _LONGEST = 10**24
-"""Durations have less than so many seconds or months; texts that are accepted stay below."""
+"""Durations have fewer seconds or months than this; texts that are accepted stay below."""
 
 
 @dataclass(frozen=True, slots=True)

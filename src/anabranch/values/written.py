@@ -1,7 +1,7 @@
-"""Values as plain data, which can be written down and read back: a list, the first of which is a kind.
+"""Values as plain data that can be saved as JSON and read back: lists, whose first element names the kind of value.
 
 Nothing that a query can ask of a value is lost: a number that a change of unit has made, or that was rounded, keeps
-what it was made of.
+its exact value.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_atom(data: Sequence[str]) -> Atomic:
 
 
 def write_value(value: Value) -> list[Any]:
-    """An atomic value, or a node that is in no tree but its own, as plain data."""
+    """An atomic value, or a node that is the root of its own tree, as plain data."""
     match value:
         case Element():
             attributes = [write_value(each) for each in value.attributes]

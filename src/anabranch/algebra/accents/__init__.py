@@ -8,6 +8,6 @@
 changes of one path.
 * `events`: what elements announce about the items behind them, and which elements are bad.
 
-Canonical streams, the oracle of the tests, are in their `models/`.
+Canonical streams, the oracle of the tests, are in `tests/models/`.
 Nothing here knows operators; how they react to accents is in `algebra/reactions/`.
 """

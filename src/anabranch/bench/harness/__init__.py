@@ -1,1 +1,1 @@
-"""How benches run and time things."""
+"""How benches run queries, here and on plain Spark, and how they time them."""

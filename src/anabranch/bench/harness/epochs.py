@@ -72,7 +72,7 @@ def of_trunk(
 
 
 def check_with_law(spark: Spark, sources: Sequence[Source], query: str, folder: Path) -> str:
-    """What a trunk answers over streams that are small; an error where the law answers anything else."""
+    """The answer of a trunk over streams that are small; an error where it is not that of the law."""
     _, outcome = of_trunk(spark, sources, {"checked": query}, folder)
     found = "".join(outcome.answers["checked"])
     given = {source.name: read_stream(source, Limits()).input for source in sources}
@@ -87,7 +87,7 @@ def of_spark(rows: Rows, folder: Path, files: int) -> float:
     answer = answer.option("checkpointLocation", str(folder / "checkpoint")).option("path", str(folder / "out"))
     run = answer.trigger(availableNow=True).start()
     run.awaitTermination()
-    # Where Spark remembers, an epoch without rows comes last and closes what the others have left open.
+    # A stateful query of Spark ends with an epoch without rows, which closes what the others have left open.
     triggers = [each["durationMs"]["triggerExecution"] for each in run.recentProgress if each["numInputRows"]]
     assert len(triggers) == files, "a trigger is a file of each stream"
     return float(mean(triggers[1:])) / 1_000
@@ -108,14 +108,14 @@ class Trials:
         accents: bool = True,
         documents: Mapping[str, DocumentSource] | None = None,
     ) -> float:
-        """Of a trunk with these queries."""
+        """The seconds of an epoch of a trunk with these queries."""
         folder = next(self._fresh)
         seconds, _ = of_trunk(self._spark, sources, queries, folder, accents=accents, documents=documents)
         rmtree(folder)
         return mean(seconds)
 
     def theirs(self, rows: Rows, files: int) -> float:
-        """Of a query of plain Spark."""
+        """The seconds of an epoch of a query of plain Spark."""
         folder = next(self._fresh)
         seconds = of_spark(rows, folder, files)
         rmtree(folder)

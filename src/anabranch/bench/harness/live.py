@@ -64,7 +64,7 @@ class LiveTrunk:
         self._held = ExitStack()
         self._numbers = count()
         self.epochs: list[Epoch] = []
-        """Those that were committed, without their answers."""
+        """The epochs that were committed, without their answers."""
         self._trunk = Trunk(
             SparkHost(spark), folder / "state", Settings(trigger_ms=_TRIGGER_MS), listener=Listener(self.epochs.append)
         )
@@ -88,7 +88,7 @@ class LiveTrunk:
     def round(self, small: Path | None = None, until: float = inf) -> float:
         """The seconds of one more file; the answers of the file before it are dropped.
 
-        Where others had their turn for long, Spark has let its Python workers go: `small` is a file to get warm with.
+        After a long turn of others Spark has ended its idle Python workers: `small` is a file to warm up with.
         """
         if small is not None:
             for _ in range(WARM_UP):
@@ -115,11 +115,11 @@ class LiveTrunk:
 
     @property
     def answers(self) -> int:
-        """How many the last round gave."""
+        """The number of answers of the last round."""
         return self.epochs[-1].metrics.matched
 
     def texts(self) -> dict[str, str]:
-        """What the last round gave, by subscription, without what stands around it."""
+        """The answers of the last round, by subscription, without the elements around them."""
         epoch, log = self.epochs[-1], AnswerLog(self._trunk.checkpoint)
         index = log.index(epoch.manifest)
         return {each.name: "".join(map(log.text, index.of(each.id))) for each in epoch.plan.subscriptions}
@@ -155,7 +155,7 @@ class LiveSparkQuery:
         return _seconds(found)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """What all rounds gave."""
+        """The rows of all rounds."""
         found: list[tuple[Any, ...]] = self._spark.read.parquet(str(self._folder / "out-0")).collect()
         return found
 
@@ -211,7 +211,7 @@ def _progress(running: Sequence[Any], epochs: Sequence[int], until: float = inf)
                 continue
             if query.exception() is not None:
                 raise query.exception()
-            # an epoch that is waited for has reports, too, in which nothing was added
+            # Spark also reports on an epoch while it waits for data; such a report has no batch
             known = [each for each in query.recentProgress if each["batchId"] == epoch]
             reports = [each for each in known if "addBatch" in each["durationMs"]]
             if reports:

@@ -8,10 +8,7 @@ from anabranch.errors import UsageError, did_you_mean
 
 
 def chosen_parts(known: Iterable[str], only: Sequence[str]) -> list[str]:
-    """The parts that are asked for, in the order of the bench, all of them without any.
-
-    UsageError where there is none of a name.
-    """
+    """The parts in `only`, in the order of the bench, all of them where it is empty; UsageError for an unknown name."""
     names = list(known)
     for name in only:
         if name not in names:

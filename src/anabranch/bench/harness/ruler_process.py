@@ -71,7 +71,7 @@ class RulerProcess:
         written.write_text("".join(f"{each}\n" for each in rules), encoding="utf-8")
         self._command = "java", _MEMORY, "-cp", classpath, "RulerRounds", str(file), str(written), str(threads)
         self.matches = 0
-        """Of the last round."""
+        """The number of matches of the last round."""
 
     def __enter__(self) -> RulerProcess:
         self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 Figures: TypeAlias = "Mapping[str, float | Figures]"
 Work: TypeAlias = Callable[[], object]
 Clock: TypeAlias = Callable[[], float]
-"""Does something and says how many seconds it took."""
+"""A function that does some work and gives the seconds that it took."""
 
 
 @dataclass(frozen=True, slots=True)

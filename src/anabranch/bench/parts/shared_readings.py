@@ -1,4 +1,4 @@
-"""What subscriptions over readings cost that are not the only ones: parts of `anabranch bench sharing`.
+"""The cost of one among many subscriptions over readings: parts of `anabranch bench sharing`.
 
 A mixture of all forms (`workloads/forms.py`) is fed as one subscription of the plain form is, which selects as many
 readings as the mixture has answers.
@@ -29,9 +29,9 @@ from anabranch.law import evaluate
 from anabranch.stream.limits import Limits
 
 _CHECKED = 300
-"""So many readings are few enough for the law."""
+"""The readings for the comparison with the law, which is slow."""
 _ANSWERS = 0.9
-"""For a reading: what one subscription can give as well, also where the mixture gives a few more."""
+"""Answers per reading: below 1, so that one subscription can give as many, also where the mixture gives a few more."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class SharedReadings:
     _runs: count[int] = field(default_factory=count)
 
     def compare_mixture(self, number: int, wire: WireFormat, rounds: Rounds) -> Timings:
-        """So many subscriptions of all forms against one that gives as many answers."""
+        """Compare this many subscriptions of all forms with one that gives as many answers."""
         file, parts = self._file(wire, self.items, "repeated"), mixture(number, _ANSWERS)
         queries = {name: text for part in parts for name, text in part.queries(wire).items()}
         assert len(queries) == number
@@ -60,7 +60,7 @@ class SharedReadings:
                 return compare(many.round, one.round, rounds, f"{number:,} of all forms, {wire.name}")
 
     def check_mixture(self, many: LiveTrunk, parts: Sequence[FormShare], wire: WireFormat) -> None:
-        """An error where subscriptions answer anything else than the law over a few readings."""
+        """Fail where the answers of subscriptions over a few readings are not those of the law."""
         file = self._file(wire, _CHECKED, "repeated")
         many.feed(file)
         found: dict[str, list[tuple[str, ...]]] = {form.name: [] for form in MIXED}
@@ -77,7 +77,7 @@ class SharedReadings:
 
     @contextmanager
     def ranges(self, number: int, wire: WireFormat) -> Iterator[LiveTrunk]:
-        """So many conjunctions of two ranges, which were checked to find what there is."""
+        """A trunk with this many conjunctions of two ranges, whose answers were counted."""
         wanted = rectangles(number)
         with self.trunk(wire, self.ranges_file(wire), queries_of(wanted, wire)) as trunk:
             trunk.round()
@@ -87,7 +87,7 @@ class SharedReadings:
             yield trunk
 
     def compare_ranges(self, number: int, rounds: Rounds) -> Timings:
-        """So many conjunctions over JSON against the same over elements."""
+        """Compare this many conjunctions over JSON with the same over elements."""
         with self.ranges(number, JSON_LINES) as ours, self.ranges(number, ELEMENTS) as others:
             return compare(ours.round, others.round, rounds, f"{number:,} conjunctions over JSON and elements")
 
@@ -101,7 +101,7 @@ class SharedReadings:
         return LiveTrunk(self.spark, folder, queries, file, wire.source(folder))
 
     def _selecting(self, answers: int, wire: WireFormat) -> str:
-        """A subscription that selects so many readings."""
+        """A subscription that selects `answers` readings."""
         values = sorted(dict(each.measurement)["t"] for each in readings(self.items, "repeated"))
         return FORMS[0].query(wire, {"low": "0", "high": f"{values[answers]}"})
 

@@ -1,11 +1,11 @@
-"""How long nothing comes out where a stream evolves: a trunk that goes on, and a job of Spark that is started again.
+"""How long output stops where a stream evolves: a trunk that runs on, and a Spark job that is restarted.
 
 Two sensors write a file every few hundred milliseconds, and a query selects the readings from 71 °F on.
-In the middle sensor 2 goes over to Celsius, and its readings, 25 °C and more, still belong to the answer.
+Halfway sensor 2 changes to Celsius, and its readings, 25 °C and more, still belong to the answer.
 The trunk finds an accent in front of the first of them.
-The job of plain Spark needs somebody who notices: a second later it is stopped, and started again on the same
-checkpoint, with a `case` that converts what sensor 2 has said since then.
-Spark itself stays up, and nobody needs time to write the other job; in real life all of it takes longer.
+The job of plain Spark needs an operator who notices the change: a second later it is stopped, and restarted on the same
+checkpoint, with a `case` that converts the readings of sensor 2 since then.
+Spark itself stays up, and the other job is written already; in practice all of this takes longer.
 
 The *silence* is the longest time between two outputs from the last one before the evolution on.
 A row is *lost* where a reading that belongs to the answer is missing, and *wrong* where one is there with another
@@ -35,11 +35,11 @@ _EVERY = 0.25
 """Seconds between files."""
 _FILES, _QUICK_FILES = 64, 32
 _READINGS = 20
-"""Of each sensor in a file."""
+"""Readings of each sensor in a file."""
 _WARM, _FROM = 4, 71
 """Files that are there at the beginning; degrees from which on readings are selected."""
 _NOTICED = 1.0
-"""Seconds until somebody has the job of Spark changed."""
+"""Seconds until the operator has changed the job of Spark."""
 _TRIGGER_MS = 100
 _PATIENCE = 0.01
 _ACCENT = (
@@ -51,15 +51,15 @@ _QUERY = f"""
 _RESULT = re.compile(r"<s:alter|<warm><ts>(.*?)</ts><s>(.*?)</s><t>(.*?)</t></warm>")
 
 Row: TypeAlias = tuple[int, int, float]
-"""When, which sensor, how many degrees Fahrenheit."""
+"""A reading: its time, its sensor, and its degrees Fahrenheit."""
 
 
 def figures(spark: Spark, folder: Path, *, quick: bool) -> Figures:
     """The silences of both, in seconds, and what went wrong meanwhile; medians of some runs, and the sum of rows."""
     runs = 1 if quick else 5
     number = _QUICK_FILES if quick else _FILES
-    ours: list[Heard] = []
-    theirs: list[Heard] = []
+    ours: list[SilenceRun] = []
+    theirs: list[SilenceRun] = []
     for run in range(runs):
         print(f"silence: run {run + 1} of {runs}", file=sys.stderr)
         ours.append(of_trunk(spark, folder / f"ours-{run}", number))
@@ -71,7 +71,7 @@ def figures(spark: Spark, folder: Path, *, quick: bool) -> Figures:
     }
 
 
-def _sums(prefix: str, found: list[Heard]) -> Figures:
+def _sums(prefix: str, found: list[SilenceRun]) -> Figures:
     return {
         f"{prefix}rows_wrong": sum(each.wrong for each in found),
         f"{prefix}rows_lost": sum(each.lost for each in found),
@@ -80,8 +80,8 @@ def _sums(prefix: str, found: list[Heard]) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What came out of one run."""
+class SilenceRun:
+    """The output of one run: its longest silences, and how many of its rows are wrong or lost."""
 
     silence: float
     steady: float
@@ -91,8 +91,8 @@ class Heard:
     lost: int
 
     @staticmethod
-    def of(outputs: Iterable[float], evolved: float, found: Iterable[Row], files: int) -> Heard:
-        """From the moments of outputs and that of the evolution, and all rows that came out."""
+    def of(outputs: Iterable[float], evolved: float, found: Iterable[Row], files: int) -> SilenceRun:
+        """The figures of a run, from the times of its outputs, the time of the evolution, and all its rows."""
         times = sorted(outputs)
         gaps = list(pairwise(times))
         before = [end - begin for begin, end in gaps if end < evolved]
@@ -100,14 +100,14 @@ class Heard:
         truth = Counter(row for file in range(files) for row in readings(file) if row[2] >= _FROM)
         seen = Counter((at, sensor, round(degrees, 6)) for at, sensor, degrees in found)
         wrong, lost = seen - truth, truth - seen
-        return Heard(max(after), max(before, default=0.0), truth.total(), wrong.total(), lost.total())
+        return SilenceRun(max(after), max(before, default=0.0), truth.total(), wrong.total(), lost.total())
 
 
 # --- the sensors ------------------------------------------------------------------------------------------------
 
 
 def readings(file: int) -> Iterator[Row]:
-    """What is measured in the time of a file."""
+    """The readings of a file, in Fahrenheit."""
     for number in range(file * _READINGS, (file + 1) * _READINGS):
         for sensor in (1, 2):
             yield number, sensor, 68.0 + (7 * number + 5 * sensor) % 10
@@ -130,7 +130,7 @@ class _Sensors:
 
     @property
     def middle(self) -> int:
-        """The file with which sensor 2 goes over to Celsius."""
+        """The number of the file with which sensor 2 changes to Celsius."""
         return self.files // 2
 
     def begin(self) -> Thread:
@@ -159,17 +159,17 @@ class _Sensors:
 # --- both sides -------------------------------------------------------------------------------------------------
 
 
-def of_trunk(spark: Spark, folder: Path, files: int) -> Heard:
+def of_trunk(spark: Spark, folder: Path, files: int) -> SilenceRun:
     """A run of ours; an output is an epoch that was committed."""
     sensors = _Sensors(folder / "in", files, accent=True)
     outputs: list[float] = []
     read: list[int] = []
 
-    def heard(epoch: Metrics) -> None:
+    def note(epoch: Metrics) -> None:
         read.append(epoch.items)
         outputs.append(time())
 
-    with Engine(spark, checkpoint=folder / "state", trigger_ms=_TRIGGER_MS, on_epoch=heard) as engine:
+    with Engine(spark, checkpoint=folder / "state", trigger_ms=_TRIGGER_MS, on_epoch=note) as engine:
         engine.stream("sensors", folder / "in", format="lines", root="sensors", time="ts")
         answer = engine.subscribe(_QUERY)
         engine.start()
@@ -179,7 +179,7 @@ def of_trunk(spark: Spark, folder: Path, files: int) -> Heard:
         while sum(read) < 2 * _READINGS * files and engine.trunk.active:
             sleep(_PATIENCE)
         engine.trunk.raise_failure()
-        return Heard.of(outputs, sensors.when, _rows(answer.answer()), files)
+        return SilenceRun.of(outputs, sensors.when, _rows(answer.answer()), files)
 
 
 def _rows(answer: str) -> Iterator[Row]:
@@ -193,7 +193,7 @@ def _rows(answer: str) -> Iterator[Row]:
             yield int(each[1]), int(each[2]), degrees * 9 / 5 + 32 if altered and each[2] == "2" else degrees
 
 
-def of_spark(spark: Spark, folder: Path, files: int) -> Heard:
+def of_spark(spark: Spark, folder: Path, files: int) -> SilenceRun:
     """A run of plain Spark; an output is a batch that was committed to its folder of Parquet files."""
     sensors = _Sensors(folder / "in", files, accent=False)
     job = _job(spark, folder, "t")
@@ -208,7 +208,7 @@ def of_spark(spark: Spark, folder: Path, files: int) -> Heard:
     job.stop()
     outputs = [each.stat().st_mtime for each in (folder / "out" / "_spark_metadata").iterdir() if each.name[0] != "."]
     rows = spark.read.parquet(str(folder / "out")).collect()
-    return Heard.of(outputs, sensors.when, ((row["ts"], row["s"], row["t"]) for row in rows), files)
+    return SilenceRun.of(outputs, sensors.when, ((row["ts"], row["s"], row["t"]) for row in rows), files)
 
 
 def _job(spark: Spark, folder: Path, degrees: str) -> Any:

@@ -1,10 +1,10 @@
-"""Whether a query over updates stays as small as it is, however many come: what it keeps is bounded by its regions.
+"""Whether the state of a query over updates stays bounded by its regions, however many updates come.
 
 The ticker's query and the keeper of its stream work as branches in a trunk do, epoch after epoch, each opened with the
-state that the one before has left and written in layers, but in this process and without Spark; a state is what they
-have left and all that it refers to.
-At ten points of the way we look at the largest state since the last point, at the memory of the process, and at the
-time that the updates have taken.
+saved state of the one before, which is written in layers, but in this process and without Spark; the size of a state
+counts all that it refers to.
+Ten times on the way the bench records the largest state since the last time, the memory of the process, and the time
+that the updates have taken.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ def replacement(number: int, quote: int, at: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What there was at a point of the way."""
+    """The sizes and times at one of ten points of the run."""
 
     updates: int
     state_kb: float
     process_mb: float
     seconds_per_100k: float
-    """Of the updates since the point before."""
+    """The seconds per 100,000 updates since the point before."""
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyRun:
-    """All points."""
+    """All points of a run."""
 
     points: tuple[Point, ...]
 
     def growth(self, name: str) -> float:
-        """The most of something in the second half, against the most of the first half behind its first point."""
+        """The maximum of a field in the second half, over that of the first half without its first point."""
         found: list[float] = [getattr(each, name) for each in self.points]
         half = len(found) // 2
         return max(found[half:]) / max(found[1:half])
@@ -86,7 +86,7 @@ class SteadyRun:
 
 
 def steady(regions: int, updates: int, epoch: int = _EPOCH) -> SteadyRun:
-    """So many updates of any of so many regions."""
+    """Run `updates` updates of random regions, and record ten points on the way."""
     print(f"history: {updates:,} updates to {regions:,} tickers", file=sys.stderr)
     random, at = Random(1), 0
     long = LongRun()
@@ -106,8 +106,8 @@ def steady(regions: int, updates: int, epoch: int = _EPOCH) -> SteadyRun:
 
 
 @dataclass(slots=True)
-class _Away:
-    """Where answers go, which nobody asks for, and where states lie."""
+class _MemoryStore:
+    """A store of spilled state in memory, and a sink that drops answers."""
 
     blobs: dict[str, bytes] = field(default_factory=dict)
     written: int = 0
@@ -121,10 +121,10 @@ class _Away:
         return self.blobs[ref]
 
     def piece(self, text: str) -> None:
-        """Nobody has asked."""
+        """Drop an answer."""
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
-        """Nobody has asked."""
+        """Drop answers."""
 
     def bury(self, letter: DeadLetter) -> None:
         raise AssertionError(f"all updates are good: {letter.reason}")
@@ -138,8 +138,8 @@ class LongRun:
 
     def __init__(self, text: str = RISEN) -> None:
         query = check(parse(text), text, inputs={"tickers": None}, edited={"tickers"}).query
-        self._away, self._limits = _Away(), Limits()
-        self._member = DisplayMember("", "asked", DisplayQuery(query, text, ("tickers",)), self._away)
+        self._store, self._limits = _MemoryStore(), Limits()
+        self._member = DisplayMember("", "asked", DisplayQuery(query, text, ("tickers",)), self._store)
         root = implied_root("tickers")
         source = Source("tickers", Path("tickers"), updates=True)
         reader = partial(ElementReader, "tickers", "lines", self._limits, root)
@@ -150,23 +150,23 @@ class LongRun:
     @property
     def size(self) -> int:
         """The bytes of both states."""
-        return sum(map(len, (*(each for each in self._states if each), *self._away.blobs.values())))
+        return sum(map(len, (*(each for each in self._states if each), *self._store.blobs.values())))
 
     def epoch(self, lines: Iterable[str]) -> None:
-        """Take some elements, and put everything away."""
+        """Run an epoch over some elements, and save the states."""
         feed = pack(FeedOrigin("tickers", 0, "0"), self._cuts(lines))
         ours, keepers = (None if each is None else BranchState.from_bytes(each) for each in self._states)
         given = BranchContext(limits=self._limits)
         branches: list[Branch] = [
-            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._away),
-            Keeper(self._stream, keepers, self._limits, self._away, self._away),
+            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._store),
+            Keeper(self._stream, keepers, self._limits, self._store, self._store),
         ]
         for each in branches:
             each.feed(feed)
-        left = [each.save() for each in branches]
-        self._states = [None if each is None else each.to_bytes() for each in left]
+        saved = [each.save() for each in branches]
+        self._states = [None if each is None else each.to_bytes() for each in saved]
         needed = {ref for each in branches for ref in each.spilled}
-        self._away.blobs = {ref: data for ref, data in self._away.blobs.items() if ref in needed}
+        self._store.blobs = {ref: data for ref, data in self._store.blobs.items() if ref in needed}
 
     def _cuts(self, lines: Iterable[str]) -> list[Cut]:
         found: list[Cut] = []

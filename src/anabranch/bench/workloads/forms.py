@@ -49,7 +49,7 @@ class Interval:
     """How a bound is written in a query."""
 
     def parts(self, count: int, share: float, place: float) -> list[dict[str, str]]:
-        """So many intervals, one behind the other, that make up a share of it, from its begin (0) to its end (1)."""
+        """`count` adjacent intervals that make up a share of this one, at a place from its begin (0) to its end (1)."""
         width = self.high - self.low
         begin, step = self.low + width * Decimal((1 - share) * place), width * Decimal(share) / count
         bounds = [self.spell(begin + step * each) for each in range(count + 1)]
@@ -62,12 +62,12 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class CodeWord:
-    """A word, which some words of the same kind share out."""
+    """A word, whose readings can be divided among longer words that begin with it."""
 
     text: str
 
     def parts(self, count: int, share: float, place: float) -> list[dict[str, str]]:
-        """So many words with digits behind it, wherever the share is; a thousand is all that there are."""
+        """`count` words with digits behind a metal, a thousand for each; share and place do not matter."""
         return [CodeWord(f"{METALS[each // 1_000]}-{each % 1_000:03}").first for each in range(count)]
 
     @property
@@ -82,7 +82,7 @@ _EVENING = Interval(Decimal(DAY + 60_000), Decimal(DAY + 77_280), _as_date_time)
 
 
 def _counted(places: int) -> Interval:
-    """The same, counted from 1970 in units of so many decimal places."""
+    """The evening, counted from 1970 in units of this many decimal places of a second."""
     return Interval(_EVENING.low.scaleb(places), _EVENING.high.scaleb(places), _in_whole)
 
 
@@ -97,7 +97,7 @@ class QueryForm:
     columns: str
     constants: Interval | CodeWord = _HOT
     readings: ReadingKind = "plain"
-    """What it needs; what asks for plain ones is content with repeated ones."""
+    """The kind of readings that it needs; a form for plain ones also works on repeated ones."""
     unnested: bool = False
     """Whether Spark has a row for each repeated child."""
     dotted: str = ""
@@ -124,12 +124,12 @@ class QueryForm:
         return {"one": self.query(wire, self.constants.first)}
 
     def many(self, wire: WireFormat, count: int, share: float = 1, place: float = 0) -> dict[str, str]:
-        """So many with different constants, which together select what the one does, or a share of it at a place."""
+        """`count` queries with different constants, which together select what the one does, or a share of it."""
         parts = self.constants.parts(count, share, place)
         return {f"{self.name}-{number}": self.query(wire, each) for number, each in enumerate(parts)}
 
     def in_spark(self, wire: WireFormat, lines: Rows) -> Rows:
-        """The one in plain Spark, over lines of text."""
+        """The query with its first constants in plain Spark, over lines of text."""
         rows = wire.read(lines, self.readings)
         if self.unnested:
             rows = rows.selectExpr(wire.columns()["id"], "explode(r) as r")
@@ -326,16 +326,16 @@ FORMS = (
     ),
 )
 MIXED = tuple(form for form in FORMS if form.readings != "timed")
-"""Those that the same readings are enough for, repeated ones."""
+"""The forms that work on the same, repeated, readings."""
 
 
 _FORM_SHARE, _WORD_SHARE = 0.2, 0.0002
-"""Of the readings: what the first constants select, and a word with its digits."""
+"""The shares of the readings that the first constants select, and that a word with its digits selects."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormShare:
-    """What a mixture has of a form: so many with different constants."""
+    """The part of a mixture that is of one form: `count` queries with different constants."""
 
     form: QueryForm
     count: int
@@ -343,18 +343,18 @@ class FormShare:
     place: float
 
     def queries(self, wire: WireFormat) -> dict[str, str]:
-        """All of them, by name."""
+        """The queries of this part, by name."""
         return self.form.many(wire, self.count, self.share, self.place)
 
     def summary(self, wire: WireFormat, codes: Collection[str]) -> list[str]:
-        """A few queries that select what all of them do, of readings that have these codes."""
+        """A few queries that select the same readings as all of them, among readings with these codes."""
         if isinstance(self.form.constants, CodeWord):
             return [each for each in self.queries(wire).values() if any(f'"{code}"' in each for code in codes)]
         return list(self.form.many(wire, 1, self.share, self.place).values())
 
 
 def mixture(count: int, answers: float) -> list[FormShare]:
-    """So many subscriptions of these forms, which together give about so many answers for a reading."""
+    """`count` subscriptions of these forms, which together give about `answers` answers for a reading."""
     of_each, more = divmod(count, len(MIXED))
     words = sum(isinstance(form.constants, CodeWord) for form in MIXED)
     share = (answers - words * of_each * _WORD_SHARE) / (_FORM_SHARE * (len(MIXED) - words))

@@ -36,13 +36,13 @@ _SPARK = "select o.id, p.name, p.price, o.amount from orders o join products p o
 
 
 def group_queries() -> dict[str, str]:
-    """As many queries as there are groups, each for the orders of one."""
+    """One query for each group of products, which answers the orders of the group."""
     asked = (f'where $p/group = "g{number}" and' for number in range(GROUPS))
     return {f"q{number}": LOOKED_UP.replace("where", each) for number, each in enumerate(asked)}
 
 
 def products(count: int) -> Iterator[tuple[str, str, str, str]]:
-    """So many products: id, name, price and group."""
+    """The id, name, price and group of `count` products."""
     for number in range(count):
         name = f"{_THINGS[number % len(_THINGS)]} {number}"
         yield f"P{number:05}", name, f"{number % 977}.{number % 90 + 10}", f"g{number % GROUPS}"
@@ -64,7 +64,7 @@ def write_products(spark: Spark, folder: Path, count: int) -> Path:
 
 
 def write_orders(folder: Path, form: Format, files: int, items: int, of: int) -> None:
-    """Write so many files of so many orders, of `of` products."""
+    """Write `files` files of `items` orders each, of `of` products."""
     folder.mkdir(parents=True)
     lines = _lines(form, of)
     for number in range(files):
@@ -80,7 +80,7 @@ def _lines(form: Format, of: int) -> Iterator[str]:
 
 
 def orders_source(folder: Path, form: Format) -> Source:
-    """The stream that such files are."""
+    """The stream of such files."""
     return Source("orders", folder, root="orders", item="order", format=form)
 
 

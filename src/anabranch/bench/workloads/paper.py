@@ -11,8 +11,7 @@ The paper prints 14 of 32 without and 31 with widening, and for all of its netwo
 of data shipping, where each query has the whole stream for itself.
 It does not print its constants; these are such that without widening as many queries share as there, and a stream is
 about as small.
-How far they are spread is a choice of ours, and widening gains less the wider it is
-(docs/design/2026-11-15-network.md).
+Their spread is a choice of ours, and widening gains less the wider it is (docs/design/2026-11-15-network.md).
 Seeds differ, so figures for several say more than one.
 """
 
@@ -41,7 +40,7 @@ _ENERGIES = ("1.1", "1.2", "1.3", "1.4", "1.5")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What sharing makes of a workload."""
+    """How many queries of a workload share a stream."""
 
     queries: int
     without_widening: int
@@ -51,7 +50,7 @@ class Shared:
 
 
 def share(seed: int, queries: int = QUERIES, sample: int = 50) -> Shared:
-    """Register the random queries of a seed; bytes are those of a sample of so many photons."""
+    """Register the random queries of a seed; bytes are those of a sample of `sample` photons."""
     schema = Schema.from_dtd(photons_dtd())
     trees = [derive(check(parse(text), text).query, schema) for text in workload(seed, queries)]
     size = _Sizes("".join(("<photons>", *photons(sample, seed), "</photons>")))
@@ -59,13 +58,13 @@ def share(seed: int, queries: int = QUERIES, sample: int = 50) -> Shared:
 
 
 def workload(seed: int, count: int = QUERIES) -> list[str]:
-    """So many random queries."""
+    """`count` random queries."""
     random = Random(seed)
     return [_query(random) for _ in range(count)]
 
 
 def placed(seed: int, count: int, peers: Sequence[str]) -> list[str]:
-    """Where so many queries are asked in a network: as many at each peer, as far as that goes, in a random order."""
+    """The peers at which `count` queries are asked: as many at each, as far as possible, in a random order."""
     random = Random(seed)
     found: list[str] = []
     while len(found) < count:

@@ -1,7 +1,7 @@
-"""What benches work on: photons in files of lines, the way in which plain Spark reads them, and queries over them.
+"""The input of most benches: photons in files of lines, the way in which plain Spark reads them, and queries over them.
 
 Times go on from file to file as in one long observation, so that a file is an epoch and none of it is late.
-The queries are those of the sharing paper that remember, as its figures 3 and 10 print them, and window aggregates that
+The queries are the stateful ones of the sharing paper, as its figures 3 and 10 print them, and window aggregates that
 are all different: filters, sizes, steps and functions are drawn from a seed.
 A photon comes every 250 ms, so steps of 20 to 30 seconds make about one window per 100 photons.
 A filter asks for an interval of one path, of two, or of one and one half of another; it lets some hundredths to some
@@ -31,7 +31,7 @@ _SCHEMA = """coord struct<cel: struct<ra: double, dec: double>, det: struct<dx: 
 
 
 def write_files(folders: Sequence[Path], files: int, items: int, start_tag: str = "<photon>", seed: int = 1) -> None:
-    """Write so many files of so many photons of a seed into each folder.
+    """Write `files` files of `items` photons each into each folder.
 
     Several folders get photons in turn, as instruments that look at the same sky: all different, and none ahead of the
     others, which would have to wait in a join.
@@ -48,7 +48,7 @@ def write_files(folders: Sequence[Path], files: int, items: int, start_tag: str 
 
 
 def source(name: str, folder: Path) -> Source:
-    """The stream that such files are, with their own time."""
+    """The stream of such files, with its declared time."""
     return Source(name, folder, root="photons", format="lines", time=ItemPath.parse("det_time"))
 
 
@@ -112,14 +112,14 @@ _SPANS = {
     "coord/cel/dec": (-40, 20, 6, 24),
     "phc": (20, 120, 5, 30),
 }
-"""Where an interval may begin, and how wide it may be."""
+"""By path: the least and greatest begin of an interval, and its least and greatest width."""
 _CALLS = (("avg", "en"), ("max", "en"), ("min", "en"), ("sum", "phc"), ("avg", "phc"), ("count", "en"))
 _SIZES = (0.5, 1, 1.5, 2, 3)
-"""By the step."""
+"""Sizes of windows, in steps."""
 
 
 def window_queries(count: int, seed: int = 1) -> dict[str, str]:
-    """So many queries by name."""
+    """`count` queries by name."""
     random = Random(seed)
     return {f"w{number}": _query(random) for number in range(1, count + 1)}
 

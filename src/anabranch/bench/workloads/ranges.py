@@ -1,8 +1,8 @@
 """Conjunctions of two ranges over readings (`readings.py`), each a query of ours and a rule of Event Ruler.
 
 A subscription asks for a rectangle of `t` and `u`, which are spread evenly from 0 to 100.
-N of them have an N-th of the square each, at a random place and of a random shape, so an item meets one of them on
-average, and no two ask the same of anything.
+N of them have an N-th of the square each, at a random place and of a random shape, so an item matches one of them on
+average, and no two have a bound in common.
 Which readings they select can be counted without any engine.
 """
 
@@ -24,7 +24,7 @@ _SIDE = 100 * _DIGITS
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """From and up to values of `t` and `u`, in ten-thousandths."""
+    """Lower and upper bounds of `t` and `u`, in ten-thousandths."""
 
     t: tuple[int, int]
     u: tuple[int, int]
@@ -50,7 +50,7 @@ class Rectangle:
 
 
 def rectangles(count: int, seed: int = 1) -> list[Rectangle]:
-    """So many, all of one size; one alone is everything."""
+    """`count` rectangles of equal area; a single one is the whole square."""
     random = Random(seed)
     found = []
     for _ in range(count):

@@ -8,7 +8,7 @@ The same reading as XML elements, as XML attributes and as JSON:
 
 `t` and `u` are spread evenly from 0 to 100.
 A fifth of the codes are `gold`, a fifth are `gold-` and three digits, the others three digits behind another metal.
-What else they have is their kind.
+Their kind decides what else they have.
 *Repeated* readings have one to three `<r><n>1</n><v>12.3456</v></r>`; the first `v` is spread evenly from 0 to 100, the
 others from 0 to 80.
 *Timed* ones say when they were taken, evenly over a day: `ts` is a dateTime with milliseconds, `ms`, `us` and `ns`
@@ -41,7 +41,7 @@ _DAY_MS = 86_400_000
 
 ReadingKind: TypeAlias = Literal["plain", "repeated", "timed"]
 _LEAVES = ("id", "name", "code", "ts", "until", "ms", "us", "ns")
-"""Those of the item itself that forms look at."""
+"""The leaves directly below the item that forms look at."""
 
 Leaves: TypeAlias = tuple[tuple[str, str | int | Decimal], ...]
 """Names and values."""
@@ -57,7 +57,7 @@ class DeviceReading:
 
 
 def readings(count: int, kind: ReadingKind = "plain", *, seed: int = 1) -> Iterator[DeviceReading]:
-    """So many readings of a kind and a seed."""
+    """`count` readings of a kind and a seed."""
     random = Random(seed)
     for number in range(count):
         metal = number % 5
@@ -91,7 +91,7 @@ def _times(random: Random) -> Leaves:
 
 
 def date_time(ms: int) -> str:
-    """So many milliseconds behind the begin of the day."""
+    """The dateTime of this many milliseconds after the begin of the day."""
     moment = datetime.fromtimestamp(DAY, UTC) + timedelta(milliseconds=ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03}Z"
 
@@ -107,7 +107,7 @@ class WireFormat:
     name: str
     form: Format
     axis: str = ""
-    """In front of a leaf's name in a path of ours."""
+    """The prefix of a leaf's name in a path of ours."""
     prefix: str = ""
     """In front of a leaf's name in a column of Spark."""
     dots: bool = False
@@ -140,12 +140,12 @@ class WireFormat:
         return found | {name: f"$p/r[{position}]/{self.axis}v" for name, position in at.items()}
 
     def columns(self) -> dict[str, str]:
-        """The same for Spark; of a repeated child `r`."""
+        """The columns of the same leaves for Spark; the repeated child is `r`."""
         structs = {**dict.fromkeys(_LEAVES, ""), "t": "d.", "u": "d.", "v": "r."}
         return {leaf: f"{struct}{self.prefix}{leaf}" for leaf, struct in structs.items()}
 
     def source(self, folder: Path) -> Source:
-        """The stream that files in a folder are."""
+        """The stream of the files in a folder."""
         return Source("readings", folder, root="readings", item="reading", format=self.form)
 
     def read(self, lines: Rows, kind: ReadingKind) -> Rows:
@@ -174,7 +174,7 @@ JSON_DOTS = WireFormat("json_dots", "json", dots=True)
 
 
 def write_readings(file: Path, wire: WireFormat, count: int, kind: ReadingKind = "plain") -> None:
-    """Write a file of so many readings of a kind."""
+    """Write a file of `count` readings of a kind."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as opened:
         opened.writelines(f"{wire.write(each)}\n" for each in readings(count, kind))
@@ -189,7 +189,7 @@ def _attributes(leaves: Leaves) -> str:
 
 
 def _keys(leaves: Leaves) -> str:
-    """As JSON; the texts need no escapes."""
+    """Leaves as keys and values of JSON; the texts need no escapes."""
     return ", ".join(
         f'"{name}": "{value}"' if isinstance(value, str) else f'"{name}": {value}' for name, value in leaves
     )

@@ -1,4 +1,4 @@
-"""Sales of many shops, records of about 90 bytes in lines of JSON, and what each shop has sold in a minute.
+"""Sales of many shops, records of about 90 bytes in lines of JSON, and a query for the sales of each shop by minute.
 
     {"t": 12.345, "shop": "shop-0421", "amount": 17.25, "till": 3, "clerk": "c-17", "article": "a-90210"}
 
@@ -32,7 +32,7 @@ _SPARK_BY_SHOP = """
 
 
 def write_sales(folder: Path, files: int, items: int, shops: int = SHOPS, seed: int = 1) -> None:
-    """Write so many files of so many sales each; there are about ten to a shop and minute."""
+    """Write `files` files of `items` sales each; there are about ten to a shop and minute."""
     random = Random(seed)
     milliseconds = 60_000 / (10 * shops)
     folder.mkdir(parents=True)
@@ -51,12 +51,12 @@ def write_sales(folder: Path, files: int, items: int, shops: int = SHOPS, seed: 
 
 
 def sales(folder: Path) -> Source:
-    """The stream that such files are, with their own time."""
+    """The stream of such files, with its declared time."""
     return Source("sales", folder, root="sales", item="sale", format="json", time=ItemPath.parse("t"))
 
 
 def spark_by_shop(spark: Spark, folder: Path) -> Rows:
-    """What each shop has sold in a minute, in plain Spark: one file to a trigger."""
+    """The sales of each shop in a minute, in plain Spark: one file to a trigger."""
     rows = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
     rows = rows.selectExpr("*", "timestamp_seconds(t) as time")
     rows.withWatermark("time", "0 seconds").createOrReplaceTempView("sales")

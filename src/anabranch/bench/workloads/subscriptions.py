@@ -23,7 +23,7 @@ RESULT = "<hit>{ $p/coord/cel/ra }{ $p/coord/cel/dec }{ $p/en }{ $p/det_time }</
 COLUMNS = ("coord.cel.ra", "coord.cel.dec", "en", "det_time")
 SCHEMA = """coord struct<cel: struct<ra: double, dec: double>, det: struct<dx: string, dy: string>>,
     phc double, en double, det_time double"""
-"""Photons for Spark, pixels as they are spelled."""
+"""The schema of photons for Spark, with pixels as strings."""
 
 _Column = npt.NDArray[Any]
 
@@ -34,11 +34,11 @@ class PhotonPath:
 
     text: str
     digits: int | None
-    """Behind the point; None where it is compared as a string."""
+    """Digits behind the point; None where the value is compared as a string."""
 
     @property
     def column(self) -> str:
-        """The same for Spark."""
+        """The column of the path in Spark."""
         return self.text.replace("/", ".")
 
     def literal(self, value: object) -> str:
@@ -49,7 +49,7 @@ RA, DEC = PhotonPath("coord/cel/ra", 4), PhotonPath("coord/cel/dec", 4)
 EN, PHC = PhotonPath("en", 3), PhotonPath("phc", 0)
 DX, DY = PhotonPath("coord/det/dx", None), PhotonPath("coord/det/dy", None)
 _LEAVES = (RA, DEC, DX, DY, PHC, EN)
-"""In the order of their texts in an item."""
+"""The paths in the order of their values in an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Some photons in the order of a path: which they are, and its values."""
+    """Some photons in the order of a path: their row numbers, and their values at the path."""
 
     path: PhotonPath
     rows: _Column
@@ -89,12 +89,12 @@ class _Sorted:
         return _Sorted(path, self.rows[order], column[self.rows][order])
 
     def equal(self, value: str) -> _Sorted:
-        """Those with a value."""
+        """The photons with this value."""
         first, last = np.searchsorted(self.values, value), np.searchsorted(self.values, value, "right")
         return self.part(int(first), int(last))
 
     def interval(self, random: Random, wanted: int) -> tuple[Condition, _Sorted]:
-        """Some interval that holds so many of them, and these."""
+        """A random interval that holds about `wanted` of the photons, and these photons."""
         values, size = self.values, len(self.rows)
         begin = random.randint(0, max(0, size - wanted))
         first = np.searchsorted(values, values[begin])
@@ -102,7 +102,7 @@ class _Sorted:
         if first == last:  # one value that more of them have than are wanted
             last = np.searchsorted(values, values[begin], "right")
         low = values[first]
-        if first == 0 and self.path.digits is not None:  # all that take everything would else be the same
+        if first == 0 and self.path.digits is not None:  # otherwise all intervals of all photons would be the same
             low -= random.randrange(10_000) / 10**self.path.digits
         bounds = [(">=", low)] + ([("<", values[last])] if last < size else [])
         return _between(self.path, bounds), self.part(first, last)
@@ -123,7 +123,7 @@ class Sky:
         self.items = len(rows)
 
     def subscriptions(self, count: int, share: float, seed: int = 1) -> list[Condition]:
-        """So many, each of which selects a share of the photons, as near as equal values allow."""
+        """`count` conditions, each of which selects a share of the photons, as near as equal values allow."""
         random = Random(f"{count} {share} {seed}")
         shapes: Sequence[Callable[[Random, float], Condition]] = (
             *(self._two, self._one, self._two, self._strings),

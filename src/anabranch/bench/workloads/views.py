@@ -49,7 +49,7 @@ def _times(random: Random, users: int) -> Iterator[tuple[int, int]]:
 
 
 def write_views(folder: Path, files: int, items: int, users: int = USERS, seed: int = 1) -> None:
-    """Write so many files of so many views each."""
+    """Write `files` files of `items` views each."""
     random = Random(seed)
     times = _times(random, users)
     folder.mkdir(parents=True)
@@ -69,7 +69,7 @@ def write_views(folder: Path, files: int, items: int, users: int = USERS, seed: 
 
 
 def views(folder: Path) -> Source:
-    """The stream that such files are, with their own time."""
+    """The stream of such files, with its declared time."""
     return Source("views", folder, root="views", item="view", format="json", time=ItemPath.parse("ts"))
 
 

@@ -1,16 +1,17 @@
 """A query over update streams as a branch: elements in their merged order, the answer as an update stream of its own.
 
-All streams of such a query are documents that are edited (LAWS 5), also one of items, to which nothing happens but that
-items are added.
-Elements come in the order of LAWS 1.2 (`merge.py`), judged by what is known of their partition; the machine
-(`continuous.py`) takes them, and what it shows is told as an update stream of its own (`publishing.py`); or it is one
-of several strands (`strands.py`), whose findings are sent on to a branch without streams that puts them together.
+All streams of such a query are documents that are edited (LAWS 5); a stream of items is one to which items are only
+added.
+Elements come in the order of LAWS 1.2 (`branch/intake/merge.py`), judged by what is known of their partition; the
+machine (`continuous.py`) takes them, and what it shows is published as an update stream of its own (`publishing.py`);
+or it is one of several strands (`strands.py`), whose findings are sent on to a branch without streams that puts them
+together.
 
-What is bad in a stream is told by whoever keeps its document (`branch/document/keeper.py`), once for all queries; here
-are the errors of the query itself.
+Bad elements of a stream are reported by its keeper (`branch/document/keeper.py`), once for all queries; here are the
+errors of the query itself.
 A late branch begins with the document as it stands there (LAWS 3.6).
 
-Its state is that of the machine, in layers (`branch/document/layers.py`); and what it shows, for who asks for that
+Its state is that of the machine, in layers (`branch/document/layers.py`), and the text on display, for readers of that
 alone.
 """
 
@@ -53,7 +54,7 @@ class DisplayQuery:
     query: ast.Query
     text: str
     streams: tuple[str, ...]
-    """Those that it reads, in the order in which it names them, which decides ties (LAWS 1.2)."""
+    """The streams that it reads, in the order in which it names them, which decides ties (LAWS 1.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ class BranchContext:
     documents: Mapping[str, Input] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     keepers: Mapping[str, BranchState] = field(default_factory=dict)
-    """What the keepers of streams remember that had begun before the branch did."""
+    """The states of the keepers of streams that began before the branch did."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """By document, what tells its content from others."""
+    """By document, a digest of its content."""
 
     def around(self, name: str, text: str) -> Around:
-        """What a query is asked with, given its name and its text."""
+        """The arguments of an evaluator for a query with this name and text."""
         return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
 
 
@@ -88,7 +89,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
     """A branch that takes the elements of streams that are edited, one after the other."""
 
     operator: str
-    """What its state is that of."""
+    """The kind of branch, as its state names it."""
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
         self._machine.call(given.functions)
         self._versions = dict(given.versions)
         self._seen = self._versions if state is None else state.meta.get("documents", {})
-        """The documents that it has looked at last."""
+        """The versions of the documents that the display was computed with."""
         self._machine.consult(given.documents, changed=self._seen != self._versions)
         self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
@@ -129,10 +130,10 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     @abstractmethod
     def _open(self, meta: dict[str, Any] | None) -> None:
-        """Go on with what was saved, None for nothing."""
+        """Continue with what was saved; None for a new branch."""
 
     def _begin_late(self, keepers: Mapping[str, BranchState], limits: Limits, spill: Spill) -> None:
-        """Begin with the documents as they stand, and with what of their elements had to wait until now."""
+        """Begin with the documents as they stand, and with the elements that wait in the merges of their keepers."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
         late = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
@@ -140,11 +141,11 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     @abstractmethod
     def _tell(self, news: Iterable[Any]) -> None:
-        """Tell what the machine gives of its moments."""
+        """Pass on what the machine gives for its moments."""
 
     @abstractmethod
     def _meta(self) -> dict[str, Any]:
-        """What must be remembered, beside what waits; the machine is not used any more."""
+        """The state without the waiting elements; the machine is not used any more."""
 
     # --- what comes in ------------------------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state to save at the end of the epoch."""
         merge, waiting = self._merge.save()
         seen = self._seen if self._machine.is_behind else self._versions
         meta = {**self._meta(), "merge": merge, "ended": self._ended, "documents": seen}
@@ -225,7 +226,7 @@ class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
 
 
 class StrandBranch(EditedStreamsBranch[Strand]):
-    """One of several strands that a query is answered in: it shows nothing, and tells of its moments."""
+    """One of several strands that a query is answered in: it shows nothing, and reports its moments."""
 
     operator = "strand"
 
@@ -237,7 +238,7 @@ class StrandBranch(EditedStreamsBranch[Strand]):
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._machine.moments = 0 if meta is None else meta["moments"]
         self.told: list[StrandMoment] = []
-        """What is to be sent on."""
+        """The moments that are to be sent to the braid."""
         self.finished = False
         """Whether all inputs have ended."""
 
@@ -260,7 +261,7 @@ def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str 
 
 
 def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: BranchContext) -> Any:
-    """All that a machine follows from beside its state; functions and documents are told to it anew."""
+    """What a machine depends on beside its state, but for functions and documents, which it is given anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
     return member.name, member.strand, member.query.text, written, given.limits
 
@@ -293,7 +294,7 @@ class BraidBranch:
         self.aborted: dict[str, str] = {}
 
     def take(self, told: Iterable[StrandMoment], *, finished: bool) -> None:
-        """What all strands tell of some moments; `finished` says that none will follow."""
+        """Take what all strands report of some moments; `finished` says that none will follow."""
         moments: dict[int, list[StrandMoment]] = {}
         for each in told:
             moments.setdefault(each.moment, []).append(each)
@@ -303,12 +304,12 @@ class BraidBranch:
             self.aborted[self._member.key] = error.message
 
     def save(self) -> BranchState:
-        """What must be remembered; the epoch is over."""
+        """The state to save at the end of the epoch."""
         return BranchState(self._showing.save(self._resumed, self.held), {})
 
     @property
     def held(self) -> int:
-        """How many entries it knows the places of."""
+        """How many entries it keeps the places of."""
         return sum(len(each.by_number) for each in self._machine.kept.values())
 
     @property

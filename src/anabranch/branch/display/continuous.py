@@ -4,10 +4,10 @@ The line between applying an update early and adjusting states (history paper, 1
 Inside an entry an update is applied at once to what is kept of it (`branch/document/projection.py`), and the entry's
 part of the query is evaluated again by the law's own evaluator (`evaluation.py`); between entries states are adjusted,
 and the display is edited (`stages.py`).
-So an update costs one entry, whatever their number; how a query splits is in `split.py`.
+So an update costs the evaluation of one entry, however many there are; how a query splits is in `split.py`.
 
 What the query keeps is bounded by what it can ever need (`sharing/retention.py`), and is plain data: `encode` gives it
-entry by entry and the rest apart, all of it or what has changed, and `decode` goes on from there.
+entry by entry and the rest apart, all of it or what has changed, and `decode` restores it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
 from anabranch.law.history.evaluate import Around, refuse_windows
 from anabranch.law.inputs import Input
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
@@ -37,7 +37,7 @@ N = TypeVar("N")
 
 
 class Machine(ShownQuery, Generic[N]):
-    """A checked query at work, which gives news of each moment; `roots` are the root elements of its streams."""
+    """A checked query that is kept up to date, moment by moment; `roots` are the root elements of its streams."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Machine(ShownQuery, Generic[N]):
         display: Callable[[], Display] = Display,
         **around: Unpack[Around],
     ) -> None:
-        """`display` makes what the answer is shown on, empty."""
+        """`display` makes the empty display of the answer."""
         refuse_windows(query, around.get("text"))
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
@@ -57,7 +57,7 @@ class Machine(ShownQuery, Generic[N]):
         super().__init__(query, part, unsplit, DocumentEvaluator(query, **around), display)
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
-        """What is kept of a stream, at first nothing."""
+        """The kept part of a stream's document, empty at first."""
         return KeptDocument(root, stream, self.needs, limits)
 
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
@@ -85,7 +85,7 @@ class Machine(ShownQuery, Generic[N]):
     # --- elements -----------------------------------------------------------------------------------------
 
     def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[N]:
-        """Take an element in its merged order (LAWS 1.2); gives the news of its moments.
+        """Take an element in its merged order (LAWS 1.2); yields the news of its moments.
 
         A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
@@ -99,7 +99,7 @@ class Machine(ShownQuery, Generic[N]):
         return list(self._moment(Place("", "", 0)))
 
     def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
-        """The same, and the next moment looks at all entries again where documents have changed."""
+        """Use other documents; where they have changed, the next moment evaluates all entries again."""
         super().consult(documents, changed=changed)
         if changed:
             for kept in self.kept.values():
@@ -108,10 +108,10 @@ class Machine(ShownQuery, Generic[N]):
 
     @abstractmethod
     def _moment(self, place: Place) -> Iterator[N]:
-        """The news of a moment that an element from a place has brought."""
+        """The news of a moment that an element from a place has caused."""
 
     def _moved(self) -> dict[str, list[int]]:
-        """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
+        """Move time; returns the entries to be evaluated again: those that are gone first, then by number."""
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
         self.is_behind = False
         changed: dict[str, list[int]] = {}
@@ -129,19 +129,18 @@ class Machine(ShownQuery, Generic[N]):
         return sum(each.changes for each in self.kept.values())
 
     def encode(self, *, whole: bool = True) -> Data:
-        """All that must be remembered, as plain data, or else what has changed since `settled`
-        (`branch/document/state.py`)."""
+        """The whole state as plain data, or else what has changed since `settled` (`branch/document/state.py`)."""
         return self._remembered({name: encode(kept, whole=whole) for name, kept in self.kept.items()})
 
     def settled(self) -> None:
-        """All that must be remembered is written."""
+        """Note that the state is saved."""
         for each in self.kept.values():
             each.settled()
 
     def decode(self, *several: Data) -> None:
-        """Go on from what `encode` gave for the same query, one behind the other: all, and changes.
+        """Restore from what `encode` gave for the same query: first the whole state, then changes.
 
-        Where this is an earlier state of the same, changes do, and it may know some of them already.
+        A machine that is in an earlier state of the query needs only the changes, and may know some of them already.
         """
         for data in several:
             self._decode(data)
@@ -159,7 +158,7 @@ class Machine(ShownQuery, Generic[N]):
 
 
 class ContinuousQuery(Machine[DisplayChange]):
-    """A query in one piece, which tells what changes on display."""
+    """A query that is not divided into strands; it yields what changes on display."""
 
     def _moment(self, place: Place) -> Iterator[DisplayChange]:
         changed = self._moved()

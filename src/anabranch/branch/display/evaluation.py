@@ -1,11 +1,11 @@
-"""What parts of a query come to: the law's own evaluator, asked about one entry, or about all of a stream.
+"""The evaluation of parts of a query by the law's own evaluator, over one entry or over a whole stream.
 
-It is asked over documents that are edited, or, where streams only grow, over items (`branch/growing/`).
+A stream is a document that is edited or, where it only grows, its items (`branch/growing/`).
 
-`Entrywise` is a part that distributes over the entries of a stream: which of them are to be looked at again, and what
-each gives.
-An error inside a round sets aside what the law says; one that no round holds makes the whole answer fail (`failing`),
-and nothing is on display until it is gone.
+`Entrywise` is a part that distributes over the entries of a stream: which of them have to be evaluated again, and the
+results of each.
+An error inside a round of a loop sets aside what the law says; an error outside of any round makes the whole answer
+fail (`failing`), and nothing is on display until it is gone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _LookupEvaluator(Lookups, HistoryEvaluator):
 
 
 C = TypeVar("C")
-"""What an evaluation is given of a stream."""
+"""The form in which an evaluation is given a stream."""
 
 
 class PartEvaluator(ABC, Generic[C]):
@@ -66,7 +66,7 @@ class PartEvaluator(ABC, Generic[C]):
         self.evaluated = 0
         """How many evaluations there were; for tests and measurements."""
         self.aside: list[DeadLetter] = []
-        """What the latest evaluation has set aside."""
+        """The dead letters of the latest evaluation."""
 
     def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
@@ -123,7 +123,7 @@ class DocumentEvaluator(PartEvaluator[DocumentContents]):
 
 
 Changed: TypeAlias = Mapping[str, Collection[int]]
-"""For each stream, the entries that have to be looked at again, first those that are gone."""
+"""For each stream, the entries that have to be evaluated again, first those that are gone."""
 
 
 @dataclass(slots=True)
@@ -133,14 +133,14 @@ class QuerySite:
     evaluation: PartEvaluator[Any]
     display: Display = field(default_factory=Display)
     failing: dict[tuple[str, int], DynamicError] = field(default_factory=dict)
-    """What makes the whole answer fail, by part and entry."""
+    """The errors that make the whole answer fail, by part and entry."""
     dead: list[DeadLetter] = field(default_factory=list)
-    """What was set aside and is still to be told."""
+    """Dead letters that are still to be written."""
     told: dict[tuple[str, int], list[str]] = field(default_factory=dict)
-    """What has been told, by part and entry, as long as it is still so."""
+    """Digests of the dead letters that were written, by part and entry, as long as the entry fails so."""
 
     def tell(self, part: str, entry: int) -> None:
-        """Tell what the latest evaluation has set aside, unless the one before it of the same has told it."""
+        """Write the dead letters of the latest evaluation, but for those that the evaluation before it has written."""
         before = self.told.pop((part, entry), [])
         if letters := self.evaluation.aside:
             marks = [blake2b(letter.to_json().encode(), digest_size=8).hexdigest() for letter in letters]
@@ -149,7 +149,7 @@ class QuerySite:
 
 
 class Entrywise:
-    """One part that distributes; `id` tells it from others."""
+    """One part that distributes; `id` identifies it."""
 
     def __init__(
         self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart, kept: Mapping[str, KeptDocument]
@@ -165,7 +165,7 @@ class Entrywise:
         return self.part.stream
 
     def again(self, changed: Changed) -> Collection[int]:
-        """The entries to be looked at again: those that have changed, and those that meet others that have."""
+        """The entries to be evaluated again: those that have changed, and those that meet a changed entry."""
         own = changed[self.part.stream]
         kept = self._kept
         met: set[int] = set()
@@ -179,11 +179,11 @@ class Entrywise:
                 met |= meeting.met_by_other(entry)
         if any(changed[name] for name in self.part.beside if name not in self._meetings):
             met.update(kept[self.part.stream].numbers())
-        kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
+        kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # their results are saved again
         return dict.fromkeys((*own, *sorted(met))) if met else own
 
     def rows(self, entry: int) -> list[ResultRow]:
-        """What an entry gives; nothing where it is gone, or fails so that all fails."""
+        """The results of an entry; none where it is gone, or makes the whole answer fail."""
         try:
             return self.tried(entry)
         except DynamicError as error:
@@ -191,7 +191,7 @@ class Entrywise:
             return []
 
     def tried(self, entry: int) -> list[ResultRow]:
-        """What an entry gives; nothing where it is gone."""
+        """The results of an entry; none where it is gone."""
         kept = self._kept
         self._site.failing.pop((self._id, entry), None)
         if entry not in kept[self.part.stream].by_number:
@@ -207,7 +207,7 @@ class Entrywise:
         return rows
 
     def fails(self, entry: int, error: DynamicError) -> None:
-        """What an entry gives makes the whole answer fail."""
+        """Let the whole answer fail because of an entry."""
         self._site.failing[self._id, entry] = error
 
     def _keys(self, expression: ast.Expression, stream: str, entry: int) -> Collection[str | None]:
@@ -220,7 +220,7 @@ class Entrywise:
     # --- state --------------------------------------------------------------------------------------------
 
     def remembered(self, stream: str, entry: int) -> Any:
-        """The keys of an entry of this or another stream, and what was told of it, as plain data; None for nothing."""
+        """The keys of an entry of this or another stream, and its digests, as plain data; None for nothing."""
         found: dict[str, Any] = {}
         told = self._site.told.get((self._id, entry)) if stream == self.part.stream else None
         for name, meeting in self._meetings.items():
@@ -230,7 +230,7 @@ class Entrywise:
         return [found, told] if found or told else None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back what was kept of an entry, None for nothing, in the place of what is known of it."""
+        """Replace what is known of an entry by what was saved of it; None for nothing."""
         nothing: tuple[dict[str, Any], None] = {}, None
         keys, told = data or nothing
         for name, meeting in self._meetings.items():

@@ -1,4 +1,4 @@
-"""What is kept up to date over entries: aggregates, whether there are any, quantifiers, and which values there are."""
+"""The functions that are kept up to date over entries: aggregates, `exists`, `empty`, quantifiers, sets of values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from anabranch.values.sequences import Values, atomize
 from anabranch.values.written import read_atom, read_value, write_atom, write_value
 
 FOLDS = frozenset((*AGGREGATES, "exists", "empty"))
-"""The functions that are kept up to date from what each entry gives."""
+"""The functions that are kept up to date from the values of each entry."""
 ATOMS = "atoms"
-"""Not a function of the language: the values themselves, atomized, those that are alike once."""
+"""Not a function of the language: the different values, atomized."""
 ALL = "all"
-"""Not a function either: all values as they are; nodes among them are whole trees, and in no other."""
+"""Not a function either: all values as they are; a node among them is the root of its tree."""
 
 
 def fold(function: str, entries: EntryOrder) -> Fold:
@@ -37,7 +37,7 @@ def fold(function: str, entries: EntryOrder) -> Fold:
 
 
 class _Atoms(Fold):
-    """Which values there are, in the order of their first entries; the share is all values as plain data."""
+    """The different values, in the order of their first entries; the share is all values as plain data."""
 
     def __init__(self) -> None:
         self._atoms: Counter[tuple[str, ...]] = Counter()
@@ -81,10 +81,10 @@ class _All(Fold):
 
 
 class _Quantifier(Fold):
-    """`some` and `every`, each entry judged by itself: what decides, and where nothing does, an error (LAWS 2.4)."""
+    """`some` and `every`: the entries that decide and, where none does, the first error (LAWS 2.4)."""
 
     def __init__(self, entries: EntryOrder, *, decides: bool) -> None:
-        """`decides` is the truth of one entry that is that of all together."""
+        """`decides` is the truth value of an entry that decides the whole: true for `some`, false for `every`."""
         self._decides = decides
         self._deciding = 0
         self._failing = FailingEntries(entries)
@@ -112,6 +112,6 @@ class _Quantifier(Fold):
         return [self._decides if self._deciding else not self._decides]
 
     def reduced(self, shares: Sequence[EntryShare]) -> Sequence[EntryShare]:
-        """What decides, or else the first error."""
+        """An entry that decides, or else the first error."""
         deciding = [each for each in shares if not isinstance(each[1], list)]
         return (deciding or shares)[:1]

@@ -1,14 +1,14 @@
-"""Equality in a join: which entries of another stream an entry can meet at all.
+"""Equality in a join: which entries of another stream an entry can be joined with.
 
-Where `$x/a = $y/b` is one of the conditions that must all hold, an entry of `$x` need only be held against those
+Where `$x/a = $y/b` is one of the conditions that must all hold, an entry of `$x` need only be compared with those
 entries of `$y` that have a key in common with it: for the others the condition is false, whatever the rest of it says
 or raises (LAWS 2.4).
 That is so for a `for` over the other stream, with the condition in `where`, and for `some ... satisfies`, wherever it
 stands.
-Texts are compared as they are written (LAWS 2.3), and paths lead to nothing but text that has no type.
+Texts are compared as they are written (LAWS 2.3), and the values of paths are untyped text.
 
 `key_between` finds the key in a query, and `Meeting` is an index of the keys of two streams' entries.
-An entry whose keys cannot be found, because looking for them fails, meets all others.
+An entry whose keys cannot be found, because their evaluation fails, meets all others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anabranch.law.paths import base_of
 
 @dataclass(frozen=True, slots=True)
 class JoinKey:
-    """What finds the keys of an entry, and of an entry of the other stream."""
+    """The expressions that give the keys of an entry, and of an entry of the other stream."""
 
     own: ast.Expression
     other: ast.Expression
@@ -51,7 +51,7 @@ def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
 
 
 def _meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...]]]:
-    """The variables that run over something behind the first `for`, and the conditions that must all hold for them."""
+    """The variables that are bound behind the first `for`, their sources, and the conditions that must all hold."""
     for clause in flwor.clauses[place + 1 :]:
         if isinstance(clause, ast.For):
             yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
@@ -83,7 +83,7 @@ ANY = None
 
 
 class Meeting:
-    """The keys of the entries of one stream (`own`) and of another; who finds them says so by `put`."""
+    """The keys of the entries of one stream (`own`) and of another; the evaluator adds them by `put`."""
 
     def __init__(self) -> None:
         self.own = Keyed()
@@ -106,7 +106,7 @@ class Keyed:
         self._entries: defaultdict[str | None, set[int]] = defaultdict(set)
 
     def put(self, entry: int, keys: Iterable[str | None]) -> None:
-        """The keys of an entry; none for one that is gone."""
+        """Set the keys of an entry; none for one that is gone."""
         for key in self.keys.pop(entry, ()):
             self._entries[key].discard(entry)
             if not self._entries[key]:

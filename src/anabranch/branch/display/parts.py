@@ -2,13 +2,13 @@
 
 * `FixedPart`: reads no stream, and no document behind `doc()`, which may change between epochs (LAWS 3.12);
 * `EachPart`: distributes over the entries of a stream, in the order of the document or, with `order by`, of its keys;
-* `Folded`: an aggregate over what gives results entry by entry;
-* `ComputedPart`: an expression whose streams are all inside aggregates, if it reads any; they are few and small, the
-  rest is evaluated anew;
+* `Folded`: an aggregate over a part that gives results entry by entry;
+* `ComputedPart`: an expression whose streams are all inside aggregates, if it reads any; it is evaluated anew from
+  their values;
 * `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
-* `WholePart`: what does not split; it is evaluated anew as a whole, exact and slow.
+* `WholePart`: an expression that does not split; it is evaluated anew as a whole, exact and slow.
 
-Streams that only grow (`branch/growing/`) have more, since what has come stays:
+Streams that only grow (`branch/growing/`) have more, since items that have come stay:
 
 * `WindowPart`: a loop over windows, whose results stand when one closes;
 * `GroupPart`: groups of items, each of which is an entry that its items edit;
@@ -28,21 +28,21 @@ from anabranch.runtime.standing import Standing
 
 @dataclass(frozen=True, slots=True)
 class FixedPart:
-    """What reads nothing, and has its value for good."""
+    """An expression that reads no stream or document, and so never changes."""
 
     expression: ast.Expression
 
 
 @dataclass(frozen=True, slots=True)
 class EachPart:
-    """What distributes over the entries of a stream."""
+    """An expression that distributes over the entries of a stream."""
 
     stream: str
     expression: ast.Expression
     beside: tuple[str, ...] = ()
     """Streams that it reads as a whole."""
     keys: tuple[tuple[str, JoinKey], ...] = ()
-    """For some of these, what an entry has in common with all those entries that can matter to it."""
+    """For some of these, the key that an entry must share with those entries that it meets."""
 
     @property
     def order(self) -> tuple[ast.OrderKey, ...]:
@@ -61,14 +61,14 @@ class WindowPart:
 
     flwor: ast.Flwor
     standing: Standing
-    """The loop taken apart, as it would be alone."""
+    """The loop, taken apart as if it were a query of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFold:
-    """An aggregate through which groups are seen: the variable that stands for it, its function, and its argument.
+    """An aggregate over the items of a group: the variable that stands for it, its function, and its argument.
 
-    The argument has a value for each item of a group by itself, and for all of them those one after the other.
+    The argument can be evaluated for each item by itself; its values for a group are those of the items one by one.
     """
 
     variable: str
@@ -78,20 +78,20 @@ class GroupFold:
 
 @dataclass(frozen=True, slots=True)
 class GroupPart:
-    """Groups of the items of a stream that only grows (LAWS 3.8), and what is said of each."""
+    """Groups of the items of a stream that only grows (LAWS 3.8), and what is computed from each."""
 
     stream: str
     pipeline: ast.Pipeline
-    """All of it, as it is written."""
+    """The whole pipeline, as it is written."""
     ahead: tuple[ast.Clause, ...]
-    """What makes tuples of an item."""
+    """The clauses in front of the `group by`, which make tuples of an item."""
     keys: tuple[ast.GroupKey, ...]
     behind: tuple[ast.Clause, ...]
     """The clauses behind the `group by`, up to a `count`, if there is one; variables stand for aggregates."""
     result: ast.Expression
     folds: tuple[GroupFold, ...]
     held: tuple[str, ...] = ()
-    """The variables of which a group holds all values, where aggregates do not do."""
+    """The variables of which a group holds all values, where aggregates do not suffice."""
     count: GroupCount | None = None
 
     @property
@@ -108,7 +108,7 @@ class GroupPart:
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """`count $variable` behind groups, and the clauses behind that; `limit` bounds the numbers that give anything."""
+    """`count $variable` behind groups, and the clauses behind that; numbers above `limit` have no results."""
 
     variable: str
     behind: tuple[ast.Clause, ...]
@@ -117,7 +117,7 @@ class GroupCount:
 
 @dataclass(frozen=True, slots=True)
 class DistinctPart:
-    """The different values of what distributes, in the order of their first entries."""
+    """The different values of a part that distributes, in the order of their first entries."""
 
     over: EachPart | WindowPart
 
@@ -156,12 +156,12 @@ class SlicePart:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether no more is kept than the interval says: what is outside of it stays there."""
+        """Whether only the results in the interval are kept: those outside never come back into it."""
         return self.interval.end is not None and not isinstance(self.over, GroupPart)
 
 
 EntriesPart: TypeAlias = EachPart | WindowPart | GroupPart | DistinctPart | SlicePart
-"""What gives results entry by entry."""
+"""A part that gives results entry by entry."""
 
 
 def order_of(part: EntriesPart) -> tuple[ast.OrderKey, ...]:
@@ -181,7 +181,7 @@ def order_of(part: EntriesPart) -> tuple[ast.OrderKey, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """An aggregate over what gives results entry by entry."""
+    """An aggregate over a part that gives results entry by entry."""
 
     function: str
     over: EntriesPart
@@ -197,7 +197,7 @@ class ComputedPart:
 
 @dataclass(frozen=True, slots=True)
 class WholePart:
-    """What does not split."""
+    """An expression that does not split."""
 
     expression: ast.Expression
     streams: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""An answer that is on display, told as an update stream of its own (LAWS 5.7), and saved between epochs.
+"""An answer that is on display, published as an update stream of its own (LAWS 5.7), and saved between epochs.
 
 What each moment changes on display goes out as one piece: the elements that a reader has to apply, and a heartbeat that
 ends the moment.
-So an answer needs no epoch's end, and none can be seen in it.
+So epochs do not show in an answer.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from anabranch.stream.elements import DeadLetter
 
 _UNIT = 10**30
 _BURIED = 1_000
-"""So many dead letters of a query are not told again."""
+"""The number of latest dead letters of a query that are not written twice."""
 SHOWN = pa.schema([("text", pa.large_string())])
 """What is on display, in one row, or in none before the first moment."""
 
 
 class DisplayPublisher:
-    """Tells what a machine shows; `meta` is what `save` gave."""
+    """Publishes what a machine shows; `meta` is what `save` gave."""
 
     def __init__(self, machine: ShownQuery, out: Output, meta: dict[str, Any] | None) -> None:
         self._machine = machine
         self._out = out
         self._edits: list[Edit] = []
-        """Those of this epoch."""
+        """The edits of this epoch."""
         self._buried: dict[str, None] = {}
-        """What was set aside lately, in short."""
+        """Digests of the latest dead letters, oldest first."""
         self._open: list[str] = []
-        """What is told of a moment that may go on."""
+        """The elements of a moment that may go on."""
         if meta is not None:
             self._open = meta.get("open", [])
             self._display.resume(ReaderState(*meta["told"]))
@@ -55,7 +55,7 @@ class DisplayPublisher:
         return display
 
     def show(self, change: DisplayChange, *, goes_on: bool = False) -> None:
-        """Tell what a moment has changed; one that `goes_on` is told when it is `over`."""
+        """Publish what a moment has changed; one that `goes_on` is published when it is `over`."""
         self._open += self._display.wire(wire_time(change.at), hidden=self._machine.failure is not None)
         if not goes_on:
             self.over(change.at)
@@ -70,7 +70,7 @@ class DisplayPublisher:
             self._open = []
 
     def _bury(self, letter: DeadLetter) -> None:
-        """Set something aside, unless that was done lately: an entry that fails does so whenever it is looked at."""
+        """Write a dead letter, unless that was done lately: an entry that fails does so whenever it is evaluated."""
         place = letter.place
         told = repr((place.stream, place.partition, place.offset, letter.reason, letter.code))
         digest = blake2b(told.encode(), digest_size=8).hexdigest()
@@ -81,14 +81,14 @@ class DisplayPublisher:
                 del self._buried[next(iter(self._buried))]
 
     def save(self, resumed: Resumed[Any], held: int) -> dict[str, Any]:
-        """What must be remembered, that of the machine included."""
+        """The state of the branch, that of the machine included."""
         layers = resumed.save(held, self._edits, lambda: self._machine.text)
         told = {"told": [*self._display.told], "buried": list(self._buried), "open": self._open}
         return {"operator": "display", "layers": layers, **told}
 
 
 def shown_in(state: BranchState, read: Callable[[str], bytes]) -> str | None:
-    """What a display showed when this was its state; None before its first moment."""
+    """The text on display in a state; None before the first moment."""
     if state.meta["operator"] != "display":
         found: list[str] = state.tables["shown"].column("text").to_pylist()
         return found[0] if found else None

@@ -1,7 +1,7 @@
 """A query whose answer is on display: its parts at their places, and what has changed there.
 
-Whoever knows what the streams of the query hold gives its parts their stages (`continuous.py` over documents that are
-edited, `branch/growing/` over streams that only grow), and says when a moment has come.
+Subclasses know the contents of the streams; they give the parts their stages and begin each moment: `continuous.py`
+over documents that are edited, `branch/growing/` over streams that only grow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DisplayChange:
     at: Fraction
     edits: tuple[Edit, ...]
     dead: tuple[DeadLetter, ...]
-    """What was set aside while looking."""
+    """The dead letters of this moment's evaluations."""
 
 
 class ShownQuery(ABC):
@@ -60,7 +60,7 @@ class ShownQuery(ABC):
         self.part = part
         try:
             self._build(query)
-        except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
+        except DynamicError:  # a fixed part fails, and so does the whole, at every moment
             self.part = unsplit
             self._build(query)
         self._failed, self._length = False, 0
@@ -77,12 +77,12 @@ class ShownQuery(ABC):
 
     @abstractmethod
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
-        """A part at work that reads streams; `DynamicError` where what it fixes before it reads them fails."""
+        """The stage of a part that reads streams; raises DynamicError where what it computes before fails."""
 
-    # --- what is to be seen -------------------------------------------------------------------------------
+    # --- the display --------------------------------------------------------------------------------------
 
     def _change(self, place: Place) -> DisplayChange:
-        """What has changed with a moment, now that all of it was looked at."""
+        """What a moment has changed, after all stages were updated."""
         self._is_new = False
         dead, self._site.dead = self._site.dead, []
         if self._site.failing and not self._failed:
@@ -91,7 +91,7 @@ class ShownQuery(ABC):
         return DisplayChange(self.now, self._edits(), tuple(dead))
 
     def _edits(self) -> tuple[Edit, ...]:
-        """What has changed on display; where all fails, nothing is there."""
+        """What has changed on display, which is empty where the query fails as a whole."""
         display, failed = self._site.display, bool(self._site.failing)
         edits = tuple(display.edits())
         if failed:
@@ -108,20 +108,20 @@ class ShownQuery(ABC):
 
     @property
     def display(self) -> Display:
-        """What the answer is on; not to be looked at where the query fails as a whole."""
+        """The display of the answer; not to be read where the query fails as a whole."""
         return self._site.display
 
     @property
     def failure(self) -> DynamicError | None:
-        """Why the query fails as a whole, so that there is nothing to be seen."""
+        """Why the query fails as a whole, so that nothing is on display."""
         return next(iter(self._site.failing.values()), None)
 
     def call(self, functions: Mapping[str, PythonFunction]) -> None:
-        """The functions are from now on these: in another epoch they are other objects."""
+        """Use these functions from now on: each epoch has objects of its own."""
         self._evaluation.around["functions"] = functions
 
     def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
-        """`doc()` means these from now on; where they have changed, the next moment computes anew what it can."""
+        """Use these documents for `doc()`; where they have changed, the next moment computes anew what reads them."""
         self._evaluation.around["inputs"] = documents
         self.is_behind = changed
         if changed:
@@ -136,7 +136,7 @@ class ShownQuery(ABC):
     # --- state --------------------------------------------------------------------------------------------
 
     def _remembered(self, streams: Mapping[str, Data]) -> Data:
-        """All that must be remembered beside what is kept of the streams, whose entries are the last of their data."""
+        """The state of the stages, added to that of the streams, whose entries are the last of their data."""
         for name, (*_, entries) in streams.items():
             for each in entries:
                 found = {stage.id: stage.remembered(name, each[0]) for stage in self._stages}
@@ -149,7 +149,7 @@ class ShownQuery(ABC):
         return remembered
 
     def _recalled(self, data: Data) -> None:
-        """All entries have been taken back; `data` is the latest of what was remembered."""
+        """Restore the stages after all entries were restored; `data` is the latest state."""
         self._is_new = data["is_new"]
         if self._is_new:
             return
@@ -169,7 +169,7 @@ class ShownQuery(ABC):
     # --- the parts ----------------------------------------------------------------------------------------
 
     def _put(self, part: Part, inside: str | None, scope: AnswerScope) -> None:
-        """Give a part its place on display, at the end of an element or of all."""
+        """Give a part its place on display, at the end of an element or of the whole display."""
         display, id = self._site.display, f"s{len(self._stages)}"
         match part:
             case FixedPart(expression):
@@ -207,5 +207,5 @@ class ShownQuery(ABC):
                 case ast.CommentConstructor(value):
                     self._site.display.write((Piece(f"<!--{value}-->"),), id)
                 case _:
-                    self._site.display.write((Piece(""),), id)  # values in different braces are no neighbours
+                    self._site.display.write((Piece(""),), id)  # no space between values in different braces
                     self._put(each, id, within)

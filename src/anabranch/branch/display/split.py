@@ -1,4 +1,4 @@
-"""How a query over update streams splits by entries: what each entry gives by itself, and what is made of that.
+"""How a query over update streams splits by entries: what each entry gives by itself, and what is computed from that.
 
 An *entry* is a child of a stream's root.
 A part of a query *distributes* over the entries of a stream when its value is that for each entry alone, one after
@@ -8,7 +8,7 @@ another; then an update costs the evaluation of one entry, whatever their number
 
 A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
 evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
-both are narrowed down to what has a key in common (`join_keys.py`).
+both are narrowed down to entries with a key in common (`join_keys.py`).
 
 Whether a query looks at more than its entries is read off the tree of its needs (`beyond_entries`).
 """
@@ -39,7 +39,7 @@ from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 
 
@@ -144,7 +144,7 @@ class Splitter:
             return None
         beside = self._beside(expression, stream)
         found = EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
-        return None if self._consults(found.first) else found  # that may fail, and be mended, without any entry
+        return None if self._consults(found.first) else found  # a document may make it fail, or not, without any entry
 
     def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, JoinKey]]:
         for other in beside:
@@ -198,14 +198,14 @@ class Splitter:
                 for clause in clauses:
                     if isinstance(clause, ast.For):
                         return clause.window is None and self._inside(clause.source, stream)
-                    if self._reads(clause):  # it has to be there, and may fail, without any entry
+                    if self._reads(clause):  # it is evaluated, and may fail, even without any entry
                         return False
                 return False
             case _:
                 return False
 
     def _inside(self, expression: ast.Expression, stream: str) -> bool:
-        """The same for what stands inside another expression, where an order would be one of all entries."""
+        """Whether an expression distributes inside another one, where an order would be one of all entries."""
         if isinstance(expression, ast.Flwor) and (expression.order or isinstance(expression.clauses[0], ast.Let)):
             return False
         return self._distributes(expression, stream)
@@ -216,7 +216,7 @@ class Splitter:
 
         def visit(node: Any) -> Any:
             if isinstance(node, ast.Filter) and any(isinstance(each, ast.Qualifier) for each in node.tail):
-                return node  # what is in it is evaluated over the document of then
+                return node  # it is evaluated over an earlier state of the document
             folded = self._folded(node) if isinstance(node, ast.Call | ast.Quantified) else None
             if folded := folded or self._all(node):
                 name = f"fold{len(names)}"
@@ -230,13 +230,13 @@ class Splitter:
         return None if self._reads(bare) else ComputedPart(bare, tuple(names.items()))
 
     def _all(self, node: Any) -> Folded | None:
-        """All results of a part at once, in the place of an aggregate; None where that is not for such streams."""
+        """All results of a part, as an aggregate of their own; None for streams of updates."""
         return None
 
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
-        """An aggregate, or a quantifier, over what distributes."""
+        """An aggregate, or a quantifier, over a part that distributes."""
         if not self._reads(node) or not is_closed(node):
-            return None  # it may have another value in each round of what is around it
+            return None  # it may have another value in each round of a loop around it
         if isinstance(node, ast.Quantified):
             (_, source), *_ = node.bindings
             stream = self._first(source)
@@ -321,7 +321,7 @@ def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
 
 
 def _uses_context(node: Any) -> bool:
-    """Whether the context item around a part of a query counts in it; its predicates and windows have others."""
+    """Whether a part of a query uses the context item around it; predicates and windows in it have their own."""
     match node:
         case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
             return True

@@ -1,11 +1,11 @@
-"""The parts of a query at work: what each entry gives is kept, and what has changed goes on display.
+"""The stages of a query, one for each part: they keep the results of each entry, and put changes on display.
 
 Between entries nothing is evaluated again.
 The results of an entry are regions of the display, which stand in the order of the entries or of their keys; the share
 that an entry has in an aggregate is taken out of it and put in again (history paper, sections 6 to 9).
-What a stage remembers of an entry is plain data, and so is saved with it.
+The state that a stage has of an entry is plain data, and is saved with the entry.
 
-To find what an entry gives and to take that in are two steps, which may be done in two places (`strands.py`).
+To find the results of an entry and to take them in are two steps, which may be done in two places (`strands.py`).
 
 Results with an `order by` stand in the order of their keys, those with equal keys in that of their entries
 (`SortedResults`): a sorted answer cannot be adjusted from itself alone (LAWS 5.6).
@@ -33,12 +33,12 @@ from anabranch.values.atomic import OrderRank
 from anabranch.values.sequences import Values
 
 ResultId: TypeAlias = tuple[int, int]
-"""The number of the entry that something comes from, and its own among what comes from there."""
+"""A result: the number of its entry, and its own number among the results of that entry."""
 
 
 @total_ordering
 class _Descending:
-    """A rank that comes before those it is greater than."""
+    """A rank in descending order."""
 
     __slots__ = ("rank",)
 
@@ -87,21 +87,21 @@ class SortedResults:
         return len(self._order)
 
     def place(self, thing: ResultId) -> int:
-        """How many results stand in front of one."""
+        """The place of a result in the order, from 0 on."""
         return self._order.before(thing)
 
     def at(self, place: int) -> ResultId:
-        """The result with so many others in front of it."""
+        """The result at a place."""
         found = self._order.reaching(place + 1)
         assert found is not None, "there is something at each place"
         return found[0]
 
     def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
-        """A new thing; gives the one that now stands behind it."""
+        """Add a result; returns the one that is now behind it."""
         key = self._key(ranks)
         last = self._order.last
         behind: ResultId | None = None
-        if last is not None and self._precedes(thing, key, last):  # mostly it is the last itself
+        if last is not None and self._precedes(thing, key, last):  # mostly it becomes the last
             behind = self._order.search(lambda other: self._precedes(thing, key, other))
         self._keys[thing] = key
         if behind is None:
@@ -111,7 +111,7 @@ class SortedResults:
         return behind
 
     def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
-        """Put many things where there are none yet; gives them in their order."""
+        """Add many results where there are none yet; returns them in their order."""
         entries = self._entries.in_order({entry for entry, _ in things})
         places = {entry: place for place, entry in enumerate(entries)}
         self._keys = {thing: self._key(ranks) for thing, ranks in things.items()}
@@ -124,7 +124,7 @@ class SortedResults:
         return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
 
     def remove(self, thing: ResultId) -> None:
-        """Take a thing out."""
+        """Remove a result."""
         self._order.remove(thing)
         del self._keys[thing]
 
@@ -137,7 +137,7 @@ class SortedResults:
 
 
 class Finding(NamedTuple):
-    """What an entry gives to a part that distributes."""
+    """The results, or the share, of an entry in a part that distributes."""
 
     part: str
     entry: int
@@ -145,37 +145,37 @@ class Finding(NamedTuple):
 
 
 class Stage(ABC):
-    """One part of the query; `id` tells it from the others, and names its place on display."""
+    """One part of the query; `id` identifies it and its place on display."""
 
     parts: tuple[str, ...] = ()
-    """What in it distributes, in the order in which it is looked at."""
+    """The ids of what distributes in it, in the order of evaluation."""
 
     def __init__(self, id: str, site: QuerySite, scope: AnswerScope) -> None:
         self.id, self.site, self.scope = id, site, scope
 
     def update(self, changed: Changed) -> None:
-        """Look again at what has changed; what is gone comes first."""
+        """Evaluate changed entries again, those that are gone first."""
         for finding in self.find(changed):
             self.take(finding)
         self.settle()
 
     @abstractmethod
     def find(self, changed: Changed) -> Iterator[Finding]:
-        """What the entries give that have to be looked at again."""
+        """The findings of the entries that have to be evaluated again."""
 
     def take(self, finding: Finding) -> None:
-        """Put what an entry gives in the place of what it gave; for those that give something."""
+        """Replace the earlier finding of an entry, in stages that distribute."""
         raise AssertionError("it does not distribute")
 
-    def settle(self) -> None:  # noqa: B027  # most have nothing to do then
-        """All of a moment is taken."""
+    def settle(self) -> None:  # noqa: B027  # most stages have nothing to do
+        """End a moment: all its findings were taken."""
 
     def write(self, value: Any) -> Any:
         """The value of a finding as plain data."""
         return value
 
     def read(self, data: Any) -> Any:
-        """What `write` has written."""
+        """The value of a finding from what `write` gave."""
         return data
 
     def keeps(self, stream: str, entry: int) -> bool:
@@ -183,67 +183,67 @@ class Stage(ABC):
         return False
 
     def forgotten(self) -> Collection[tuple[str, int]]:
-        """The entries, each with what it is one of, of which nothing is kept any more since this was last asked."""
+        """The entries, each with its stream, of which nothing is kept any more since the last call."""
         return ()
 
     def remembered(self, stream: str, entry: int) -> Any:
         """What the stage keeps of an entry, as plain data; None for nothing."""
         return None
 
-    def recall(self, stream: str, entry: int, data: Any) -> None:  # noqa: B027  # who keeps nothing has none to take
-        """Take back what was kept of an entry, None for nothing, in the place of what is known of it.
+    def recall(self, stream: str, entry: int, data: Any) -> None:  # noqa: B027  # a stage may keep nothing of entries
+        """Replace what is known of an entry by what was saved of it; None for nothing.
 
         Entries that are gone come first, and those that are there have their places.
         """
 
-    def renew(self) -> None:  # noqa: B027  # who distributes is told by its entries
-        """Something else than entries has changed: what is computed is to be computed anew."""
+    def renew(self) -> None:  # noqa: B027  # what distributes is evaluated again entry by entry
+        """Compute anew at the next moment what depends on more than entries: a document has changed."""
 
     @abstractmethod
     def recalled(self) -> None:
-        """All has been taken back."""
+        """End the restoring: all entries were recalled."""
 
 
 class EntrySource(Protocol):
-    """What gives results entry by entry: those of a document that is edited, items, or windows that close."""
+    """A source of results, entry by entry: entries of a document that is edited, items, or windows that close."""
 
     @property
     def stream(self) -> str:
-        """What the entries are those of."""
+        """The name under which the entries are numbered: a stream, or the id of a part."""
 
     @property
     def is_lasting(self) -> bool:
-        """Whether what an entry gives stays so for good."""
+        """Whether the results of an entry never change."""
 
     def again(self, changed: Changed) -> Collection[int]:
-        """The entries to be looked at again."""
+        """The entries to be evaluated again."""
 
     def rows(self, entry: int) -> Sequence[ResultRow]:
-        """What an entry gives; nothing where it is gone, or fails so that all fails."""
+        """The results of an entry; none where it is gone, or makes the whole answer fail."""
 
     def tried(self, entry: int) -> Sequence[ResultRow]:
-        """What an entry gives; nothing where it is gone, and an error where it fails."""
+        """The results of an entry; none where it is gone, and an error where it fails."""
 
     def fails(self, entry: int, error: DynamicError) -> None:
-        """What an entry gives makes the whole answer fail."""
+        """Let the whole answer fail because of an entry."""
 
     def remembered(self, stream: str, entry: int) -> Any:
         """What is kept of an entry, as plain data; None for nothing."""
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back what was kept of an entry, None for nothing."""
+        """Restore what was kept of an entry; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """What stands on display, and its place in the order asked for."""
+    """A result on display, with its ranks in the order that the query asks for."""
 
     ranks: tuple[OrderRank, ...]
     piece: Piece
 
 
 class EachStage(Stage):
-    """What distributes: a region of the display for each result, or for all results of an entry that stay together."""
+    """A part that distributes: a region of the display for each row of each entry."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class EachStage(Stage):
         self._entrywise = entrywise
         self._results: dict[int, tuple[ShownResult, ...]] = {}
         self._recalled: dict[int, tuple[ShownResult, ...]] = {}
-        """What is taken back."""
+        """The results that were restored and are not on display yet."""
         self._arranged = SortedResults(places, tuple(key.descending for key in order))
 
     def find(self, changed: Changed) -> Iterator[Finding]:
@@ -294,7 +294,7 @@ class EachStage(Stage):
         )
 
     def _show(self, entry: int, results: tuple[ShownResult, ...]) -> None:
-        """Put the results of an entry in the place of those it had."""
+        """Replace the results of an entry on display."""
         display, before = self.site.display, self._results.pop(entry, ())
         for number, result in enumerate(before):
             thing = entry, number
@@ -336,7 +336,7 @@ class EachStage(Stage):
     def recalled(self) -> None:
         found, self._recalled = self._recalled, {}
         if self._results:
-            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # first what is gone
+            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # removals first
                 self._show(entry, several)
             return
         self._results = {entry: several for entry, several in found.items() if several}
@@ -348,7 +348,7 @@ class EachStage(Stage):
 
 
 NONE = -1
-"""The number of no entry."""
+"""The entry under which a stage without entries notes its errors."""
 
 
 class Single(Stage):
@@ -356,11 +356,11 @@ class Single(Stage):
 
     _piece: Piece | None = None
     _has_changed = True
-    """Whether it is to be written anew; so at the beginning."""
+    """Whether it has to be computed anew, as at the beginning."""
 
     @abstractmethod
     def _value(self) -> Values:
-        """What stands there."""
+        """The value that is shown."""
 
     def settle(self) -> None:
         if self._has_changed:
@@ -386,11 +386,11 @@ class Single(Stage):
         self._write()
 
     def written(self) -> Any:
-        """What stands there, as plain data."""
+        """The piece on display, as plain data."""
         return None if self._piece is None else [self._piece.text, self._piece.begins, self._piece.ends]
 
     def stood(self, data: Any) -> None:
-        """Take back what stood there, whatever it would be now."""
+        """Restore the piece that was on display, without computing it anew."""
         piece = None if data is None else Piece(*data)
         self._has_changed = False
         if piece != self._piece:
@@ -399,7 +399,7 @@ class Single(Stage):
 
 
 class ComputedStage(Single):
-    """What is computed from aggregates; written anew when one of them has changed."""
+    """A value computed from aggregates; it is computed anew when one of them has changed."""
 
     def __init__(
         self,
@@ -409,7 +409,7 @@ class ComputedStage(Single):
         part: ComputedPart,
         source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
     ) -> None:
-        """`source` gives, for the id of an aggregate, what it is taken over, and the order of the entries there."""
+        """`source` gives, for the id of an aggregate, the source of its values, and the order of the entries there."""
         super().__init__(id, site, scope)
         self._part = part
         self._folds: dict[str, tuple[EntrySource, Fold]] = {}
@@ -430,7 +430,7 @@ class ComputedStage(Single):
         self._put(self._names[finding.part], finding.entry, finding.value)
 
     def _put(self, name: str, entry: int, share: Share) -> None:
-        """Put the share of an entry in the place of the one it had."""
+        """Replace the share of an entry in an aggregate."""
         (_, state), shares = self._folds[name], self._shares[name]
         before = shares.get(entry)
         if share == before:
@@ -479,12 +479,12 @@ class ComputedStage(Single):
 
 
 class WholeStage(Single):
-    """What does not split; evaluated anew whenever one of its streams has changed."""
+    """A part that does not split; it is evaluated anew whenever one of its streams has changed."""
 
     def __init__(
         self, id: str, site: QuerySite, scope: AnswerScope, part: WholePart, whole: Callable[[str], Any]
     ) -> None:
-        """`whole` gives what an evaluation is given of a stream, all of it."""
+        """`whole` gives a whole stream in the form that evaluations take."""
         super().__init__(id, site, scope)
         self._part, self._whole = part, whole
 

@@ -1,16 +1,16 @@
 """A query over one stream of updates in several strands, each of which keeps some of the entries.
 
-What distributes over entries is evaluated entry by entry, so it can be done in several places; what is between entries,
-their order, aggregates and the display, is in one place, behind them.
+Parts that distribute over entries are evaluated entry by entry, so several places can share that; what is between
+entries, their order, aggregates and the display, is in one place, behind them.
 
-A *strand* takes all elements of the stream, and so knows all ids, and judges as whoever keeps everything does.
-It keeps the content of its own entries only, those whose numbers leave its own number when divided by that of the
-strands; of the entries of others it keeps none, but for chains among the entries, beside which others may be put.
+A *strand* takes all elements of the stream, and so knows all ids, and admits the same elements as a query in one piece.
+It keeps the content of its own entries only, those whose number modulo the number of strands is its own; of the entries
+of others it keeps only chains, beside which other entries may be put.
 So all strands number entries alike, and count the same moments, and none has to ask another.
-For each moment it tells which of its entries have come and gone, and what those give that have changed.
+For each moment it reports which of its entries have come and gone, and the results of those that have changed.
 
-The *braid* puts together what strands tell, moment by moment and in the order in which a query in one piece looks at
-entries: what it shows, and what it says on the wire, is the same to the byte, whatever the number of strands.
+The *braid* puts the reports together, moment by moment and in the order in which a query in one piece evaluates
+entries: what it shows and publishes is the same to the byte, whatever the number of strands.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
-"""So many moments are sent at a time."""
+"""The number of moments that are sent at a time."""
 
 
 class Entered(NamedTuple):
@@ -71,7 +71,7 @@ class Letter(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What an entry gives to a part of the query now, or why it fails, and what was set aside on the way."""
+    """The finding of an entry for a part of the query, or why it fails, with the dead letters of its evaluation."""
 
     part: str
     entry: int
@@ -97,18 +97,18 @@ _DECODER = msgspec.json.Decoder(list[StrandMoment], dec_hook=lambda _, text: rea
 
 
 def packed(told: Sequence[StrandMoment]) -> Iterator[bytes]:
-    """Some moments to be sent."""
+    """Moments as messages."""
     for start in range(0, len(told), _MOST):
         yield _ENCODER.encode(told[start : start + _MOST])
 
 
 def unpacked(data: bytes) -> list[StrandMoment]:
-    """What was sent at a time."""
+    """The moments of a message."""
     return _DECODER.decode(data)
 
 
 def spreads(part: Part) -> bool:
-    """Whether a query that splits like this can be answered in strands: every entry gives what it gives by itself."""
+    """Whether a query that splits like this can be answered in strands: every entry is evaluated by itself."""
     match part:
         case FixedPart():
             return True
@@ -126,7 +126,7 @@ def spreads(part: Part) -> bool:
 
 
 class Share(KeptDocument):
-    """What one strand keeps of the stream, and what has happened to its entries since that was last asked."""
+    """The part of the stream that one strand keeps, and the changes of its entries since the last call of `news`."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None, strand: int, of: int) -> None:
         super().__init__(root, stream, needs, limits)
@@ -147,7 +147,7 @@ class Share(KeptDocument):
         number = self.next_number
         if self._owns(number):
             self._entered.append(Entered(number, before, after))
-        elif isinstance(entry.content, Lived):  # nothing can be put beside it
+        elif isinstance(entry.content, Lived):  # no entry can be put beside it
             self.next_number += 1
             return number
         return super()._enter(entry, before=before, after=after)
@@ -171,12 +171,12 @@ class Share(KeptDocument):
 
 
 class Strand(Machine[StrandMoment]):
-    """A query at work in one strand: it shows nothing, and tells what its entries give."""
+    """One strand of a query: it shows nothing, and reports the findings of its entries."""
 
     def __init__(self, query: ast.Query, roots: Mapping[str, Element], strand: int, of: int, **given: Any) -> None:
         self._which = strand, of
         self.moments = 0
-        """How many there were so far, of all strands."""
+        """The number of moments so far, which is the same in all strands."""
         super().__init__(query, roots, **given)
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Share:
@@ -202,26 +202,26 @@ class Strand(Machine[StrandMoment]):
 
 
 class Places(KeptDocument):
-    """The entries of all strands, by their places alone."""
+    """The entries of all strands in their order, without their contents."""
 
     def put(self, entered: Entered) -> None:
-        """A new entry."""
+        """Add an entry."""
         self.next_number = entered.number
         self._enter(DocumentEntry(None), before=entered.before, after=entered.after)
 
     def remove(self, number: int) -> None:
-        """An entry that is gone."""
+        """Remove an entry."""
         self._leave(number)
 
 
 class Braid(ContinuousQuery):
-    """A query at work behind its strands: it evaluates no entry, and shows what strands have found."""
+    """A query behind its strands: it evaluates no entry, and shows what the strands have found."""
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Places:
         return Places(root, stream, self.needs, limits)
 
     def put_together(self, several: Sequence[StrandMoment]) -> DisplayChange:
-        """What strands tell of one moment; gives what changes on display."""
+        """Put together the reports of one moment; returns what changes on display."""
         (kept,) = self.kept.values()
         assert isinstance(kept, Places)
         kept.now = several[0].at
@@ -242,7 +242,7 @@ class Braid(ContinuousQuery):
         return self._change(several[0].place)
 
     def _note(self, found: Found) -> None:
-        """What fails, and what is set aside."""
+        """Note the error and the dead letters of a finding."""
         self._site.failing.pop((found.part, found.entry), None)
         if found.error is not None:
             message, code = found.error

@@ -30,7 +30,7 @@ from anabranch.errors import StateError
 from anabranch.language import ast, parse
 from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.timeline import time_of
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs
 from anabranch.stream.elements import StreamElement
 from anabranch.stream.limits import Limits

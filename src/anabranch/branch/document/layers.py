@@ -197,7 +197,7 @@ R = TypeVar("R", bound=Resumable)
 class Resumed(Generic[R]):
     """A resumable value, continued from the epoch before, and the layers of its state, the base first.
 
-    `ground` is all else that it follows from, and `kept` is the result of `save`.
+    `ground` is all else that it depends on, and `kept` is the result of `save`.
     """
 
     def __init__(self, fresh: Callable[[], R], ground: Any, kept: Data | None, spill: Spill) -> None:

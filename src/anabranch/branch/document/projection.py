@@ -51,7 +51,7 @@ class LateStart:
 
 
 class KeptDocument(DocumentEntries):
-    """What one query keeps of one stream; only `take` and `moved` change it."""
+    """The part of one stream that one query keeps; only `take` and `moved` change it."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, stream, needs, limits)

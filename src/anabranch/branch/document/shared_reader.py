@@ -14,7 +14,7 @@ from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.reading.lines import Cut
 
 _MOST_BYTES = 2 << 20
-"""The elements of the first so many raw bytes are cached; later ones are parsed by each branch."""
+"""The elements of this many raw bytes are cached; later ones are parsed by each branch."""
 
 
 class SharedReader:

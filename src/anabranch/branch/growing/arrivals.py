@@ -1,4 +1,4 @@
-"""The order of entries that are numbered as they come."""
+"""The order of entries that are numbered in the order of their arrival: that of their numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 
 class ArrivalNumbers:
-    """The order of entries that are numbered as they come."""
+    """An order of entries, and how many have been numbered."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def in_order(self, some: Collection[int]) -> list[int]:
-        """Some entries as they have come."""
+        """Some entries in the order of their arrival."""
         return sorted(some)
 
     def precedes(self, one: int, other: int) -> bool:
@@ -21,4 +21,4 @@ class ArrivalNumbers:
 
 
 ARRIVALS = ArrivalNumbers()
-"""An order of nothing."""
+"""An order for folds, which compare numbers only and count nothing."""

@@ -1,9 +1,9 @@
 """A query over streams that only grow as a branch whose answer is on display (LAWS 3.11).
 
 Elements come in the order of LAWS 1.2 (`intake/merge.py`); behind each of them the display is what the query would
-answer if the input ended there, but that windows close as ever.
-Where a stream evolves, items are read in the units of query start, and the answer stays in them, as it does in one that
-waits for the end (`branch/blocking.py`); an accent that the query cannot survive ends it.
+answer if the input ended there, except that windows close only as they would in the stream.
+Where a stream evolves, items are read in the units of query start, and the answer stays in them, as does that of a
+query that waits for the end (`branch/blocking.py`); an accent that the query cannot survive ends it.
 A late branch sees the stream as if it began with its first element (LAWS 3.6).
 """
 
@@ -33,7 +33,7 @@ from anabranch.stream.serialize import serialize
 
 
 class GrowingBranch(Merged):
-    """A branch that shows what has come of its streams so far."""
+    """A branch that shows the answer to the items that have come so far."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class GrowingBranch(Merged):
         self._machine.call(given.functions)
         self._versions = dict(given.versions)
         self._seen = self._versions if meta is None else meta.get("documents", {})
-        """The documents that it has looked at last."""
+        """The versions of the documents that the display was computed with."""
         self._machine.consult(given.documents, changed=self._seen != self._versions)
         self._loops = {
             id: WindowLoop(standing, member, inputs, given.functions, given.documents)
@@ -66,7 +66,7 @@ class GrowingBranch(Merged):
         }
         self._showing = DisplayPublisher(self._machine, member.out, meta)
         self._may_end = bool(self._loops) and not all(each.endless for each in inputs.values())
-        """Whether windows may close because inputs end, which is part of the moment of the last element."""
+        """Whether windows may close because inputs end; what they give belongs to the moment of the last element."""
         self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self._taken)
         self._taken = 0
         self._now = Fraction(0)
@@ -84,7 +84,7 @@ class GrowingBranch(Merged):
         return GrowingDisplay(member.query.query, inputs, display=Published, **around)
 
     def _ground(self, inputs: Mapping[str, InputStream], given: BranchContext) -> Any:
-        """All that the machine follows from beside its state; functions and documents are told to it anew."""
+        """What the machine depends on beside its state, but for functions and documents, which it is given anew."""
         written = [(name, serialize(each.root)) for name, each in inputs.items()]
         return "growing", self._member.name, self._member.query.text, written, given.limits
 
@@ -123,7 +123,7 @@ class GrowingBranch(Merged):
         return all(source.ended for (name, _), source in self._merge.sources.items() if name in streams)
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
-        """Something came that is no item: time moves, windows may close, and an accent may have ended the query."""
+        """Handle an element that is no item: time moves, windows may close, and an accent may have ended the query."""
         self._check_following()
         if self._ended is None:
             self._now = max(self._now, self._merge.sources[stream, partition].now)
@@ -149,7 +149,7 @@ class GrowingBranch(Merged):
     # --- between epochs -----------------------------------------------------------------------------------
 
     def save(self) -> BranchState | None:
-        """What must be remembered; the epoch is over."""
+        """The state to save at the end of the epoch."""
         merge, waiting = self._merge.save()
         loops: dict[str, Any] = {}
         tables = {"waiting": waiting}
@@ -181,7 +181,7 @@ class GrowingBranch(Merged):
 
     @property
     def held(self) -> int:
-        """How many items and windows it remembers something of, and what open windows hold."""
+        """How many items and windows it keeps something of, and how many items open windows hold."""
         return self._machine.held + sum(each.held for each in self._loops.values())
 
     @property

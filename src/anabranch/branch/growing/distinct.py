@@ -1,4 +1,4 @@
-"""The different values of what has come, as entries: each comes once, and stays."""
+"""`distinct-values()` over a stream that only grows: each different value is an entry, which comes once and stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anabranch.values.written import read_atom, write_atom
 
 
 class DistinctSource(LastingSource):
-    """`distinct-values()` of what entries give that stay; `entries` are those of the values."""
+    """The different values that the entries of `over` give, which are never edited; `entries` numbers the values."""
 
     def __init__(self, id: str, site: QuerySite, over: EntrySource, entries: Entries) -> None:
         super().__init__(id, site, id)

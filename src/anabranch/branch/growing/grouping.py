@@ -4,14 +4,14 @@
     let $spent := sum($o/amount) where count($o) > 1 order by $spent descending
     return <c name="{ $c }" land="{ doc("lands")/lands/land[@code = $o/land] }">{ $spent }</c>
 
-says of a group nothing but its key, `sum($o/amount)`, `count($o)`, and which values `$o/land` has: a comparison asks
-whether there is one that compares so, however often it is there.
+needs of a group only its key, `sum($o/amount)`, `count($o)`, and the set of values of `$o/land`: a comparison asks
+whether there is a value that compares so, not how often it is there.
 `group_part` puts variables in the place of these; their names have a `#` in them, which no query can write.
 
-What is aggregated must have a value for each item alone, and for all of them those one after the other: a variable, a
-path down from nodes of the item with at most one predicate, which looks at nothing outside, or a loop over such nodes
-whose rounds look at their own (`language/windows/aggregates.py` has the reasons).
-All other groups hold their items; to look at one costs what is in it.
+What is aggregated must be computable item by item, so that the values of a group are those of its items one after the
+other: a variable, a path down from nodes of the item with at most one predicate, which looks at nothing outside, or a
+loop over such nodes whose rounds look at their own node (`language/windows/aggregates.py` has the reasons).
+All other groups hold their items, and evaluating one takes time linear in its size.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from anabranch.law.paths import base_of
 
 
 def group_part(stream: str, pipeline: ast.Pipeline, registered: Collection[str]) -> GroupPart | None:
-    """The groups of a stream that a pipeline makes, given that what is in front of them distributes over its items.
+    """The groups that a pipeline makes of a stream, given that the clauses before `group by` distribute over its items.
 
-    None where there are none, or groups of groups; `registered` are the functions of the user.
+    None where it makes no groups, or groups of groups; `registered` are the functions of the user.
     """
     clauses = pipeline.clauses
     at = next((place for place, each in enumerate(clauses) if isinstance(each, ast.GroupBy)), len(clauses))
@@ -49,14 +49,14 @@ def group_part(stream: str, pipeline: ast.Pipeline, registered: Collection[str])
     names = [key.variable for key in group.keys]
     bound = bindings_in(pipeline)
     if any(bound[name] != times for name, times in Counter((*front, *names)).items()):
-        return None  # a name means something else somewhere
+        return None  # a name is bound again somewhere
     seen = [name for name in front if name not in names]
-    seeing = _Seeing(ahead, seen, registered)
-    said = seeing.behind(behind, pipeline.result, bound)
+    finder = _AggregateFinder(ahead, seen, registered)
+    said = finder.behind(behind, pipeline.result, bound)
     if said is None:
         used = {part.name for part in parts((behind, pipeline.result)) if isinstance(part, ast.Variable)}
         return _part(stream, pipeline, ahead, group.keys, behind, pipeline.result, (), [n for n in seen if n in used])
-    return _part(stream, pipeline, ahead, group.keys, *said, tuple(seeing.folds.values()), ())
+    return _part(stream, pipeline, ahead, group.keys, *said, tuple(finder.folds.values()), ())
 
 
 def _part(
@@ -79,8 +79,8 @@ def _part(
     return GroupPart(stream, pipeline, ahead, keys, behind, result, folds, tuple(held), count)
 
 
-class _Seeing:
-    """Looks for the aggregates through which the groups of one pipeline are seen."""
+class _AggregateFinder:
+    """Replaces the aggregates of the groups of one pipeline by variables."""
 
     def __init__(self, ahead: Sequence[ast.Clause], names: Sequence[str], registered: Collection[str]) -> None:
         self._names = names
@@ -91,7 +91,7 @@ class _Seeing:
     def behind(
         self, clauses: tuple[ast.Clause, ...], result: ast.Expression, bound: Counter[str]
     ) -> tuple[tuple[ast.Clause, ...], ast.Expression] | None:
-        """What is said of a group, with variables in the place of aggregates; None where it needs its items."""
+        """Clauses and result behind `group by`, with variables for aggregates; None where they need the items."""
         paths: dict[str, ast.Path | ast.Variable] = {}
         kept: list[ast.Clause] = []
         for each in clauses:
@@ -135,7 +135,7 @@ class _Seeing:
         return ast.Variable(self.folds.setdefault((function, argument), fold).variable, span=node.span)
 
     def _is_apart(self, argument: ast.Expression) -> bool:
-        """Whether each item of a group gives its values by itself."""
+        """Whether an argument can be evaluated for each item of a group by itself."""
         match argument:
             case ast.Variable(name):
                 return name in self._names
@@ -147,7 +147,7 @@ class _Seeing:
 
 
 def _of_nodes(clauses: Sequence[ast.Clause]) -> list[str]:
-    """The variables that are bound to nodes of the item at hand: no two items have one of them in common."""
+    """The variables that are bound to nodes of the current item: no two items share a node."""
     found: list[str] = []
     for each in clauses:
         match each:

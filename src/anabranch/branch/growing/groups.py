@@ -1,16 +1,15 @@
-"""Groups of the items of a stream that only grows, at work (LAWS 3.8).
+"""Groups of the items of a stream that only grows, kept up to date (LAWS 3.8).
 
 A group is an entry: it comes with its first item, and each further one edits it.
-Of an item, the law's own evaluator tells to which groups it belongs, and what it gives to each aggregate through which
-groups are seen; a few shares stand for all (`aggregates/folds.py`), and the item is forgotten.
-What is said of a group is evaluated anew for the groups of an item, and for no others.
-An error behind a `group by` is one of the whole (LAWS 2.4), and gone when a later item mends it.
+The law's own evaluator finds to which groups an item belongs, and which values it gives to each aggregate of these
+groups; a few shares stand for all values (`aggregates/folds.py`), and the item is dropped.
+The result of a group is evaluated again only for the groups of an item that comes.
+An error behind a `group by` makes the whole answer fail (LAWS 2.4) until a later item changes its group.
 
-Groups that are not seen through aggregates alone hold the values of their variables, and so their items
-(`grouping.py` says which these are).
+Groups that need more than aggregates hold the values of their variables, and so their items (`grouping.py` decides).
 
-`NumberedGroups` are those with a `count` behind them: what has a number depends on the order of all groups, so the
-entries are the numbers, and those are looked at again to which another group has come.
+`NumberedGroups` are those with a `count` behind them: which group has a number depends on the order of all groups, so
+the entries are the numbers, and those numbers are evaluated again that stand for another group than before.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ T = TypeVar("T")
 
 
 class _GroupAggregate:
-    """One aggregate of one group: the shares that stand for all, or the error of what it is taken over."""
+    """One aggregate of one group: the shares that stand for all its values, or the error of an argument."""
 
     def __init__(self, function: str) -> None:
         self._function = function
         self._shares: list[EntryShare] = []
         self._kept: Fold | None = None
-        """All shares put together, where they do not become few."""
+        """The fold of all shares, where they cannot be reduced to a few."""
         self._failed: tuple[str, str | None] | None = None
         self._value: Values | DynamicError | None = None
 
     def put(self, item: int, values: Values) -> None:
-        """Values that an item gives, which comes behind all others."""
+        """Add the values of an item, which comes behind all others."""
         state = fold(self._function, ARRIVALS)
         if not values:
             return
@@ -74,7 +73,7 @@ class _GroupAggregate:
         return self._kept
 
     def fail(self, error: DynamicError) -> None:
-        """What it is taken over fails, for good: the first error is the one to tell."""
+        """An argument has failed, which cannot be undone; the first error is the one that is reported."""
         self._failed = self._failed or (error.message, error.code)
 
     def value(self) -> Values:
@@ -101,11 +100,11 @@ class _GroupAggregate:
             return error
 
     def save(self) -> Any:
-        """What must be remembered, as plain data."""
+        """The state as plain data."""
         return [self._shares, self._failed]
 
     def restore(self, data: Any) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         shares, failed = data
         self._shares = [(item, share) for item, share in shares]
         self._failed = None if failed is None else (failed[0], failed[1])
@@ -117,12 +116,12 @@ class _ItemGroup:
     keys: tuple[Atomic | None, ...]
     aggregates: list[_GroupAggregate]
     held: dict[str, Values]
-    """By variable, all its values, where they are needed."""
+    """The values of the variables that the result needs as they are."""
     items: int = 0
 
 
 class GroupSource(GrowingSource):
-    """The groups of a stream as entries; `item` gives the stream with one item, and `entries` those of the groups."""
+    """The groups of a stream as entries; `item` gives the stream with one item, and `entries` numbers the groups."""
 
     is_lasting = False
 
@@ -191,13 +190,13 @@ class GroupSource(GrowingSource):
         return _ItemGroup(keys, aggregates, {name: [] for name in self._part.held})
 
     def renew(self) -> None:
-        """What is said of groups may have changed without any item: all of them are to be looked at again."""
+        """Evaluate all groups again at the next moment: their results may have changed without an item."""
         self._touched |= dict.fromkeys(self._groups)
 
-    # --- what is said of a group --------------------------------------------------------------------------
+    # --- results of a group -------------------------------------------------------------------------------
 
     def tried(self, entry: int) -> Sequence[ResultRow]:
-        """What is said of a group."""
+        """The results of a group."""
         self._site.failing.pop((self.stream, entry), None)
 
         def said(evaluator: Evaluator, env: Env) -> list[ResultRow]:
@@ -214,7 +213,7 @@ class GroupSource(GrowingSource):
         )
 
     def numbered(self, entry: int, at: int, count: GroupCount, number: int) -> Values:
-        """What one of the tuples of a group gives that has a number."""
+        """The values that one tuple of a group gives, which `count` has given a number."""
 
         def said(evaluator: Evaluator, env: Env) -> Values:
             _, found = evaluator.ranked(self._part.behind, env)[at]
@@ -239,7 +238,7 @@ class GroupSource(GrowingSource):
     # --- state --------------------------------------------------------------------------------------------
 
     def remembered(self, stream: str, entry: int) -> Any:
-        """A group as plain data, but for what it holds of items, which are kept themselves."""
+        """A group as plain data; None where it holds items, from which it is restored."""
         if stream != self.stream or self._part.held:
             return None
         group = self._groups[entry]
@@ -247,7 +246,7 @@ class GroupSource(GrowingSource):
         return [keys, group.items, [each.save() for each in group.aggregates]]
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back a group, or an item that groups hold."""
+        """Restore a group, or an item that groups hold."""
         if stream == self._part.stream and self._part.held and entry > self._taken:
             before, self._touched = self._touched, {}
             dead = len(self._site.dead)
@@ -265,23 +264,23 @@ class GroupSource(GrowingSource):
 
 
 class NumberedGroups(GrowingSource):
-    """What is said of groups that are counted: entries are their numbers, from 0 on."""
+    """The results of groups with a `count` behind them: entries are the numbers, from 0 on."""
 
     is_lasting = False
 
     def __init__(self, id: str, site: QuerySite, groups: GroupSource, part: GroupPart, entries: Entries) -> None:
-        """`entries` are those of the numbers."""
+        """`entries` has an entry for each number."""
         assert part.count is not None
         self.stream = id
         self._site, self._groups, self._count, self._entries = site, groups, part.count, entries
         self._descending = tuple(key.descending for key in part.order)
         self._ranks: dict[int, list[tuple[OrderRank, ...]]] = {}
-        """By group, those of its tuples."""
+        """The ranks of the tuples of each group."""
         self._arranged: SortedResults | None = None
-        """None where ranks have been taken back."""
+        """The tuples in their order; None where ranks were restored and it has to be built."""
 
     def again(self, changed: Changed) -> Collection[int]:
-        """The numbers that have come to others, or whose groups have changed."""
+        """The numbers that stand for another tuple than before, or for one of a group that has changed."""
         arranged = self._order()
         length = len(arranged)
         first, last, steps = length, -1, 0
@@ -326,11 +325,11 @@ class NumberedGroups(GrowingSource):
         return self._arranged
 
     def renew(self) -> None:
-        """All groups are to be looked at again."""
+        """Evaluate all groups again at the next moment."""
         self._groups.renew()
 
     def tried(self, entry: int) -> Sequence[ResultRow]:
-        """What the tuple with a number gives; nothing where there is none."""
+        """The results of the tuple with a number; none where there is no such tuple."""
         self._site.failing.pop((self.stream, entry), None)
         arranged = self._order()
         if entry >= len(arranged):
@@ -346,7 +345,7 @@ class NumberedGroups(GrowingSource):
         return [self._groups.remembered(stream, entry), ranks]
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back a group, or an item that groups hold."""
+        """Restore a group, or an item that groups hold."""
         known, ranks = data if stream == self._groups.stream and data is not None else (None, None)
         self._groups.recall(stream, entry, known)
         if ranks is not None:

@@ -1,4 +1,4 @@
-"""What a display keeps of a stream that only grows: the numbers of its items, and the items that are needed again."""
+"""What a display keeps of a stream that only grows: how many items have come, and the items that are needed again."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from anabranch.stream.tree import Document, copy
 
 @dataclass(frozen=True, slots=True)
 class TakenItem:
-    """An item that has come, in the units of query start: its raw entry, and the maps that led there."""
+    """An item that has come, in the units of query start: its raw entry, and the maps into these units."""
 
     entry: RawEntry
     units: Mapping[Path, Affine]
     arrival: Arrival
     number: int
-    """Its own among all items that the query has taken."""
+    """Its number among all items that the query has taken."""
 
 
 class Entries:
-    """Entries by the order in which they come; of those that something is kept of, which are still to be saved."""
+    """Entries, numbered as they come: of which something is kept, and what of that is not saved yet."""
 
     def __init__(self) -> None:
         self.order = ArrivalNumbers()
         self.kept: dict[int, None] = {}
         self.unsaved: dict[int, None] = {}
         self.gone: list[int] = []
-        """Those of which nothing is kept any more, since it was last saved."""
+        """The entries that were forgotten since the state was last saved."""
 
     def enter(self) -> int:
         """The number of the next entry."""
@@ -48,23 +48,23 @@ class Entries:
         return self.order.count - 1
 
     def keep(self, number: int) -> None:
-        """Something is kept of an entry."""
+        """Note that something is kept of an entry, which has changed."""
         self.kept[number] = self.unsaved[number] = None
 
     def forget(self, number: int) -> None:
-        """Nothing is kept of an entry any more."""
+        """Note that nothing is kept of an entry any more."""
         if number in self.kept:
             del self.kept[number]
             self.unsaved.pop(number, None)
             self.gone.append(number)
 
     def encode(self, *, whole: bool) -> list[Any]:
-        """What was kept, or has come since it was last saved, in the form of a layer (`branch/document/layers.py`)."""
+        """All that is kept, or what has changed since it was saved, as a layer has it (`branch/document/layers.py`)."""
         gone = [[self.gone, []]] if self.gone and not whole else []
         return [gone, [[], []], self.order.count, [[number, self.written(number)] for number in self._numbers(whole)]]
 
     def settled(self) -> None:
-        """All of it is saved."""
+        """Note that everything is saved."""
         self.unsaved.clear()
         self.gone = []
 
@@ -72,7 +72,7 @@ class Entries:
         return list(self.kept if whole else self.unsaved)
 
     def decode(self, count: int, gone: Iterable[int], numbers: Iterable[list[Any]]) -> None:
-        """Take back what `encode` gave, of which some may be known."""
+        """Restore from `encode`; entries that are known already are left alone."""
         self.order.count = count
         for number in gone:
             self.kept.pop(number, None)
@@ -86,14 +86,14 @@ class Entries:
         return None
 
     def read(self, number: int, written: Any) -> None:
-        """Take back what `written` gave."""
+        """Restore an entry from `written`."""
 
 
 class StreamItems(Entries):
-    """The items of a stream; where `needs_all`, they are kept."""
+    """The items of a stream; they are kept if `needs_all`."""
 
     def __init__(self, stream: InputStream, rank: int, *, needs_all: bool) -> None:
-        """`rank` is the stream's among those of the query, which decides document order between them."""
+        """`rank` is the place of the stream among those of the query, which decides document order between them."""
         super().__init__()
         self._stream, self._rank, self._needs_all = stream, rank, needs_all
         self._root = copy(stream.root)
@@ -104,7 +104,7 @@ class StreamItems(Entries):
         self._reader = EntryReader(stream)
 
     def take(self, came: TakenItem) -> int:
-        """The next item; gives its number."""
+        """Take the next item; returns its number."""
         number = self.enter()
         self._latest = number, came
         if self._needs_all:
@@ -113,7 +113,7 @@ class StreamItems(Entries):
         return number
 
     def came(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine], time: Fraction, number: int) -> TakenItem:
-        """An item, below the root of the stream; `number` is its own among all that the query has taken."""
+        """An item, put below the root of the stream; `number` counts all items that the query has taken."""
         item.tree.parent = self._root
         number_nodes(item.tree, self._rank, number)
         return TakenItem(entry, units, Arrival(item.tree, time, entry.origin.partition, item.place), number)
@@ -126,7 +126,7 @@ class StreamItems(Entries):
         return self._input([came])
 
     def single(self, number: int) -> Input:
-        """The stream with one item alone, which is the latest, or is kept."""
+        """The stream with one item alone, the latest or one that is kept."""
         return self._input([self._items[number]]) if number in self._items else self.latest(number)
 
     def forget(self, number: int) -> None:

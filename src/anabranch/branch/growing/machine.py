@@ -1,8 +1,8 @@
-"""A query over streams that only grow, on display: exact behind every element, at the cost of what has come.
+"""A query over streams that only grow, on display: exact behind every element, with work for what is new only.
 
 It is to items what `branch/display/continuous.py` is to documents that are edited, and has the same stages.
-What an item gives is found once, by the law's own evaluator; an item itself is kept only where a part of the query does
-not split (`split.py`).
+The results of an item are evaluated once, by the law's own evaluator; an item itself is kept only where a part of the
+query does not split (`split.py`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _ItemEvaluator(PartEvaluator[Input]):
 
 
 class GrowingDisplay(ShownQuery):
-    """A checked query at work; `streams` are those that it reads, in the order in which they are registered."""
+    """A checked query that is kept up to date; `streams` are those that it reads, in the order of registration."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class GrowingDisplay(ShownQuery):
         display: Callable[[], Display] = Display,
         **around: Unpack[Around],
     ) -> None:
-        """`display` makes what the answer is shown on, empty."""
+        """`display` makes the empty display of the answer."""
         self.loops: dict[str, Standing] = {}
         """The loops over windows, by the ids of their results."""
         self._results: dict[str, WindowSource] = {}
@@ -113,7 +113,7 @@ class GrowingDisplay(ShownQuery):
                 raise AssertionError(part)
 
     def _source(self, id: str, scope: AnswerScope, part: EntriesPart) -> tuple[EntrySource, EntryPlaces]:
-        """What gives the results of entries, and the order of these."""
+        """The source of the entries of a part, and the order of these entries."""
         match part:
             case EachPart(stream):
                 self._evaluation.value(part.first, scope, {}, {})
@@ -144,14 +144,14 @@ class GrowingDisplay(ShownQuery):
         return NumberedGroups(id, self._site, groups, part, numbers), numbers.order
 
     def _derived(self, id: str) -> Entries:
-        """Entries that come of others."""
+        """New entries that are derived from others."""
         self._entries[id] = Entries()
         return self._entries[id]
 
     # --- elements -----------------------------------------------------------------------------------------
 
     def stream(self, name: str) -> StreamItems:
-        """What is kept of a stream."""
+        """The items of a stream."""
         return self._streams[name]
 
     def moment(
@@ -161,7 +161,7 @@ class GrowingDisplay(ShownQuery):
         came: tuple[str, TakenItem] | None = None,
         found: Mapping[str, Sequence[Sequence[ResultRow]]] | None = None,
     ) -> DisplayChange:
-        """An element has come, from a place: perhaps an item of a stream, and what windows have given with it."""
+        """Take an element from a place: an item of a stream, if it is one, and the rows of windows that have closed."""
         self.now = self._evaluation.now = now
         self.is_behind = False
         changed: dict[str, list[int]] = {name: [] for name in self._entries}
@@ -189,7 +189,7 @@ class GrowingDisplay(ShownQuery):
         return any(stage.keeps(name, number) for stage in self._stages)
 
     def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None:
-        """The same, and the next moment looks at all groups again where documents have changed."""
+        """Use other documents; where they have changed, the next moment evaluates all groups again."""
         super().consult(documents, changed=changed)
         if changed:
             for each in self._groups:
@@ -197,7 +197,7 @@ class GrowingDisplay(ShownQuery):
 
     @property
     def held(self) -> int:
-        """How many items and windows it remembers something of."""
+        """How many items, windows and groups it keeps something of."""
         return sum(len(each.kept) for each in self._entries.values())
 
     # --- state --------------------------------------------------------------------------------------------
@@ -208,18 +208,18 @@ class GrowingDisplay(ShownQuery):
         return sum(len(each.unsaved) + len(each.gone) for each in self._entries.values())
 
     def encode(self, *, whole: bool = True) -> Data:
-        """All that must be remembered, as plain data, or else what has changed since `settled`."""
+        """The whole state as plain data, or else what has changed since `settled`."""
         data = self._remembered({name: each.encode(whole=whole) for name, each in self._entries.items()})
         running = {each.id: each.save() for each in self._stages if isinstance(each, RunningStage)}
         return {**data, "running": running, "now": write_fraction(self.now)}
 
     def settled(self) -> None:
-        """All that must be remembered is written."""
+        """Note that the state is saved."""
         for each in self._entries.values():
             each.settled()
 
     def decode(self, *several: Data) -> None:
-        """Go on from what `encode` gave for the same query, one behind the other: all, and changes."""
+        """Restore from what `encode` gave for the same query: first the whole state, then changes."""
         for data in several:
             if data["streams"].keys() != self._entries.keys():
                 raise StateError(

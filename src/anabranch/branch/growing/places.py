@@ -1,4 +1,4 @@
-"""Which places of a sequence a query asks for, where that is told from its writing (LAWS 3.10).
+"""Which places of a sequence a query asks for, where its text tells that (LAWS 3.10).
 
     (...)[3]                (...)[position() <= 10]         head(...)       subsequence(..., 1, 10)
     (...)[last()]           (...)[position() > last() - 3]  tail(...)
@@ -23,7 +23,7 @@ _TURNED: dict[ComparisonOperator, ComparisonOperator] = {
 
 
 def sliced(expression: ast.Expression) -> tuple[ast.Expression, PlaceInterval] | None:
-    """What an expression takes some places of, and which; None for what is something else."""
+    """The sequence that an expression takes some places of, and these places; None for any other expression."""
     match expression:
         case ast.Filter(base, (*tail, ast.Positional(condition))):
             interval = _asked(condition)
@@ -112,7 +112,7 @@ def _between(first: Fraction | int, end: Fraction | int) -> PlaceInterval:
 
 
 def _behind_last(border: ast.Expression) -> int | None:
-    """How far in front of the last place a border stands: `last()`, or `last() - 3`."""
+    """How many places before the last one a border is: 0 for `last()`, 3 for `last() - 3`."""
     match border:
         case ast.Arithmetic(first, (("-", ast.Number() as number),)) if _is_call(first, "last"):
             exact = _number(number)

@@ -1,10 +1,10 @@
-"""Some results by their places, kept up to date: what comes into an interval of places, and what leaves it.
+"""Results in an interval of places, kept up to date: which results enter the interval, and which leave it.
 
-One result more or less moves all behind it by one place, so at each border of the interval one comes and one leaves,
-whatever their number (`SlicedResults`).
+A result that comes or goes moves all behind it by one place, so at each border of the interval one result enters and
+one leaves, however many there are (`SlicedResults`).
 
-Over entries that stay what they are, a result that has left the first k never comes back, and none but these is kept:
-so the ten greatest of a stream are ten rows.
+Over entries that are never edited, a result that has left the first k never comes back, so only the first k are kept:
+the ten greatest of a stream are ten rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ P = TypeVar("P")
 
 
 class RankedResult(NamedTuple, Generic[P]):
-    """A result, with its place in the order asked for."""
+    """A result, with its ranks in the order that the query asks for."""
 
     ranks: tuple[OrderRank, ...]
     result: P
@@ -41,9 +41,9 @@ class RankedResult(NamedTuple, Generic[P]):
 
 @dataclass(slots=True)
 class Moves:
-    """What has changed within an interval, to be done in this order: what has left it, come in, or become another.
+    """The changes of an interval, to be applied in this order: results that left it, entered it, or were edited.
 
-    What has come in is told with what it stands in front of, None for nothing; that is there already.
+    A result that enters comes with the result behind it, which is there already, or None for the end of the interval.
     """
 
     left: list[ResultId] = field(default_factory=list)
@@ -64,14 +64,14 @@ class SlicedResults(SortedResults):
         return (self.at(place) for place in range(first, end))
 
     def enter(self, thing: ResultId, ranks: Sequence[OrderRank]) -> Moves:
-        """A new result."""
+        """Add a result."""
         first, end = self._interval.of(len(self))
         self.put(thing, ranks)
         at = self.place(thing)
         return self._moved(first + (at <= first), end + (at < end), at)
 
     def leave(self, thing: ResultId) -> Moves:
-        """A result is gone."""
+        """Remove a result."""
         first, end = self._interval.of(len(self))
         at = self.place(thing)
         self.remove(thing)
@@ -81,7 +81,7 @@ class SlicedResults(SortedResults):
         return moves
 
     def move(self, thing: ResultId, ranks: Sequence[OrderRank]) -> Moves:
-        """A result has another place, and is another one."""
+        """Replace a result by one with other ranks."""
         first, end = self._interval.of(len(self))
         before = self.place(thing)
         self.remove(thing)
@@ -95,7 +95,7 @@ class SlicedResults(SortedResults):
         return moves
 
     def surplus(self) -> ResultId | None:
-        """A result that can never be in an interval with an end, if none is ever taken out; it is taken out here."""
+        """Remove and return a result beyond the end of the interval, which no later result can bring back into it."""
         assert self._interval.end is not None
         if len(self) <= self._interval.end:
             return None
@@ -105,7 +105,7 @@ class SlicedResults(SortedResults):
         return thing
 
     def _moved(self, first: int, end: int, new: int | None) -> Moves:
-        """What changes, where the places from `first` to `end` were seen, but for a `new` one."""
+        """The changes, where the interval had the results from `first` to `end`, but for the one at the place `new`."""
         now, until = self._interval.of(len(self))
         if first >= end:
             first = end = now
@@ -121,7 +121,7 @@ class SlicedResults(SortedResults):
 
 
 class ResultSlice(Generic[P]):
-    """The results of entries, of which an interval is seen; `forgets` says that entries stay what they are."""
+    """The results of entries, of which an interval is seen; `forgets` says that entries are never edited."""
 
     def __init__(
         self, places: EntryPlaces, order: Sequence[ast.OrderKey], interval: PlaceInterval, *, forgets: bool
@@ -131,10 +131,10 @@ class ResultSlice(Generic[P]):
         self._arranged = SlicedResults(places, self._descending, interval)
         self._results: dict[int, dict[int, RankedResult[P]]] = {}
         self._recalled: dict[int, dict[int, RankedResult[P]]] = {}
-        """What is taken back."""
+        """The results that were restored and are not applied yet."""
         self._seen: set[ResultId] = set()
         self.forgotten: list[int] = []
-        """The entries of which nothing is kept any more, until someone has asked."""
+        """The entries of which nothing is kept any more; the reader empties the list."""
 
     def __contains__(self, entry: int) -> bool:
         return entry in self._results
@@ -145,11 +145,11 @@ class ResultSlice(Generic[P]):
         return self._results[entry][number].result
 
     def seen(self) -> list[P]:
-        """What is in the interval, in its order."""
+        """The results in the interval, in their order."""
         return [self[thing] for thing in self._arranged.seen()]
 
     def take(self, entry: int, results: Sequence[RankedResult[P]]) -> Iterator[Moves]:
-        """Put the results of an entry in the place of those it had; gives what changes, step by step."""
+        """Replace the results of an entry; yields the changes of the interval, step by step."""
         yield from self._replace(entry, dict(enumerate(results)))
         while self._forgets and (surplus := self._arranged.surplus()) is not None:
             other, number = surplus
@@ -188,7 +188,7 @@ class ResultSlice(Generic[P]):
         ] or None
 
     def recall(self, entry: int, data: Any, read: Callable[[Any], P]) -> None:
-        """Take back what was kept of an entry, None for nothing."""
+        """Restore what was kept of an entry; None for nothing."""
         if data or entry in self._results or entry in self._recalled:
             self._recalled[entry] = {
                 number: RankedResult(tuple(map(read_rank, ranks)), read(written))
@@ -196,10 +196,10 @@ class ResultSlice(Generic[P]):
             }
 
     def recalled(self) -> Iterator[Moves]:
-        """All has been taken back."""
+        """Apply what was restored; yields the changes of the interval."""
         found, self._recalled = self._recalled, {}
         if self._results:
-            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # first what is gone
+            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # removals first
                 yield from self._replace(entry, several)
             return
         self._results = {entry: several for entry, several in found.items() if several}

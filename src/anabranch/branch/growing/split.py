@@ -1,8 +1,8 @@
 """How a query over streams that only grow splits: as over documents that are edited, with loops over windows besides.
 
-An item is an entry that is never edited, and a window that closes gives results that stand.
-So what distributes needs no item again, and an aggregate over it little more than its value; only what does not split
-keeps items, and is evaluated anew with each of them.
+An item is an entry that is never edited, and a window that closes gives results that stay.
+So a part that distributes over items needs no item again, and an aggregate over such a part keeps little more than its
+value; only a part that does not split keeps items, and is evaluated anew with each of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from anabranch.law.steps import made_here
 from anabranch.runtime.standing import Standing, results_of, standing
 
 _UNKNOWN_ROOT = ""
-"""No element is called so: what the root of a stream is called may not be known yet."""
+"""No element has this name; it stands for the root of a stream whose name is not known yet."""
 _PLACED = frozenset(("head", "tail", "subsequence", "position", "last"))
 """Functions that ask for places."""
 
@@ -55,14 +55,14 @@ class GrowingQuery:
     query: ast.Query
     text: str
     streams: tuple[str, ...]
-    """Those that it reads, in the order in which it names them, which decides ties (LAWS 1.2)."""
+    """The streams that it reads, in the order in which it names them, which decides ties (LAWS 1.2)."""
 
 
 def growing_query(found: Standing, functions: Mapping[str, PythonFunction]) -> GrowingQuery | None:
     """A query that would have to wait for the end, as one whose answer is on display; None where it cannot be.
 
-    It cannot where it reads no stream, asks for a past of which nobody knows how far it reaches, or makes something of
-    all windows together.
+    It cannot be where it reads no stream, asks for a past without a bound, or computes something from all windows
+    together.
     """
     if found.reason is None or not found.streams or asks(found.query):
         return None
@@ -88,7 +88,7 @@ class _GrowingSplitter(Splitter):
     def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
         each = self._each(expression, is_shown)
         if each is not None:
-            return None if each.beside else each  # what meets another stream needs all of that again
+            return None if each.beside else each  # what is joined with another stream needs all items of that again
         match expression:
             case ast.Flwor():
                 return self._windowed(expression, is_shown)
@@ -102,25 +102,25 @@ class _GrowingSplitter(Splitter):
                 return None
 
     def _is_inlined(self, value: ast.Expression) -> bool:
-        """A window that fails is set aside wherever its results are used, so these may be used anywhere, too."""
+        """A window that fails is set aside wherever its results are used, so the loop may be inlined anywhere."""
         if super()._is_inlined(value):
             return True
         return isinstance(value, ast.Flwor) and isinstance(self._entries(value, is_shown=False), WindowPart)
 
     def _windowed(self, expression: ast.Flwor, is_shown: bool) -> WindowPart | None:
-        """A loop over windows, or over the tuples of several, which gives the same wherever it stands."""
+        """A loop over windows, or over the tuples of several, which depends on nothing around it."""
         if not is_closed(expression):
             return None
         try:
             found = standing(replace(self._query, body=replace(expression, order=())), self._registered)
         except DynamicError:
-            return None  # what it fixes before its streams fails, and so does the whole
+            return None  # what it computes before its streams fails, and so the whole query does
         if found.kind not in ("windows", "step join") or (is_shown and self._gives_attributes(expression)):
             return None
         return WindowPart(expression, replace(found, hole=expression))
 
     def _grouped(self, pipeline: ast.Pipeline, is_shown: bool) -> GroupPart | None:
-        """Groups of the items of a stream, each of which is in them by itself."""
+        """Groups of the items of a stream, into which each item is put by itself."""
         at = next((place for place, each in enumerate(pipeline.clauses) if not isinstance(each, ast.Let)), 0)
         lets, loop, rest = pipeline.clauses[:at], pipeline.clauses[at], pipeline.clauses[at + 1 :]
         if not isinstance(loop, ast.For) or loop.window is not None or self._varies(lets) or self._reads(rest):
@@ -137,7 +137,7 @@ class _GrowingSplitter(Splitter):
         return None if found is None or self._consults(found.ahead) or self._consults(found.keys) else found
 
     def _distinct(self, over: ast.Expression) -> DistinctPart | None:
-        """The different values of what stays in its order."""
+        """The different values of a part whose results stay, in the order in which they come."""
         found = self._entries(over, is_shown=False)
         if not isinstance(found, EachPart | WindowPart) or order_of(found) or self._consults(over):
             return None
@@ -163,7 +163,7 @@ class _GrowingSplitter(Splitter):
                 return SlicePart(over, interval)
 
     def _is_built_in(self, name: str, *names: str) -> bool:
-        """Whether a function is one of some that the language has."""
+        """Whether a function is one of some built-in ones, and not replaced by the user."""
         own = name in self._functions or name in self._registered
         return not own and name.removeprefix("fn:") in names
 
@@ -172,7 +172,7 @@ class _GrowingSplitter(Splitter):
         return None if found is not None and isinstance(found.over, EachPart) and found.over.beside else found
 
     def _all(self, node: Any) -> Folded | None:
-        """All results of windows, of groups, or of some of what comes, where nothing in them is a node of an item."""
+        """All results of windows, of groups or of an interval of places, where none of them is a node of an item."""
         if not isinstance(node, ast.Flwor | ast.Pipeline | ast.Filter | ast.Call) or not self._reads(node):
             return None
         if not is_closed(node):
@@ -205,7 +205,7 @@ class _GrowingSplitter(Splitter):
 
 
 def parts_in(part: Part) -> Iterator[Part]:
-    """A part that reads streams, or those in it."""
+    """The parts within a part that are not put together from others."""
     match part:
         case SequencePart(inner):
             for each in inner:
@@ -219,7 +219,7 @@ def parts_in(part: Part) -> Iterator[Part]:
 
 
 def _has_windows(part: Part) -> bool:
-    """Whether windows of a stream are in what does not split; windows on a part of an item are its own business."""
+    """Whether a part that does not split has windows over a stream; windows over a part of an item do not count."""
     if not isinstance(part, WholePart):
         return False
     found = list(parts(part.expression))
@@ -243,7 +243,7 @@ class Growth:
 
 
 def growth_of(query: ast.Query, functions: Mapping[str, PythonFunction]) -> tuple[Growth, ...]:
-    """What grows while a query is answered that is one of these."""
+    """What grows with the streams while such a query is answered."""
     found = [each for part in parts_in(split_growing(query, functions)) for each in _growth(part)]
     return tuple(dict.fromkeys(found))
 

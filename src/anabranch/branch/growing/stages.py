@@ -1,7 +1,7 @@
-"""The parts of a query over streams that only grow, at work: what an item or a window gives is found once, and stays.
+"""The stages of a query over streams that only grow: the results of an item or a window are found once, and stay.
 
-An aggregate over these keeps a few shares that have the same value together as all that came (`aggregates/folds.py`),
-where there are such; `median` has none, and keeps its values.
+An aggregate over them keeps a few shares that have the same value together as all shares (`aggregates/folds.py`), where
+the function allows that; `median` does not, and keeps its values.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from anabranch.law.inputs import Input
 from anabranch.values.sequences import Values
 
 _ALWAYS = 0
-"""What fails once fails for ever, whichever entry it was."""
+"""The entry under which errors for good are noted, whichever entry has failed."""
 
 
 def fail_for_good(site: QuerySite, id: str, error: DynamicError) -> None:
-    """What an entry that stays gives to a part makes the whole answer fail, from now on."""
+    """Let the whole answer fail from now on, because of an entry that is never edited."""
     site.failing.setdefault((id, _ALWAYS), error)
 
 
@@ -78,11 +78,11 @@ class LastingSource(GrowingSource):
         return None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """There is nothing to take back."""
+        """There is nothing to restore."""
 
 
 class ItemSource(LastingSource):
-    """What distributes over the items of a stream; `item` gives a stream with one of them."""
+    """The results of a part that distributes over the items of a stream; `item` gives a stream with one of them."""
 
     def __init__(
         self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart, item: Callable[[int], Input]
@@ -105,7 +105,7 @@ class WindowSource(LastingSource):
         self._found: dict[int, Sequence[ResultRow]] = {}
 
     def put(self, entry: int, rows: Sequence[ResultRow]) -> None:
-        """What a window gives; it is asked for in the same moment."""
+        """Put the rows of a window, which are read in the same moment."""
         self._found[entry] = rows
 
     def tried(self, entry: int) -> Sequence[ResultRow]:
@@ -113,7 +113,7 @@ class WindowSource(LastingSource):
 
 
 class RunningStage(ComputedStage):
-    """What is computed from aggregates over entries that stay, over groups, or over some results by their places."""
+    """A value computed from aggregates over entries that stay, over groups, or over results in an interval."""
 
     def __init__(
         self,
@@ -124,9 +124,9 @@ class RunningStage(ComputedStage):
         source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
     ) -> None:
         self._slices: dict[str, ResultSlice[Share]] = {}
-        """By aggregate over some results: their shares, each of one value."""
+        """For aggregates over an interval of places: the results in it, each with the share of one value."""
         self._seen: dict[str, Values] = {}
-        """By name: all values in a slice, until they change."""
+        """Cached values of these aggregates, until they change."""
 
         def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
             found, places = source(id, folded)
@@ -144,7 +144,7 @@ class RunningStage(ComputedStage):
             for name, (entrywise, state) in self._folds.items()
             if state.is_small and entrywise.is_lasting and name not in self._slices
         }
-        """By aggregate: shares that stand for all."""
+        """For other aggregates: a few shares that stand for all."""
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for id, name in self._names.items():
@@ -241,11 +241,11 @@ class RunningStage(ComputedStage):
         super().stood(data)
 
     def save(self) -> Any:
-        """What stands for all shares, as plain data."""
+        """The shares that stand for all, as plain data."""
         return {name: [list(each) for each in few] for name, few in self._few.items()}
 
     def restore(self, data: Any) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         self._few = {name: [(entry, share) for entry, share in few] for name, few in data.items()}
 
 

@@ -1,4 +1,4 @@
-"""Loops over windows in a display: the operators that windows and joins have anyway, whose results go on display.
+"""Loops over windows in a display: the usual operators of windows and joins, whose results go on display.
 
 Each loop has its own operator and shelf; all shelves take all items, so an item has one number in all of them.
 """
@@ -31,16 +31,16 @@ from anabranch.values.sequences import Value
 
 
 class _Rows(AnswerWriter):
-    """Takes what windows and tuples give, as rows; what fails is set aside."""
+    """Collects the results of windows and tuples as rows; those that fail are set aside."""
 
     def __init__(self, name: str, out: Output) -> None:
         super().__init__(name, out)
         self._pending: list[ResultRow] = []
         self.found: list[list[ResultRow]] = []
-        """What was given since this was last emptied, window by window."""
+        """The rows since this was last emptied, window by window."""
 
     def add(self, rows: Sequence[ResultRow]) -> None:
-        """Rows of the window that is being looked at."""
+        """Add rows of the window that is being evaluated."""
         self._pending += rows
 
     def give(self, named: HeldItem, held: Sequence[HeldNode], *makes: Callable[[], AnswerPiece]) -> None:
@@ -57,7 +57,7 @@ class _Rows(AnswerWriter):
 
 
 class _RowAsker(Asker):
-    """Asks for rows in the place of pieces."""
+    """Evaluates rows in the place of pieces."""
 
     def window(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
         return self._add(self.units.window_rows(nodes))
@@ -95,7 +95,7 @@ class WindowLoop:
         self._rows = _Rows(member.name, member.out)
         rows = _RowAsker(asker.key, standing, asker.units, self._rows, asker.policy, asker.registered)
         self.streams = standing.streams
-        """Those that it reads."""
+        """The streams that it reads."""
         self._shelf = Shelf(inputs, rows.units)
         self._operator = _OPERATORS[operator_of(standing, {}, endless=True)]([rows], self._shelf)
 
@@ -111,11 +111,11 @@ class WindowLoop:
             self._operator.signal(signal)
 
     def finish(self) -> None:
-        """Its streams have ended, whatever others do."""
+        """Its streams have ended; others may go on."""
         self._operator.finish()
 
     def drained(self) -> list[list[ResultRow]]:
-        """What windows gave since this was last asked, one after the other."""
+        """The rows of windows since the last call, window by window."""
         found, self._rows.found = self._rows.found, []
         return found
 
@@ -127,7 +127,7 @@ class WindowLoop:
         return len({each.kept.number for each in self._operator.held()})
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered of the windows that are open."""
+        """The state of the open windows."""
         memory, tables = self._operator.save()
         return {"memory": memory, "taken": self._shelf.taken}, {
             **tables,
@@ -135,6 +135,6 @@ class WindowLoop:
         }
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave."""
+        """Restore from `save`."""
         self._shelf.restore(tables["items"], meta["taken"])
         self._operator.restore(meta["memory"], tables)

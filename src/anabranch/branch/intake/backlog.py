@@ -90,7 +90,7 @@ class Backlog:
         return found
 
     def skip(self, entries: int) -> None:
-        """Remove so many entries."""
+        """Remove the first entries, `entries` of them."""
         self._ahead = self._head = None
         self._done += entries
         while (queue := self._chunks or self._feeds) and self._done >= queue[0][1]:

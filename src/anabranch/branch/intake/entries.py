@@ -77,7 +77,7 @@ def pack_columns(
     root: bytes | None,
     encoding: str,
 ) -> bytes:
-    """The same for entries whose bytes are concatenated in `raw`, all below one root."""
+    """Pack entries whose bytes are concatenated in `raw`, all below one root."""
     rows = len(starts)
     zeros = pa.array(np.zeros(rows, np.int32))
     nothing = pa.nulls(rows, pa.string())

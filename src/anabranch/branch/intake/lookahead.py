@@ -210,22 +210,22 @@ class MergeAhead:
     def __init__(self, merge: Merge) -> None:
         self.inputs = list(merge.sources.values())
         self._merge = merge
-        self._sights = [ReadAhead(len(self.inputs)) for _ in self.inputs]
+        self._read_aheads = [ReadAhead(len(self.inputs)) for _ in self.inputs]
 
     def entries(self) -> list[NextEntries] | None:
         """The next entries of each input; None where nothing is released, or something is not for columns."""
         silent = [each for each in self.inputs if not each.backlog]
         if len(silent) == len(self.inputs) or any(limit(self._merge, each, 1) == NOWHERE for each in silent):
             return None
-        seen = zip(self.inputs, self._sights, strict=True)
-        found = [NextEntries.ahead(each.backlog, sight.most) for each, sight in seen]
+        seen = zip(self.inputs, self._read_aheads, strict=True)
+        found = [NextEntries.ahead(each.backlog, read_ahead.most) for each, read_ahead in seen]
         return found if all(each.plain for each in found) else None
 
     def order(self, moments: Sequence[EntryTimes], entries: Sequence[NextEntries]) -> ArrivalOrder | None:
         """The arrival order of entries; adapts how far to read next; None if nothing arrives."""
         found = order_of(self._merge, self.inputs, moments)
-        for sight, taken, given in zip(self._sights, found.places, entries, strict=True):
-            sight.after(len(taken), len(given))
+        for read_ahead, taken, given in zip(self._read_aheads, found.places, entries, strict=True):
+            read_ahead.after(len(taken), len(given))
         return found if len(found.inputs) else None
 
     def skip(self, order: ArrivalOrder) -> None:

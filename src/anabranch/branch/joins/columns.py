@@ -115,7 +115,7 @@ def positions_of(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], ta
 
 
 def _counted(side: JoinSide, batch: EntryBatch, held: Sequence[HeldNode], taken: int) -> SidePositions:
-    """The same for count windows, in which nothing is late."""
+    """The positions of a side in count windows, in which nothing is late."""
     arrived = side.judge.reached
     assert arrived is not None, "what is counted is known"
     status = batch.status[: batch.before + taken].copy()
@@ -157,7 +157,7 @@ class JoinColumns:
         self._able = all(not each.stream.source.more and is_plain_root(each.stream.root) for each in self._inputs)
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for the whole batch; and after a short first batch windows have settled
-        self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._inputs]
+        self._read_aheads = [ReadAhead(len(self._everyone.askers)) for _ in self._inputs]
 
     def take(self) -> bool:
         """Take some of the released entries; False where there are none, or none for columns."""
@@ -170,8 +170,8 @@ class JoinColumns:
 
     def _take(self, *, ended: bool) -> bool:
         """Take some released entries; False where there are none, or none for columns."""
-        seen = zip(self._inputs, self._sights, strict=True)
-        entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
+        seen = zip(self._inputs, self._read_aheads, strict=True)
+        entries = [NextEntries.ahead(source.backlog, read_ahead.most) for source, read_ahead in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
         held = [_distinct(side.windows) for side in self._sides]
@@ -195,8 +195,8 @@ class JoinColumns:
             ]
         except OverflowError:
             return False
-        for sight, count, given in zip(self._sights, taken, entries, strict=True):
-            sight.after(count, len(given))
+        for read_ahead, count, given in zip(self._read_aheads, taken, entries, strict=True):
+            read_ahead.after(count, len(given))
         if not (ended or len(order.inputs)):
             return False
         arriving = order.spread([each.items for each in shortest])
@@ -352,7 +352,7 @@ class _Lane:
             self._window.wait(each)
 
     def leave_narrower(self, window: JoinWindow, shift: int, held: Indices) -> None:
-        """The same for a window that starts some positions later and ends where this one does."""
+        """Write back a window that starts `shift` positions later and ends where this one does."""
         window.next = self._window.next + shift
         inside = held[self.lane.values.take(held) >= (max(window.next, 0) - 1) * self.lane.step]
         window.held = self._items.all(self.numbered(inside).tolist())

@@ -1,9 +1,9 @@
 """The bounds of windows whose items are not held (LAWS 3.1).
 
-They follow from the number of a window, and from whether it holds a time: then they are dateTimes, and decimals else.
-All groups of a window have those of the window.
+A bound follows from the window's number; it is a dateTime where the window holds a time, and a decimal otherwise.
+The groups of a window have the bounds of the window.
 
-Bounds that are few digits of a usual year are spelled in columns, as the law spells them; the others one by one.
+Bounds with few digits and in usual years are spelled in columns, as the law spells them; the others one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BoundTexts(Protocol):
     """The bounds of some windows, groups or sessions."""
 
     def texts(self, variable: str) -> TextColumn:
-        """A bound of each, as it is written."""
+        """One bound of each window, group or session, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class ClosedBounds:
     extent: Extent
     scale: TimeScale
     numbers: Sequence[int]
-    """Those of the windows."""
+    """The numbers of the windows."""
     are_times: Flags
     """Which of them hold times."""
     places: Indices | None = None
-    """Where they are those of groups, of which window each group is."""
+    """For bounds of groups: the window of each group, by its place in `numbers`."""
     _found: dict[str, TextColumn] = field(default_factory=dict)
 
     def known(self, window: int) -> dict[str, Callable[[], Values]]:
@@ -74,7 +74,7 @@ class ClosedBounds:
         return TextColumn.of(*(spell(value).encode() for (value,) in values))
 
     def _in_columns(self, variable: str) -> TextColumn | None:
-        """The same where all bounds fit."""
+        """The texts of a bound, spelled in columns; None where columns cannot spell all of them."""
         first = self.scale.origin + (self.extent.end(0) if BOUND_VARIABLES[variable] == "window-end" else 0)
         step, places = self.extent.step, decimal_places(first, self.extent.step)
         most = max((1, *map(abs, self.numbers)))

@@ -1,4 +1,4 @@
-"""Windows of many branches answered together, where their queries make the same of their aggregates.
+"""Windows of many branches answered together, where their queries compute the same from their aggregates.
 
     for $w in stream("s")/r/i[...] |t diff ...| let $a := avg($w/n) return <avg>{ $a }</avg>
 
@@ -20,11 +20,11 @@ from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.panes.spans import find_many
 
 _MOST_WINDOWS = 1 << 16
-"""So many windows are answered at a time."""
+"""The number of windows that are answered at a time."""
 
 
 def close_together(windows: Sequence[PaneWindows], rows: Rows, bounds: Sequence[int]) -> None:
-    """Answer what is complete for branches; the rows of each, which are merged, lie between two bounds."""
+    """Answer the complete windows of branches; the merged rows of each branch lie between two bounds."""
     spans = list(pairwise(bounds))
     given = zip(windows, spans, strict=True)
     closing = [each.closing(int(rows.panes[last - 1])) if last > first else None for each, (first, last) in given]
@@ -41,7 +41,7 @@ def close_together(windows: Sequence[PaneWindows], rows: Rows, bounds: Sequence[
 def _runs(
     closing: Sequence[JointClose | None], rows: Rows, spans: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Branches that are answered together: of one shape, with values of as many decimal places."""
+    """Runs of branches that are answered together: of one shape, with values of equally many decimal places."""
     first, room = 0, 0
     for at, (each, (begin, end)) in enumerate(zip(closing, spans, strict=True)):
         needed = 0 if each is None else _room(each, end - begin)
@@ -57,17 +57,17 @@ def _runs(
 
 
 def _room(closing: JointClose, panes: int) -> int:
-    """In how many windows so many panes are, at most."""
+    """The number of windows, at most, that a number of panes can be in."""
     return 1 + panes * (1 + closing.size // closing.step)
 
 
 def _is_level(rows: Rows, one: int, other: int) -> bool:
-    """Whether the values of two rows have as many decimal places."""
+    """Whether the values of two rows have equally many decimal places."""
     return bool((rows.known.places[:, one] == rows.known.places[:, other]).all())
 
 
 def _closed(windows: Sequence[PaneWindows], closing: Sequence[JointClose], rows: Rows, bounds: Sequence[int]) -> bool:
-    """Answer what is complete for branches of one shape; False, and nothing is done, where panes are of no window."""
+    """Answer the complete windows of branches of one shape; False, and nothing is done, if a pane is in no window."""
     spans = list(pairwise(bounds))
     room = sum(_room(each, last - first) for each, (first, last) in zip(closing, spans, strict=True))
     begins, ends, numbers = np.empty((3, room), np.int64)

@@ -55,7 +55,7 @@ from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import atomize
 
 _LONGEST_NUMBER = 32
-"""So many bytes a double takes, or an integer of 64 bits."""
+"""The bytes that the spelling of a double, or of an integer of 64 bits, takes at most."""
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
 
@@ -73,7 +73,7 @@ class ListedWindows:
     """Windows that were put together one by one."""
 
     def __init__(self, windows: Sequence[Sequence[Partial]], calls: Sequence[AggregateCall]) -> None:
-        """A window is what is known of it, by aggregated path."""
+        """A window is given as its partial aggregates, one for each aggregated path."""
         self._windows = windows
         self._calls = {call.variable: call for call in calls}
 
@@ -95,7 +95,7 @@ class ListedWindows:
 
 
 def _mapped(value: Atomic, by: Affine) -> int | float:
-    """An aggregate in another unit, exactly; what is no finite number has none."""
+    """An aggregate in another unit, exactly; a value that is no finite number has no unit."""
     assert isinstance(value, int | float)
     if by == IDENTITY or not math.isfinite(value):
         return value
@@ -103,7 +103,7 @@ def _mapped(value: Atomic, by: Affine) -> int | float:
 
 
 class PaneColumns:
-    """The aggregates of windows over rows of panes, each found when it is asked for."""
+    """The aggregates of windows over rows of panes, each computed when it is first read."""
 
     def __init__(self, rows: Rows, calls: Sequence[AggregateCall], begins: Indices, ends: Indices) -> None:
         """`begins` and `ends` say which rows, all with the same decimal places by path, are in each window."""
@@ -174,7 +174,7 @@ class PaneColumns:
         return found
 
     def ranked(self, path: int, *, greatest: bool) -> list[Ranked | None]:
-        """The same as partials have them; only that of a zero has its true place."""
+        """The extremes as partials hold them; only a zero has its true place in the stream, the others have 0."""
         values, at = self._extremes(path, greatest)
 
         def first_zero(window: int) -> int:
@@ -227,7 +227,7 @@ def _listed(values: Numbers | Indices | list[Atomic]) -> list[Atomic]:
 
 
 def _side(operand: Operand, windows: ClosedWindows) -> tuple[Numbers | Indices | list[Atomic], Flags | None]:
-    """The values of one side by window; a list where an integer may lie between a number and its double."""
+    """The values of one side of a comparison; a list where the side is a literal that differs from its double."""
     if isinstance(operand, NumberLiteral):
         (value,) = atomize(operand.value)
         double = to_double(value)
@@ -250,11 +250,11 @@ class GroupKeys(Protocol):
         """Where a part is missing, or has nothing that is written."""
 
     def ranks(self, part: int) -> Indices:
-        """Where a part of each key sorts."""
+        """The rank of a part of each key in sorting."""
 
 
 class GroupWindows(ClosedWindows, Protocol):
-    """Some groups, which can be given numbers."""
+    """Some groups, which a `count` clause can number."""
 
     def number(self, variable: str, numbers: Indices) -> None:
         """Let a variable stand for these numbers."""
@@ -263,7 +263,7 @@ class GroupWindows(ClosedWindows, Protocol):
 def arranged(
     behind: Sequence[GroupClause], groups: Indices, places: Indices, windows: GroupWindows, keys: GroupKeys
 ) -> Indices:
-    """What clauses behind a `group by` make of groups, window by window; `places` say of which window each group is."""
+    """Filter, sort and number groups by the clauses behind a `group by`; `places` gives the window of each group."""
     for clause in behind:
         match clause:
             case KeptGroups(test):
@@ -280,7 +280,7 @@ def arranged(
 
 
 def _ranks(operand: Written, windows: ClosedWindows, keys: GroupKeys) -> Indices:
-    """Where values sort: what is missing first, then NaN, then numbers (LAWS 2.3)."""
+    """The ranks of values in sorting: what is missing first, then NaN, then numbers (LAWS 2.3)."""
     match operand:
         case KeyText(part):
             return keys.ranks(part)
@@ -346,7 +346,7 @@ def written(
 
 
 def written_sizes(result: WindowResult, keys: GroupKeys, bounds: BoundTexts, count: int) -> Indices:
-    """How many bytes are written for each of so many groups, at most."""
+    """How many bytes are written for each of `count` groups, at most."""
     fixed, found = 0, np.zeros(count, np.int64)
     for each in _fragments(result.element):
         if isinstance(each, KeyText | BoundText):
@@ -372,7 +372,7 @@ _UTC = ord("Z")
 
 
 def _one_behind_the_other(column: TextColumn) -> TextColumn:
-    """The same texts, in their order in the bytes, too."""
+    """The same texts, with their bytes in the order of the texts."""
     found, left_out = concat([TextColumn.of(b"").repeated(len(column.starts)), column])
     assert not left_out.any(), "there is room for what is written at once"
     return found
@@ -383,7 +383,7 @@ def _laid(
     columns: Mapping[_Value, Column | TextColumn],
     chosen: Indices,
 ) -> TextColumn:
-    """The texts of some windows, all of which have what is written of them."""
+    """The texts of some windows, none of which misses a value that is written."""
     parts = [TextColumn.of(b"").repeated(len(chosen))]
     for each in _joined(fragments):
         if isinstance(each, str):
@@ -404,7 +404,7 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> TextColumn:
 
 
 def _fragments(part: Part, instead: Mapping[_Value, str | None] = MappingProxyType({})) -> list[str | _Value]:
-    """What a part is written as; some of its values are other texts, or not there at all."""
+    """The fragments of a part; `instead` has a text for some of its values, or None for those that are missing."""
     match part:
         case str():
             return [part]
@@ -430,7 +430,7 @@ def _operand(operand: str | Written) -> str | _Value:
 
 
 def _joined(fragments: Sequence[str | _Value]) -> list[str | _Value]:
-    """With neighbours that are fixed made one."""
+    """Fragments in which neighbouring fixed texts are joined."""
     found: list[str | _Value] = []
     for each in fragments:
         if isinstance(each, str) and found and isinstance(found[-1], str):

@@ -1,6 +1,6 @@
 """Window queries that are counted together: ranges are taken in, and panes merged, for all of them at once.
 
-What a range shows, and so whether its count is void, is each branch's own business: one that came later has seen less.
+Whether the count of a range is void is decided for each branch by itself: a branch that began later has seen less.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anabranch.columnar.scan.kernels import Indices
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The branches that something was counted for, in panes of which theirs are made."""
+    """The branches that a member of a range was counted for, and how wide the panes of the count are."""
 
     numbers: tuple[int, ...]
     width: Fraction
@@ -46,7 +46,7 @@ class PaneGroup:
     def take(self, partition: int, counted: CountedRange, served: Sequence[Served]) -> list[int]:
         """Take in the next range; `served` says for each of its members which branches it was counted for.
 
-        Gives the branches for which the count is void; for those nothing is taken.
+        Returns the branches for which the count is void; for those nothing is taken.
         """
         void: list[int] = []
         odd: dict[int, list[GroupPane]] = {}
@@ -82,11 +82,11 @@ class PaneGroup:
         return void
 
     def leave(self, number: int) -> None:
-        """Let a branch go; its number does not come again."""
+        """Remove a branch; its number does not come again."""
         del self._places[number]
 
     def close(self, numbers: Iterable[int]) -> None:
-        """Answer what is complete for some branches, many of them together."""
+        """Answer the complete windows of some branches, many branches together."""
         left = dict.fromkeys(self._places[number] for number in numbers)
         for places, rows, bounds in self._merge():
             if left.keys() >= set(places):
@@ -96,10 +96,10 @@ class PaneGroup:
             self._windows[place].close()
 
     def _merge(self) -> list[tuple[Sequence[int], Rows, Sequence[int]]]:
-        """Put what was taken in to what the branches have.
+        """Merge the rows that were taken in with those that the branches hold.
 
-        Gives rows that are merged, those of branches that may be answered together one behind the other: whose they
-        are, by place, and the bounds of each.
+        Returns merged rows, in which branches that may be answered together follow each other: the places of the
+        branches, the rows, and the bounds of each branch in them.
         """
         found: list[tuple[Sequence[int], Rows, Sequence[int]]] = []
         for paths, parts in self._parts.items():

@@ -6,8 +6,8 @@ A branch remembers one row for each pane and key.
 When windows close, their groups are spans of these rows by key and pane, so all groups of many windows are found and
 answered in columns at once, in the order of windows and, in a window, of the groups' first items.
 Keys whose panes hold more than plain numbers are put together one by one beside them.
-A window in which a group has failed is the evaluator's, group by group, as is one that leaves in other units; it
-answers as a whole or not at all (LAWS 2.4).
+A window in which a group has failed, or that leaves in other units, is answered by the evaluator, group by group, and
+as a whole or not at all (LAWS 2.4).
 An item that is in no group because of its key has its dead letter behind each window that holds it.
 """
 
@@ -41,9 +41,9 @@ from anabranch.law.inputs import Input
 from anabranch.runtime.units import KnownGroup, Units
 
 GROUPS_AT_ONCE = 1 << 16
-"""So many groups are answered at a time, or those of one window."""
+"""The number of groups that are answered at a time, if these are of several windows."""
 MOST_BYTES = 1 << 26
-"""So many bytes are written at a time."""
+"""The number of bytes that are written at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class _WindowGroups:
     windows: PaneColumns | ListedWindows
     """Their aggregates."""
     places: Indices
-    """Which of the windows each is of."""
+    """The window of each group, by its place among those that are answered."""
     orders: Indices
-    """Where its first item stands in the stream."""
+    """Where the first item of each group stands in the stream."""
     keys: Indices
 
 
 @dataclass(frozen=True, slots=True)
 class _WindowGroup:
-    """One group of a window, and all that is known of it."""
+    """One group of a window, with its merged pane."""
 
     place: int
     key: int
@@ -77,9 +77,9 @@ class _GroupRows:
     ends: Indices
     keys: Indices
     by_place: Indices
-    """The groups by window."""
+    """The groups, sorted by window."""
     places: Indices
-    """Those of them, rising."""
+    """The windows of the groups so sorted."""
 
     def of(self, place: int) -> Iterator[_WindowGroup]:
         """The groups of one window."""
@@ -89,7 +89,7 @@ class _GroupRows:
 
 
 class JoinedGroups:
-    """The aggregates of groups one behind the other, in columns and put together one by one."""
+    """The aggregates of all groups: those in columns, and behind them those that were merged one by one."""
 
     def __init__(self, parts: Sequence[ClosedWindows]) -> None:
         self._parts = [each for each in parts if len(each)]
@@ -131,7 +131,7 @@ class GroupedWindows(PaneWindows):
         self._book = KeyBook(plan.kinds, () if state is None else state.keys)
 
     def numbered(self, keys: Sequence[Key]) -> Indices:
-        """The numbers of groups by those that a range has, 0 for no group."""
+        """The branch's numbers for the keys of a range, behind a 0 for 'no group'."""
         return self._book.numbered(keys)
 
     # --- windows ------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class GroupedWindows(PaneWindows):
         return Rows.empty(self.paths) if rows is None else rows, others
 
     def _panes_there(self, rows: Rows, others: Mapping[int, Mapping[int, Pane]]) -> tuple[Indices | list[int], Indices]:
-        """The panes that hold something, rising, and how many groups each has at most."""
+        """The numbers of panes that are not empty, rising, and how many groups each has at most."""
         numbers = sorted(number for mine in others.values() for number in mine)
         if numbers and numbers[-1] >= MOST_PANES:
             known = dict.fromkeys(sorted({*numbers, *rows.panes.tolist()}), 0)
@@ -196,7 +196,7 @@ class GroupedWindows(PaneWindows):
     def _answer_windows(
         self, rows: Rows, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int], room: int
     ) -> None:
-        """Answer some windows, given by their numbers, most of them in columns; they have so many groups at most."""
+        """Answer some windows, given by their numbers, most of them in columns; they have `room` groups at most."""
         plain, in_rows = self._in_columns(rows, numbers, room)
         left_out, spoiling = self._book.marks
         query = self._plan.query
@@ -234,7 +234,7 @@ class GroupedWindows(PaneWindows):
             told = [key for _, key in sorted(letters.get(first, ()))]
             spoilt = [key for key in told if spoiling[key]]
             if spoilt:
-                told = spoilt[:1]  # what comes first is told, and nothing else
+                told = spoilt[:1]  # a window that fails has one dead letter, its first
             elif first in evaluated:
                 those = [*single.get(first, ()), *(each for each in in_rows.of(first) if not left_out[each.key])]
                 told = told if self._evaluate(those, bounds.known(first)) else []
@@ -258,7 +258,7 @@ class GroupedWindows(PaneWindows):
         return set(places[counts > 1, 0].tolist())
 
     def _in_columns(self, rows: Rows, numbers: Sequence[int], room: int) -> tuple[_WindowGroups, _GroupRows]:
-        """The groups of windows that rows of plain numbers hold, so many at most."""
+        """The groups of windows that lie in rows of plain numbers, `room` at most."""
         size, step = self._panes_of.size, self._panes_of.step
         first, last = numbers[0], numbers[-1]
         part = rows.at(_between(rows.panes, first * step, last * step + size))
@@ -267,7 +267,7 @@ class GroupedWindows(PaneWindows):
         begins, ends = begins[:count], ends[:count]
         orders = np.empty(count, np.int64)
         first_of(begins, ends, part.orders, orders)
-        known = np.array(numbers if count else (), np.int64)  # numbers beyond those of columns have no rows
+        known = np.array(numbers if count else (), np.int64)  # numbers beyond 64 bits have no rows
         places, keys = np.searchsorted(known, found[:count]), part.keys[begins]
         columns = PaneColumns(part, self._plan.seen.calls, begins, ends)
         by_place = np.argsort(places, kind="stable")
@@ -275,7 +275,7 @@ class GroupedWindows(PaneWindows):
         return _WindowGroups(columns, places, orders, keys), in_rows
 
     def _one_by_one(self, others: Mapping[int, Mapping[int, Pane]], numbers: Sequence[int]) -> list[_WindowGroup]:
-        """The groups of windows that panes hold which are put together one by one."""
+        """The groups of windows whose panes are merged one by one."""
         size, step = self._panes_of.size, self._panes_of.step
         at = {number: place for place, number in enumerate(numbers)}
         groups: list[_WindowGroup] = []
@@ -351,7 +351,7 @@ def _between(panes: Indices, first: int, last: int) -> Flags:
 
 
 def bounded(sizes: Indices, most: int) -> Iterator[tuple[int, int]]:
-    """Runs of something whose sizes together are bounded, or that are a single one."""
+    """Runs of elements whose sizes add up to `most` at most, or that are a single element."""
     first, total = 0, 0
     for at, size in enumerate(sizes.tolist() if sizes.sum() > most else ()):
         if at > first and total + size > most:

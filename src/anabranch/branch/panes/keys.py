@@ -1,7 +1,7 @@
 """The keys of the groups that a branch has panes of (LAWS 3.8): their numbers, and how they are written.
 
 A range numbers its keys for itself; a branch has a dictionary of its own, into whose numbers it translates them.
-Keys that no open window has any more leave it, so it is as large as what is open.
+Keys that no open window has any more are dropped, so the dictionary is bounded by the open windows.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class KeyBook:
 
     @property
     def marks(self) -> tuple[Flags, Flags]:
-        """By number: whether it is an item that is in no group, and one that spoils its windows."""
+        """By number: whether a key stands for an item that is in no group, and for one that makes its windows fail."""
         if self._marks is None:
             left_out, spoiling = ([False, *map(judge, self.keys)] for judge in (is_left_out, spoils))
             self._marks = np.array(left_out, np.bool_), np.array(spoiling, np.bool_)
@@ -94,7 +94,7 @@ class KeyBook:
         return tuple(identity(_value(each, kind)) if each and kind == "json" else each for each, kind in given)
 
     def ranks(self, part: int) -> Indices:
-        """By number: where a part of a key sorts among those of all keys (LAWS 2.3)."""
+        """By number: the rank of a part of a key among those of all keys in sorting (LAWS 2.3)."""
         if part not in self._ranks:
             parts = (None if is_left_out(key) else key[part] for key in self.keys)
             values = (None if each is None else _value(each, self._kinds[part]) for each in parts)
@@ -155,13 +155,13 @@ class NumberedKeys:
         return found
 
     def ranks(self, part: int) -> Indices:
-        """Where a part of each key sorts."""
+        """The rank of a part of each key in sorting."""
         found: Indices = self._book.ranks(part)[self._numbers]
         return found
 
 
 def _value(part: bytes, kind: KeyKind) -> Atomic:
-    """A part of a key that is there."""
+    """The value of a part of a key that is not missing."""
     match kind:
         case "untyped":
             return Untyped(part.decode())

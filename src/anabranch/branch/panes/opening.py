@@ -1,4 +1,4 @@
-"""Which branch keeps the windows of a plan that are counted by panes, and answered here."""
+"""The classes of branches that keep panes: plain windows, grouped windows, sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.branch.panes.sessions import SessionWindows
 
 
 def windows_of(plan: PanePlan) -> type[PaneWindows]:
-    """What keeps the windows of a plan."""
+    """The class that keeps and answers the windows of a plan."""
     if plan.query.is_session:
         return SessionWindows
     return GroupedWindows if plan.keys else PaneWindows

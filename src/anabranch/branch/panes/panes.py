@@ -1,4 +1,4 @@
-"""Windows that are seen through aggregates only: what a branch remembers of them is a few numbers to a pane.
+"""Windows that are seen through aggregates only: what a branch remembers of them is a few numbers per pane.
 
 The tasks count (`columnar/panes/panes.py`), each range for itself; here the counts of all ranges are merged by pane,
 and the panes of a window merged when it closes (LAWS 3.1 to 3.3).
@@ -8,14 +8,14 @@ variables.
 Which way an epoch takes never shows.
 
 Ranges are taken in the order of the stream.
-A result is void where it let something pass that is late by what came before the range; then the range is counted again
-from `largest`.
+The count of a range is void where it took in an item that is late by what came before the range; then the range is
+counted again from `largest`.
 Panes that no open window holds are dropped, so the state is as large as a window and not as a stream.
 Windows are found from the panes there are, so a jump over millions of empty ones costs nothing.
 
 Where the stream evolves (LAWS 4), panes hold values in the units of query start.
-What is complete is answered before an accent comes out, so it stands there in the units of before; from then on windows
-leave by way of the outlet.
+Complete windows are answered before an accent comes out, in the units before it; from then on windows leave by way of
+the outlet.
 A path that is dropped is forgotten by the panes of open windows (LAWS 4.2 g).
 
 A stream of several partitions is taken in the order in which the ranges are given; where that is not the order of
@@ -65,7 +65,7 @@ from anabranch.stream.path import Path
 from anabranch.values.sequences import Values
 
 _AT_ONCE = 1 << 16
-"""So many windows are answered at a time."""
+"""The number of windows that are answered at a time."""
 _FAR = 1 << 62
 
 
@@ -73,13 +73,13 @@ class JointClose(NamedTuple):
     """Windows of a branch that may be answered with those of others."""
 
     shape: str
-    """What is made of them."""
+    """What the query computes from their aggregates (`PanePlan.shape`)."""
     following: int
     ended: int
     """From which number on, and before which, windows are complete."""
     size: int
     step: int
-    """How many panes they have, and are apart."""
+    """How many panes a window holds, and how many panes apart windows begin."""
 
 
 class PaneWindows:
@@ -102,11 +102,11 @@ class PaneWindows:
         self._answers = AnswerWriter(name, out)
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths)
-        """The panes that are remembered, before others are added to them, and when they are merged with those."""
+        """The panes that are remembered; those that are taken in are merged into them before windows close."""
         self._odd: dict[tuple[int, int], Pane] = {}
-        """Panes that are no rows, by the number of their group, 0 without groups, and their own."""
+        """Panes that do not fit into rows, by the number of their group (0 without groups) and their own."""
         self._early: dict[tuple[int, int], Pane] = {}
-        """The same of times that windows hold which begin before those of plain numbers do (LAWS 3.1)."""
+        """Panes of times in windows before the first window of plain numbers (LAWS 3.1), by the same two numbers."""
         self._next_early = EARLIEST  # the first of these windows that is not answered yet
         self._next = 0  # the first of the others
         self.order = 0
@@ -135,8 +135,8 @@ class PaneWindows:
     ) -> tuple[int, int] | None:
         """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
 
-        So many panes of the count make one of time windows.
-        Gives how many places in the stream, and how many nodes that were selected, are before the range.
+        `finer` panes of the count make one pane of time windows.
+        Returns how many places in the stream, and how many selected nodes, are before the range.
         """
         before, reached = self.largest(partition), counted.reached
         if before is not None and reached.low is not None and reached.low < before - self._slack:
@@ -157,23 +157,23 @@ class PaneWindows:
         return at
 
     def gather(self, rows: Rows, odd: Iterable[tuple[int, Pane]], span: int) -> None:
-        """Take in panes that were made elsewhere, and take up so many places in the stream."""
+        """Take in panes that were made elsewhere; they take up `span` places in the stream."""
         self.rows = together([self.rows, rows], self.paths)
         for number, pane in odd:
             self._add(0, number, pane)
         self.order += span
 
     def numbered(self, keys: Sequence[Key]) -> Indices:
-        """The numbers of groups by those that a range has, 0 for no group; without groups, there are no keys."""
+        """The branch's numbers for the keys of a range, behind a 0 for 'no group'; without groups, only that."""
         assert not keys, "only windows that are grouped have keys"
         return np.zeros(1, np.int64)
 
     def begin(self, first: int) -> None:
-        """No window before the first is whole, and so answered."""
+        """Answer no window before this number: those are not whole."""
         self._next = max(self._next, first)
 
     def reach(self, partition: int, value: Reach) -> None:
-        """Nothing below a value follows."""
+        """No item with a reference value below this follows in a partition."""
         self._progress.passed(partition, value)
 
     def end_of(self, partition: int) -> None:
@@ -232,7 +232,7 @@ class PaneWindows:
 
     @property
     def _result(self) -> WindowResult | None:
-        """What is made of windows in the units of this place; None where the evaluator must see to it."""
+        """What is written for windows, in the current units; None where the evaluator has to compute it."""
         result, outlet = self._plan.result, self._outlet
         if result is None or outlet is None or not outlet.changes_pieces:
             return result
@@ -254,7 +254,7 @@ class PaneWindows:
         self._keep_open(rows)
 
     def closing(self, last_pane: int) -> JointClose | None:
-        """What is to be closed up to a pane, with what others have (`closing.py`); None where it is closed alone."""
+        """The windows up to a pane, to be closed with those of others (`closing.py`); None where it cannot be done."""
         panes, ended, last = self._panes_of, self._ended, last_pane // self._panes_of.step + 1
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
         shape = self.plan.shape
@@ -263,7 +263,7 @@ class PaneWindows:
         return JointClose(shape, self._next, last if ended is None else min(ended, last), panes.size, panes.step)
 
     def close_with(self, data: bytes, pieces: int, first: int, following: int, rows: Rows) -> None:
-        """Give what was made of these rows, and keep those of windows from a number on, or behind those that ended."""
+        """Write the answer that was made of these rows; keep the rows of open windows, which begin with `following`."""
         if pieces:
             self._answers.extend(data, pieces, first)
         ended = self._ended
@@ -282,7 +282,7 @@ class PaneWindows:
 
     @property
     def _ended(self) -> int | None:
-        """The number of the first window that the stream has not reached the end of; None where it has, of all."""
+        """The number of the first window whose end the stream has not reached; None where the stream has ended."""
         reached = self._reached
         return 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
 
@@ -309,7 +309,7 @@ class PaneWindows:
         self._write_listed(windows, numbers)
 
     def _merged_rows(self) -> Rows | None:
-        """The panes of windows that are not answered yet; None where that takes more than plain numbers."""
+        """The merged rows of windows that are not answered yet; None where some pane holds more than plain numbers."""
         panes, rows = self._panes_of, self.rows
         if self._odd or max(panes.size, panes.step, self._next * panes.step) >= MOST_PANES:
             return None
@@ -318,9 +318,9 @@ class PaneWindows:
         return used if used.is_merged else used.merged()
 
     def _complete(self, panes: Indices | list[int], ended: int | None) -> Iterator[tuple[Indices, Indices, Indices]]:
-        """The windows over panes that rise, before the number `ended` or all: from which of them to which, and numbers.
+        """The windows over rising panes, all or those before the number `ended`: begins and ends in the panes, numbers.
 
-        They come some at a time; panes whose numbers are not those of columns are looked at in Python's own numbers.
+        They come in batches; pane numbers that do not fit 64 bits are a list of Python's integers.
         """
         size, step = self._panes_of.size, self._panes_of.step
         find = window_spans if isinstance(panes, list) else find_windows
@@ -335,7 +335,7 @@ class PaneWindows:
         self._next = max(k if ended is None else ended, self._next)
 
     def _close_one_by_one(self, ended: int | None) -> None:
-        """The same for panes that hold more than plain numbers, or results that the evaluator must see to."""
+        """Answer windows whose panes hold more than plain numbers, or whose results the evaluator has to compute."""
         panes, held = self._panes_of, {number: pane for (_, number), pane in self._odd.items()}
         for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
             held[number] = held[number].merge(pane) if number in held else pane
@@ -362,7 +362,7 @@ class PaneWindows:
         self._odd = {(key, number): pane for _, key, number, pane in left.odd}
 
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
-        """What answers many windows, given with their numbers; None where they must be answered one by one."""
+        """The function that answers many windows, given with their numbers; None where only the evaluator can."""
         result = self._result
         if result is None:
             return None
@@ -377,7 +377,7 @@ class PaneWindows:
         return ClosedBounds(self._plan.extent, query.scale, numbers, are_times)
 
     def _extend(self, found: TextColumn) -> None:
-        """Give texts, one for each window that adds something."""
+        """Write texts, one for each window that adds something."""
         if len(found.ends):
             self._answers.extend(found.data[: found.ends[-1]].tobytes(), len(found.ends), int(found.ends[0]))
 
@@ -419,7 +419,7 @@ class PaneWindows:
         return {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
 
     def _bury(self, error: DynamicError, first: ItemAt | None) -> None:
-        """Set a window aside that failed; `first` is its first item."""
+        """Write the dead letter of a window that failed; `first` is its first item."""
         failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
         items = [item for _, item in failed.items] if failed else []
         if not items:
@@ -454,7 +454,7 @@ def _merge_into(held: dict[tuple[int, int], Pane], at: tuple[int, int], pane: Pa
 
 OPERATOR = "panes"
 _KEYS = "keys "
-"""What the tables of keys are called, with the place of their branch."""
+"""The names of key tables begin so; the place of their branch follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,9 +464,9 @@ class PaneState:
     meta: dict[str, Any]
     rows: Rows
     odd: tuple[GroupPane, ...]
-    """Panes that are no rows."""
+    """Panes that do not fit into rows."""
     keys: Sequence[Key] = ()
-    """Those of the groups of its panes, that of number 1 first."""
+    """The keys of the groups of its panes; the first has the number 1."""
 
 
 def pack(states: Mapping[int, PaneState]) -> BranchState:

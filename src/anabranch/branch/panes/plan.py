@@ -1,4 +1,7 @@
-"""How a window query is counted by panes: what is asked of its windows, and the law for single items."""
+"""How a window query is counted by panes: what is asked of its windows, and the law for single items.
+
+A query has such a plan where it asks for aggregates, bounds and keys of its windows only; any other needs their items.
+"""
 
 from __future__ import annotations
 
@@ -52,32 +55,32 @@ class PanePlan:
     """A window query that can be counted by panes."""
 
     whole: Standing
-    """As it was asked."""
+    """The query as it was written."""
     standing: Standing
-    """With variables in the place of the aggregates."""
+    """The query with variables in the place of its aggregates."""
     seen: Aggregated
     extent: Extent
     query: PaneQuery
     result: WindowResult | None
-    """What it makes of its windows, where that is plain to see."""
+    """What is written for each window, where that needs no evaluator (`results.py`)."""
     names: Spelling
     """How the items of its stream write its names."""
     sending: Sending | None = None
     """What is sent of its windows, where they are not answered here."""
     keys: tuple[str, ...] = ()
-    """The variables of the keys that windows are grouped by, if they are; then all else is said of groups."""
+    """The variables of the keys, where windows are grouped; then aggregates and results are those of groups."""
     kinds: tuple[KeyKind, ...] = ()
 
     @property
     def tells_firsts(self) -> bool:
-        """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
+        """Whether panes must note the first item of a window, for a dead letter that has no other item to name."""
         return self.sending is None and (self.result is None or can_fail(self.result, self.seen.calls))
 
     @cached_property
     def shape(self) -> str | None:
-        """What it makes of aggregates, the same for all queries that make the same of theirs; None for nothing plain.
+        """A text that is equal for queries that compute the same from their aggregates; None where none can be given.
 
-        Bounds are each query's own, and so are groups and sessions.
+        Queries that ask for bounds, groups or sessions have no shape: those are each query's own.
         """
         is_windows = not self.keys and not self.query.is_session and self.sending is None
         if self.result is None or not is_windows or self.seen.asks_bounds:
@@ -86,7 +89,7 @@ class PanePlan:
 
     @cached_property
     def lineage(self) -> Lineage:
-        """Found only where a stream evolves."""
+        """The lineage of the query's results; computed only where a stream evolves."""
         return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))
 
     def aggregates(self, path: Path) -> list[int]:
@@ -149,18 +152,18 @@ def pane_plan(
     if grouping is None:
         return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
     result = group_result(rest, grouping.names)
-    if result is None or can_fail(result, seen.calls):  # without any item at fault, all those of a group are named
+    if result is None or can_fail(result, seen.calls):  # without an item at fault, a letter names all items of a group
         return None
-    if grouping.where is not None and not query.is_timed:  # count windows number items that it does not take
+    if grouping.where is not None and not query.is_timed:  # count windows also count items that it drops
         return None
-    if grouping.where is not None and query.counts_times:  # items that it does not take may be times
+    if grouping.where is not None and query.counts_times:  # items that it drops may be times
         return None
     query = replace(query, keys=grouping.keys, where=grouping.where)
     return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
 
 
 def _session_plan(plan: PanePlan, window: ast.SessionWindow) -> PanePlan | None:
-    """How to count sessions, where more than aggregates is asked of them only for what is plain to see.
+    """The plan of sessions; None where the evaluator would have to compute with their key.
 
     The law would name the items of a session that fails because of its key.
     """
@@ -186,7 +189,7 @@ def _axis(source: ast.Expression, window: ast.Window) -> Hashable:
 
 
 class PaneLaw:
-    """What the law sees in single items, for those that columns leave unclear."""
+    """The law's reading of single items, for those that columns leave undecided."""
 
     def __init__(
         self,
@@ -203,7 +206,7 @@ class PaneLaw:
         self._evaluator = Evaluator(plan.standing.query, documents or {}, functions or {})
 
     def punctuation(self, punctuation: Punctuation, evolution: Evolution | None = None) -> Reach | None:
-        """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
+        """The reference value that a punctuation shows, as if it were an item that no query selects (LAWS 3.2)."""
         query = self._plan.query
         window = query.clause.window
         assert isinstance(window, ast.TimeWindow | ast.SessionWindow), "only these have an axis"
@@ -229,7 +232,7 @@ class PaneLaw:
         return Looked(tuple(nodes), found.error)
 
     def _key(self, node: Candidate) -> tuple[Key | DynamicError | None, DynamicError | None]:
-        """The key of a node's group, where windows are grouped (LAWS 3.8), and why windows fail that hold it."""
+        """The key of a node's group, where windows are grouped (LAWS 3.8), and the error of windows that hold it."""
         query = self._plan.query
         if query.is_session:
             return _session_key(node.key) if query.keys else (), None
@@ -284,7 +287,7 @@ def _key_part(value: Atomic | None, kind: KeyKind) -> KeyPart:
 
 
 def _bare(path: ast.Expression) -> list[ast.Path]:
-    """The steps of what is aggregated to the elements or attributes whose values count."""
+    """The steps, without predicates, to the elements or attributes whose values are aggregated."""
     match path:
         case ast.Call(_, (inner,)):
             return _bare(inner)

@@ -117,7 +117,7 @@ class KeptGroups:
 
 @dataclass(frozen=True, slots=True)
 class SortedGroups:
-    """`order by`: what groups are sorted by, and whether that falls."""
+    """`order by`: the values that groups are sorted by, each with whether it is descending."""
 
     keys: tuple[tuple[Written, bool], ...]
 
@@ -139,13 +139,13 @@ class WindowResult:
     test: Test
     element: Tagged | JsonLine
     behind: tuple[GroupClause, ...] = ()
-    """What is done with all groups of a window before that, one after the other."""
+    """The clauses that all groups of a window pass first, in order."""
 
 
 def window_result(standing: Standing, known: Mapping[str, Written] = MappingProxyType({})) -> WindowResult | None:
-    """What a query makes of its windows; None for one that is not made for this.
+    """What a query makes of its windows; None where the evaluator has to compute it.
 
-    `known` is what variables stand for that are bound nowhere.
+    `known` has the values of variables that the query does not bind.
     """
     if standing.plain_hole is None or standing.before:
         return None
@@ -239,7 +239,7 @@ def _between(pieces: Iterable[list[str | Written]]) -> list[str | Written]:
 
 
 class _Other(Exception):
-    """The query is the evaluator's."""
+    """The evaluator has to compute this result."""
 
 
 def _operand(expression: ast.Expression, names: Mapping[str, Written]) -> Operand:

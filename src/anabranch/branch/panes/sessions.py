@@ -9,7 +9,7 @@ the order in which they end; keys whose panes hold more than plain numbers are p
 A session that has ended stays as it is: what is not late lies behind it by the gap or more.
 So nothing is lost by looking only where an epoch ends, or an accent comes.
 
-What a session is of, and its bounds, a query may ask for, too; more than that, and the items are held
+A query may also ask for the key and the bounds of a session; for one that asks for more, the items are held
 (`branch/windows/sessions.py`).
 """
 
@@ -57,7 +57,7 @@ class _ListedSession:
 
 @dataclass(frozen=True, slots=True)
 class _RowSessions:
-    """Sessions that have ended, and lie in rows."""
+    """Sessions that have ended, and whose panes are rows."""
 
     rows: Rows
     spans: SessionSpans
@@ -80,7 +80,7 @@ class _RowSessions:
         return found
 
     def pane(self, number: int) -> Pane:
-        """All that is known of one."""
+        """The merged pane of one session."""
         whole = self.rows.part(int(self.spans.begins[number]), int(self.spans.ends[number]))
         return reduce(Pane.merge, whole.read())
 
@@ -126,7 +126,7 @@ class SessionBounds:
 
 
 def _behind(texts: TextColumn, others: TextColumn) -> TextColumn:
-    """Texts and others behind them."""
+    """Two columns of texts as one."""
     data = np.concatenate([texts.data, others.data])
     moved = np.int32(len(texts.data))
     starts, ends = np.append(texts.starts, others.starts + moved), np.append(texts.ends, others.ends + moved)
@@ -142,7 +142,7 @@ class SessionWindows(GroupedWindows):
 
     @property
     def _placed(self) -> int:
-        """The path that tells where items stand in their panes, behind that of times."""
+        """The number of the path whose values say where items stand in their panes; it follows that of times."""
         return self.paths - 1
 
     def _add(self, key: int, number: int, pane: Pane) -> None:
@@ -175,7 +175,7 @@ class SessionWindows(GroupedWindows):
 
     @property
     def _first_start(self) -> Fraction | None:
-        """Sessions that begin before this are not those of a subscription that came late."""
+        """A late subscription gets no session that begins before this."""
         first = self._progress.first_seen
         return None if first is None else first + self._gap
 

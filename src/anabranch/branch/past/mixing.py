@@ -30,7 +30,7 @@ from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.language import ast
-from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
+from anabranch.law.arrivals.mixed import MixedEvaluator, StandingResults
 from anabranch.law.env import Env
 from anabranch.law.history.chains import Content
 from anabranch.law.history.changed import Dependence
@@ -39,7 +39,7 @@ from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Arrival, Signal, element_time
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
@@ -122,7 +122,7 @@ class MixedMemory:
         self._contents = {each: self._contents[each] for each in arrivals}
         for name, document in self._documents.items():
             document.entries = [content for each, content in self._contents.items() if each.place.stream == name]
-        stood = Stood(frozenset(self._documents))
+        stood = StandingResults(frozenset(self._documents))
         if item is not None and isinstance(expression, ast.Flwor):
             loops = [id(clause) for clause in expression.clauses if isinstance(clause, ast.For)]
             others = [each for each in arrivals if each is not item]

@@ -190,7 +190,7 @@ class PastBranch(Merged):
         asked, name = self._member.query, self._member.name
         self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
 
-    # --- what comes in ------------------------------------------------------------------------------------
+    # --- elements -----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         for each in self._merge.released():
@@ -267,8 +267,8 @@ class PastBranch(Merged):
 
     def _put_away(self) -> dict[str, Any]:
         """The JSON part of the state."""
-        said = self._following.save()
-        return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": said}
+        events = self._following.save()
+        return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": events}
 
     def _restore(self, state: BranchState) -> None:
         meta = state.meta

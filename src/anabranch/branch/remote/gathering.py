@@ -1,9 +1,9 @@
 """The branch that reads windows of another trunk: they are the panes of its own windows.
 
 Windows come by ascending numbers, each when it is complete, and marks report the progress where none comes
-(`lines.py`); so a window of windows is complete when the last of its parts has come, or would have.
-From there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
-their values in place of its aggregates.
+(`lines.py`); so a window of windows is complete when a line or mark has come that is behind its last part.
+From there on it is a window query like others (`branch/panes/panes.py`): larger windows are sent on, or a query is
+answered with their values in place of its aggregates.
 A stream of windows has one partition, so nothing has to be merged.
 
 A window that fails is set aside like one that was made here, with the same reason and code; the place of its first item

@@ -37,7 +37,7 @@ from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.match_joins import SelectWindows, select_windows
-from anabranch.sharing.remote import PutTogether, ReadWindows, named_aggregates, window_of
+from anabranch.sharing.remote import CombineWindows, ReadWindows, named_aggregates, window_of
 from anabranch.sharing.render import render_join
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.path import Path
@@ -62,7 +62,7 @@ class SentQuery:
 
 
 @lru_cache(maxsize=1 << 10)
-def sent_query(operator: PutTogether | ReadWindows) -> SentQuery:
+def sent_query(operator: CombineWindows | ReadWindows) -> SentQuery:
     """The query of an operator over windows, compiled once per process; UsageError where it cannot be."""
     if isinstance(operator, ReadWindows):
         return _over(operator.windows.source, _reading_plan(operator.text))
@@ -73,7 +73,7 @@ def can_travel(text: str, tree: PropertyTree) -> bool:
     """Whether the windows of a query's tree can be sent, and its answer computed from them."""
     try:
         sent_plan(tree)
-        sent_query(ReadWindows(PutTogether(tree, tree), text))
+        sent_query(ReadWindows(CombineWindows(tree, tree), text))
     except (UsageError, Unsupported):
         return False
     return True

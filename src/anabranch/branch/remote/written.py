@@ -18,7 +18,7 @@ from typing import Any
 from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import matches
-from anabranch.sharing.remote import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, SentOperator
+from anabranch.sharing.remote import CombineWindows, MakeWindows, OverWindows, ReadWindows, SendTuples, SentOperator
 from anabranch.sharing.render import render
 from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive
@@ -37,7 +37,7 @@ def stream_of(operator: OverWindows) -> str:
     match operator:
         case MakeWindows(tree):
             return tree.stream
-        case PutTogether(_, source) | ReadWindows(PutTogether(_, source)):
+        case CombineWindows(_, source) | ReadWindows(CombineWindows(_, source)):
             return source.stream
 
 
@@ -51,10 +51,10 @@ def write_sent(operator: OverWindows, stream: str) -> str:
     match operator:
         case MakeWindows(tree):
             fields = {"windows": "make", "query": _tree_text(tree, stream)}
-        case PutTogether(tree, source):
+        case CombineWindows(tree, source):
             query = _tree_text(tree, stream)
             fields = {"windows": "put together", "query": query, "of": _tree_text(source, stream)}
-        case ReadWindows(PutTogether(_, source), text):
+        case ReadWindows(CombineWindows(_, source), text):
             fields = {"windows": "read", "query": text, "of": _tree_text(source, stream)}
     return _json(fields)
 
@@ -85,9 +85,9 @@ def _read(found: Any) -> SentOperator:
         case {"windows": "make", "query": str(query), **others} if not others:
             return MakeWindows(_tree(query))
         case {"windows": "put together", "query": str(query), "of": str(source), **others} if not others:
-            return PutTogether(_tree(query), _tree(source))
+            return CombineWindows(_tree(query), _tree(source))
         case {"windows": "read", "query": str(text), "of": str(source), **others} if not others:
-            return ReadWindows(PutTogether(sent_windows(check(parse(text), text).query), _tree(source)), text)
+            return ReadWindows(CombineWindows(sent_windows(check(parse(text), text).query), _tree(source)), text)
         case {"tuples": "send", "query": str(query), **others} if not others:
             check(parse(query), query)
             return SendTuples(query)

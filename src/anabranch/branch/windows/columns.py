@@ -1,15 +1,14 @@
 """Windows that need their items, in columns: a few thousand items at a time.
 
-It is found in columns which items of all partitions arrive in which order (LAWS 1.2), which are selected, where they
-stand, which are late, and which windows close.
-What a closed window adds is laid out in columns, too, where the query's result is made for it
-(`columnar/items/window_query.py`); of what stays open the operator holds the items, unread.
-Items that columns cannot show, and everything where the query or its stream is not made for it, are left to the
-operator, in their place; so which way an item takes never shows in an answer, nor who had the state before.
-Made for columns are windows that `columnar/items/query.py` compiles.
+Columns decide in which order the items of all partitions arrive (LAWS 1.2), which are selected, their reference values,
+which are late, and which windows close.
+The answers of closed windows are laid out in columns, too, where the query's result compiles
+(`columnar/items/window_query.py`); the items of open windows are held by the operator, unparsed.
+Items that columns cannot represent, and everything where the query or its stream does not compile
+(`columnar/items/query.py`), are left to the operator, in their place.
+So the way that an item takes never shows in an answer, nor does the way that has written the state.
 
-All values, sizes and steps are integers of one unit; what is too large for that raises OverflowError, and is left to
-the operator.
+All values, sizes and steps are integers of one unit; larger ones raise OverflowError, and are left to the operator.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ from anabranch.stream.elements import Punctuation
 from anabranch.values.placing import Moment
 
 _FEW = 16
-"""Windows that hold fewer items are closed one by one, where nothing arrives."""
+"""A sequence of windows that holds fewer items is closed by the operator, where no items arrive."""
 _AT_ONCE = 1 << 12
 _MOST_PAIRS = 1 << 18
-"""So many windows, and so many items in them, are answered at a time."""
+"""The numbers of windows, and of items in them, that are answered at a time."""
 
 
 class HeldWindowColumns:
-    """The fast way of one window; changes the merge, the operator and the shelf as they themselves would."""
+    """The column path of a windowed `for`; it changes the merge, the operator and the shelf as the operator would."""
 
     def __init__(self, merge: Merge, operator: Windows, shelf: Shelf, following: Following) -> None:
         askers = operator.everyone.askers
@@ -72,7 +71,7 @@ class HeldWindowColumns:
         operator.front = self
 
     def take(self) -> bool:
-        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        """Take some of the released entries; False where there are none, or none for columns."""
         return self._able and self._take()
 
     def _take(self) -> bool:
@@ -101,7 +100,7 @@ class HeldWindowColumns:
         return True
 
     def _use(self, look: Look) -> bool:
-        """Compile for a look; whether it is made for columns."""
+        """Compile for a look; whether that succeeded."""
         root = self._stream.root.name.local
         compiled = compile_for(self._clause, root, look, self._stream.source.time)
         if compiled is not None:
@@ -113,7 +112,7 @@ class HeldWindowColumns:
     # --- arrivals -----------------------------------------------------------------------------------------
 
     def _shown(self, arrivals: _Arrivals) -> _WindowValues:
-        """Where entries stand, and which of them are late (LAWS 3.2)."""
+        """The reference values of entries, and which of them are late (LAWS 3.2)."""
         scale = self._judge.scale
         slack, origin = scale.slack, scale.origin
         extents = [each.extent for each in self._operator.sequences]
@@ -141,7 +140,7 @@ class HeldWindowColumns:
             judged = np.flatnonzero(shows)
             are_times = batch.are_times(scale)[:taken]
             if (found[shows & are_times] < widest).any():
-                raise OverflowError  # there are windows of times before the first of numbers
+                raise OverflowError  # windows of times lie before the first window of numbers
             for entry, value in mine.items():
                 if value is not None:
                     shows[entry] = True
@@ -160,7 +159,7 @@ class HeldWindowColumns:
     def _arrive(self, arrivals: _Arrivals, shown: _WindowValues | None) -> None:
         """Let entries arrive: from here on there is no way back."""
         late = None if shown is None else shown.late
-        for arrival, kept in arrivals.loud(late):
+        for arrival, kept in arrivals.reported(late):
             if arrival in arrivals.errors:
                 self._everyone.bury(kept, arrivals.errors[arrival])
             if late is not None and late[arrival]:
@@ -180,7 +179,7 @@ class HeldWindowColumns:
             self._settle(each, fresh, self._judge.reached)
 
     def _progress(self, arrivals: _Arrivals, shown: _WindowValues) -> None:
-        """Remember how far the partitions are."""
+        """Remember the largest value of each partition."""
         progress, judged = self._judge.progress, np.flatnonzero(arrivals.status != VOID)
         if len(judged):
             first = int(judged[0])
@@ -192,7 +191,7 @@ class HeldWindowColumns:
     # --- windows ------------------------------------------------------------------------------------------
 
     def close(self, sequence: WindowSequence, reached: Reach) -> bool:
-        """Answer windows that end at or before `reached`, where nothing arrives; False where that is left undone."""
+        """Answer windows that end at or before `reached`, where no items arrive; False if left to the operator."""
         if not self._able or not self._following.quiet or len(sequence.held) < _FEW:
             return False
         if self._compiled is None:
@@ -209,7 +208,7 @@ class HeldWindowColumns:
         return True
 
     def _settle(self, sequence: WindowSequence, fresh: _FreshItems, reached: Reach | None) -> None:
-        """Take what has arrived into windows, and answer those that end at or before `reached`."""
+        """Take the items that have arrived into windows, and answer those that end at or before `reached`."""
         unit, extent = fresh.unit, sequence.extent
         size, step = int(extent.size * unit), int(extent.step * unit)
         following = max(sequence.next, 0)
@@ -251,7 +250,7 @@ class HeldWindowColumns:
             begin = 0
             for window in (*np.flatnonzero(unclear).tolist(), len(unclear)):
                 lengths = texts.ends[begin:window] - texts.starts[begin:window]
-                lengths = lengths[lengths > 0]  # what is empty is no answer
+                lengths = lengths[lengths > 0]  # an empty text is no piece of the answer
                 if len(lengths):
                     data = texts.data[texts.starts[begin] : texts.ends[window - 1]].tobytes()
                     asker.answers.extend(data, len(lengths), int(lengths[0]))
@@ -261,7 +260,7 @@ class HeldWindowColumns:
 
 
 def _clauses(standing: Standing) -> WindowClauses | None:
-    """What a query makes of its windows; None where that is not made for columns."""
+    """The clauses of a query behind its window; None where columns cannot answer them."""
     if standing.plain_hole is None or standing.before or not standing.separate or standing.flwor.order:
         return None
     flwor = standing.flwor
@@ -269,10 +268,10 @@ def _clauses(standing: Standing) -> WindowClauses | None:
 
 
 def _check(sequence: WindowSequence, unit: int) -> None:
-    """OverflowError where something of a sequence of windows is too large in a unit, or too early for columns."""
+    """Raise OverflowError where a value of a sequence of windows is too large in a unit, or too early for columns."""
     extent, following = sequence.extent, max(sequence.next, 0)
     if any(isinstance(each.value, Moment) and each.value < extent.size for each in sequence.held):
-        raise OverflowError  # there are windows of times before the first of numbers
+        raise OverflowError  # windows of times lie before the first window of numbers
     values = (abs(each.value.numerator) * (unit // each.value.denominator) for each in sequence.held)
     for each in (extent.size * unit, extent.step * unit, extent.start(following) * unit, max(values, default=0)):
         in_unit(Fraction(each), 1)
@@ -288,7 +287,7 @@ def _ended(reached: Reach | None, size: int, step: int, unit: int) -> int:
 def _closed(
     values: Indices, following: int, ended: int, size: int, step: int
 ) -> Iterator[tuple[Indices, Indices, Indices]]:
-    """The windows before `ended` over values that rise, some at a time: from which value to which, and numbers."""
+    """The windows before `ended` over rising values, in batches: begins and ends among the values, and numbers."""
     begins, ends, numbers = np.empty((3, _AT_ONCE), np.int64)
     while len(values):
         count, following = find_windows(values, following, ended, size, step, begins, ends, numbers)
@@ -304,7 +303,10 @@ def _closed(
 
 
 def _contents(begins: Indices, ends: Indices, order: Indices | None) -> tuple[Indices, Indices]:
-    """The items of windows that hold values between two places in their order, each window in the stream's order."""
+    """The items of windows, each window's in the order of the stream, and where those of each window begin.
+
+    A window holds the values from `begins` to `ends` in rising order; `order` sorts the values, if they do not rise.
+    """
     counts = ends - begins
     heads = np.concatenate([[0], np.cumsum(counts)])
     windows = np.repeat(np.arange(len(counts)), counts)
@@ -317,7 +319,7 @@ def _contents(begins: Indices, ends: Indices, order: Indices | None) -> tuple[In
 
 @dataclass(frozen=True, slots=True)
 class _WindowValues:
-    """What arrivals show of the stream, in units."""
+    """The reference values of arrivals, in units."""
 
     unit: int
     values: Indices
@@ -325,7 +327,7 @@ class _WindowValues:
     """Which of the values are times."""
     late: Flags
     tops: Sequence[int]
-    """By input: the largest value at the end."""
+    """By input: the largest value behind all arrivals."""
 
 
 class _Arrivals:
@@ -353,28 +355,28 @@ class _Arrivals:
         }
 
     def signals(self, sources: Sequence[MergeInput]) -> list[tuple[MergeInput, Punctuation]]:
-        """The punctuations among them, in their order."""
+        """The punctuations among the arrivals, in their order."""
         found: list[tuple[int, MergeInput, Punctuation]] = []
         for source, places, (batch, taken) in zip(sources, self.order.places, self.inputs, strict=True):
             mine = ((number, each) for number, each in batch.signals.items() if number < taken)
             found += ((int(places[number]), source, each) for number, each in mine)
         return [(source, each) for _, source, each in sorted(found, key=lambda each: each[0])]
 
-    def loud(self, late: Flags | None) -> Iterator[tuple[int, HeldItem]]:
-        """Those that are late, or of which something is set aside."""
+    def reported(self, late: Flags | None) -> Iterator[tuple[int, HeldItem]]:
+        """The arrivals that are late, or have an error for the dead letters."""
         seen = np.zeros(len(self.status), np.bool_) if late is None else late.copy()
         seen[list(self.errors)] = True
         return self.kept(np.flatnonzero(seen))
 
     def kept(self, arrivals: Indices) -> Iterator[tuple[int, HeldItem]]:
-        """Some of them as items, in their order."""
+        """Some arrivals as items, in their order."""
         inputs, own, numbers = (each[arrivals] for each in (self.order.inputs, self._own, self._numbers))
         read = [given.some(own[inputs == number]) for number, given in enumerate(self._entries)]
         for arrival, number, item in zip(arrivals.tolist(), inputs.tolist(), numbers.tolist(), strict=True):
             yield arrival, HeldItem(self._shelf, item, next(read[number]))
 
     def raw(self, arrivals: Indices) -> tuple[list[bytes], list[Indices], Indices]:
-        """The bytes of some of them, by input, and their lengths; and by arrival, which of these it is."""
+        """The bytes of some arrivals, by input, and their lengths; and the place of each arrival among these."""
         inputs, own = self.order.inputs[arrivals], self._own[arrivals]
         parts: list[bytes] = []
         lengths: list[Indices] = []
@@ -407,11 +409,11 @@ class _FreshItems:
         return _FreshItems(None, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_), unit)
 
     def at(self, picks: Flags | Indices) -> _FreshItems:
-        """Some of them."""
+        """Some of the items."""
         return _FreshItems(self.arrivals, self.chosen[picks], self.values[picks], self.times[picks], self.unit)
 
     def nodes(self) -> list[HeldNode]:
-        """As the operator holds them."""
+        """The items as the operator holds them."""
         if self.arrivals is None or not len(self.chosen):
             return []
         given = zip(self.values.tolist(), self.times.tolist(), strict=True)
@@ -431,7 +433,7 @@ class _SequenceItems:
         self.values = np.concatenate([np.fromiter(before, np.int64, len(held)), fresh.values])
 
     def at(self, kept: Flags) -> _SequenceItems:
-        """Some of them."""
+        """Some of the items."""
         count = len(self._held)
         held = (
             self._held if kept[:count].all() else [self._held[each] for each in np.flatnonzero(kept[:count]).tolist()]
@@ -439,11 +441,11 @@ class _SequenceItems:
         return _SequenceItems(held, self._fresh.at(kept[count:]))
 
     def nodes(self) -> list[HeldNode]:
-        """As the operator holds them."""
+        """The items as the operator holds them."""
         return [*self._held, *self._fresh.nodes()]
 
     def some(self, numbers: Iterable[int]) -> list[HeldNode]:
-        """Some of them, by their numbers."""
+        """Some of the items, by their numbers."""
         wanted, count = list(numbers), len(self._held)
         new = sorted({each for each in wanted if each >= count and each not in self._made})
         fresh = self._fresh.at(np.array(new, np.int64) - count)
@@ -451,7 +453,7 @@ class _SequenceItems:
         return [self._held[each] if each < count else self._made[each] for each in wanted]
 
     def shredded(self, numbers: Indices, results: CompiledWindows) -> tuple[Shredded, Indices]:
-        """Some of them, by rising numbers, taken apart for what queries make of windows; and which entry each is."""
+        """Some of the items, by rising numbers, shredded for the results of windows; and which entry each is."""
         count = int(np.searchsorted(numbers, len(self._held)))
         held = [self._held[each].kept.entry.cut for each in numbers[:count].tolist()]
         raw = [each.raw for each in held]

@@ -1,9 +1,9 @@
-"""What one windowed `for` makes of an element: which nodes it selects, where they stand, and which are late.
+"""How one windowed `for` judges an element: which nodes it selects, their reference values, and which are late.
 
-That does not depend on the size of its window, so queries that differ in no more share it.
+That does not depend on the size of the window, so queries that differ only in their windows share it.
 
-Nodes that are not selected still show how far the stream is, and what is late (LAWS 3.2).
-Where the predicates fail, or a selected node has no reference value, that is set aside, once (LAWS 2.4).
+Nodes that are not selected still advance the stream, and so decide what is late (LAWS 3.2).
+Where the predicates fail, or a selected node has no reference value, one dead letter is written (LAWS 2.4).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from anabranch.stream.elements import Punctuation
 
 
 class WindowProgress(windows.Progress):
-    """The law's own judgement, which can be remembered; values are those from the stream's origin on."""
+    """The law's own progress of a stream, which can be saved; values count from the stream's origin."""
 
     def __init__(self, stream: InputStream, slack: Fraction) -> None:
         """`slack` is in units of the values."""
@@ -46,11 +46,11 @@ class WindowProgress(windows.Progress):
 
     @property
     def first_seen(self) -> Fraction | None:
-        """The first value of all, for a subscription that came late: what reaches back before it is left out."""
+        """The first value that a late subscription has seen, which gets no window that reaches back before it."""
         return self.first if self._late else None
 
     def first_window(self, extent: Extent) -> int:
-        """The first window that the subscription sees whole; any unless it came late."""
+        """The first window that the subscription sees whole; any window unless it is a late subscription."""
         return EARLIEST if self.first_seen is None else extent.from_start(self.first_seen)
 
     def save(self) -> dict[str, Any]:
@@ -78,21 +78,21 @@ class WindowSelection:
         stream = shelf.inputs[source.name]
         self._path = shelf.units.reference(number, stream.root)
         self.scale = shelf.scale(number, stream)
-        """What the values of the reference count in."""
+        """Origin, slack and time unit of the reference values."""
         self.progress = WindowProgress(stream, self.scale.slack)
         self._everyone = everyone
         self._arrived = 0
 
     def item(self, kept: HeldItem) -> Iterator[HeldNode | None]:
-        """What an item shows, node by node: one that is selected, or None where it only shows how far the stream is.
+        """The nodes of an item: a selected node, or None for one that only shows how far the stream is.
 
-        What is late, or has no reference value, shows nothing.
+        A node that is late, or has no reference value, gives nothing.
         """
         for _, held in self.keyed(kept):
             yield held
 
     def keyed(self, kept: HeldItem) -> Iterator[tuple[SessionKey, HeldNode | None]]:
-        """The same with the keys of sessions; a node whose key is wrong is set aside, but shows where it stands."""
+        """The nodes as of `item`, with session keys; a node whose key fails is set aside, but shows the progress."""
         found = kept.candidates(self._number)
         if found.error is not None:
             self._everyone.bury(kept, found.error)
@@ -112,16 +112,16 @@ class WindowSelection:
                 yield each.key, HeldNode(each.value, kept, self._number, index) if each.selected else None
 
     def next_number(self) -> Fraction:
-        """Where the next selected node stands in count windows; it has then arrived."""
+        """The number of the next selected node for count windows; the node counts as arrived."""
         return Fraction(int(self.next_numbers(1)[0]))
 
     def next_numbers(self, count: int) -> Indices:
-        """The same for several nodes."""
+        """The numbers of the next selected nodes."""
         self._arrived += count
         return np.arange(self._arrived - count, self._arrived)
 
     def count(self, nodes: int) -> None:
-        """So many selected nodes have arrived, which were taken elsewhere."""
+        """Count selected nodes that have arrived and were taken elsewhere."""
         self._arrived += nodes
 
     def signal(self, signal: StreamSignal) -> None:
@@ -132,7 +132,7 @@ class WindowSelection:
                 self.progress.passed(signal.partition, value)
 
     def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
-        """What a punctuation covers all values below of."""
+        """The value below which a punctuation promises that none follows."""
         value = passed(punctuation, self._path, stream.source.time)
         return None if value is None else value - self.scale.origin
 

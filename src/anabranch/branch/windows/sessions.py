@@ -1,8 +1,8 @@
-"""Sessions: LAWS 3.9, as the items come.
+"""Sessions that hold their items: LAWS 3.9, item by item.
 
-Held are the nodes of sessions that are open, each with the session of its key that it belongs to.
-The sessions of a key lie apart, by the gap or more; a node that stands less than the gap from two of them makes them
-one, which the slack of the stream allows for as long as both are open.
+The operator holds the nodes of open sessions, by key and session.
+The sessions of a key are the gap or more apart; a node that is less than the gap from two of them merges them, which
+the slack of the stream allows for as long as both are open.
 A session is answered when the stream has reached its largest value and the gap; nothing that is not late can belong to
 it any more.
 
@@ -35,7 +35,7 @@ from anabranch.stream.path import TimeScale
 
 
 class Session:
-    """Nodes of one key, none of which stands a gap or more from the next one by value."""
+    """Nodes of one key, each of which is less than the gap from the next one by value."""
 
     __slots__ = ("high", "is_merged", "key", "low", "nodes")
 
@@ -44,7 +44,7 @@ class Session:
         self.low = self.high = node.value
         self.nodes = [node]
         self.is_merged = False
-        """Whether it has become a part of another."""
+        """Whether another session has absorbed it."""
 
     def add(self, node: HeldNode) -> None:
         """Take in a node that is near enough."""
@@ -52,7 +52,7 @@ class Session:
         self.nodes.append(node)
 
     def absorb(self, other: Session) -> None:
-        """Become one with another, which is not used any more."""
+        """Merge with another session, which is not used any more."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         fewer, more = sorted((self.nodes, other.nodes), key=len)
         more.extend(fewer)
@@ -61,7 +61,7 @@ class Session:
 
     @property
     def first(self) -> tuple[int, int]:
-        """What tells the node that came first from all others."""
+        """The key of the node that came first."""
         return min(each.key for each in self.nodes)
 
     def in_order(self) -> list[HeldNode]:
@@ -79,11 +79,11 @@ class SessionSequence:
         self._open: dict[SessionKey, list[Session]] = {}
         """By key, in the order of their values."""
         self._ends: list[tuple[Fraction, int, Session]] = []
-        """A heap of all that are open, by an end that they have had: they end there or later."""
+        """A heap of the open sessions, by an end that each has had: it ends there or later."""
         self._made = 0
 
     def hold(self, key: SessionKey, node: HeldNode) -> None:
-        """Take a node into the session that it belongs to, which it may begin, or make of two."""
+        """Take a node into its session; it may begin a new one, or merge two."""
         mine = self._open.setdefault(key, [])
         at = bisect_left(mine, node.value, key=attrgetter("low"))
         before = mine[at - 1] if at and node.value - mine[at - 1].high < self.gap else None
@@ -106,7 +106,7 @@ class SessionSequence:
     def close(self, reached: Reach, first: Fraction | None) -> None:
         """Answer all sessions that end at or before `reached`, in the order of LAWS 3.9.
 
-        Those are left out that begin less than a gap behind `first`, the first value of a subscription that came late.
+        Sessions that begin less than a gap behind `first`, the first value of a late subscription, are left out.
         """
         for session in self._ended(reached):
             if first is not None and session.low < first + self.gap:
@@ -134,7 +134,7 @@ class SessionSequence:
         return sorted(found, key=lambda each: (each.high, each.first))
 
     def held(self) -> Iterator[tuple[SessionKey, HeldNode]]:
-        """All that it holds, with the keys."""
+        """All nodes that it holds, with their keys."""
         for key, mine in self._open.items():
             for session in mine:
                 yield from ((key, node) for node in session.nodes)
@@ -179,18 +179,18 @@ class Sessions:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self) -> list[HeldNode]:
-        """All that the branch must be able to show again."""
+        """All nodes that the branch holds."""
         return [held for each in self._sequences.values() for _, held in each.held()]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that."""
+        """The rest of the state."""
         placed = (
             (json.dumps([name, key]), held, None) for name, each in self._sequences.items() for key, held in each.held()
         )
         return {"progress": self._judge.save()}, placed_tables(placed)
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        """Restore from `save`; nodes that only removed queries held are dropped."""
         self._judge.restore(meta["progress"])
         for text, held, _ in self._shelf.placed(tables):
             name, key = json.loads(text)

@@ -1,13 +1,13 @@
-"""Windows that need their items: LAWS 3.1 to 3.3, as the items come.
+"""Windows that hold their items: LAWS 3.1 to 3.3, item by item.
 
-Held are the nodes that an open window has, and no other.
+The operator holds the nodes that are in an open window, and no others.
 A window is answered when the stream has reached its end, in the order of the windows, and only if it holds something;
 so a jump of the values over a million windows costs nothing.
 A count window is one over the numbers of the selected nodes: the window with the nodes `[j*M, j*M + D)` is full when
 that many have come, and at the end of the input those that are not full give nothing.
 
 Several queries over the same source are one operator: items are judged once, all windows refer to the same ones, and
-queries with equal windows have their content together.
+queries with equal windows share their contents.
 
 Items come one by one, or many at a time in columns (`columns.py`).
 """
@@ -45,11 +45,11 @@ class WindowSequence:
         self.next = EARLIEST
         """The first window that is not answered yet."""
         self.name = f"{extent.size}:{extent.step}"
-        """Tells its windows from others."""
+        """Identifies its windows."""
         self._due: int | None = None  # the first of them that holds something
 
     def hold(self, held: HeldNode, first: int) -> None:
-        """Take a node into the windows that have it and are still to come; `first` is the first that counts."""
+        """Take a node into the open windows that contain it; windows before `first` are not answered."""
         self.next = max(self.next, first)
         k = max(self.next, self.extent.first(held.value))
         if self.extent.start(k) <= held.value:
@@ -73,7 +73,7 @@ class WindowSequence:
             self.restore(self._due + 1, [each for each in self.held if each.value >= start])
 
     def content(self, k: int, held: Sequence[HeldNode]) -> WindowValues:
-        """What window `k` is to a query."""
+        """The value of window `k` for a query: its nodes and bounds."""
         return window_values(held, self.extent.start(k), self.extent.end(k), self._scale)
 
     def restore(self, following: int, held: list[HeldNode]) -> None:
@@ -96,7 +96,7 @@ class ClosingColumns(Protocol):
     """Closes many windows at once."""
 
     def close(self, sequence: WindowSequence, reached: Reach) -> bool:
-        """Answer windows that end at or before `reached`; False where that is left undone."""
+        """Answer windows that end at or before `reached`; False where it is left to the operator."""
 
 
 class Windows:
@@ -105,7 +105,7 @@ class Windows:
     def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
         self.everyone = Everyone(askers)
         self.front: ClosingColumns | None = None
-        """Closes windows in columns, as far as they are made for it."""
+        """Closes windows in columns, where it can."""
         self.judge = WindowSelection(0, askers[0].standing, shelf, self.everyone)
         self._shelf = shelf
         found: dict[Extent, list[Asker]] = {}
@@ -148,16 +148,16 @@ class Windows:
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self) -> list[HeldNode]:
-        """All that the branch must be able to show again."""
+        """All nodes that the branch holds."""
         return [held for each in self.sequences for held in each.held]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that."""
+        """The rest of the state."""
         meta = {"next": {each.name: each.next for each in self.sequences}, "progress": self.judge.save()}
         return meta, placed_tables((each.name, held, None) for each in self.sequences for held in each.held)
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        """Restore from `save`; nodes that only removed queries held are dropped."""
         self.judge.restore(meta["progress"])
         held: dict[str, list[HeldNode]] = {each.name: [] for each in self.sequences}
         for name, each, _ in self._shelf.placed(tables):

@@ -1,1 +1,1 @@
-"""Expressions over columns: what the language computes with the values of one item, for thousands of items at once."""
+"""Expressions over columns: the language's expressions over one item, computed for thousands of items at once."""

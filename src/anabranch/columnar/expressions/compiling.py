@@ -1,13 +1,13 @@
-"""The compiler: what an expression of the language comes to over the columns of one look.
+"""The compiler from expressions of the language to trees over the columns of one look (`tree.py`).
 
-Compiled is whatever looks at one item and whose work is bounded by its size: paths of child and attribute steps, with
-`//` and `*`, arithmetic, comparisons, `and`, `or`, `if`, `let`, quantifiers, the functions of `functions.py`,
+Expressions compile if they read one item and their work is bounded by its size: paths of child and attribute steps,
+with `//` and `*`, arithmetic, comparisons, `and`, `or`, `if`, `let`, quantifiers, the functions of `functions.py`,
 constructors, and loops over repeated parts.
 Anything else raises `NotColumnar`, with the construct that is to blame, and is answered by the law.
 
 A part that is repeated makes a *frame*: its occurrences are rows, as items are, and so are rows that are looked up in a
 document (`tables/lookups.py`).
-What stands in a frame further in than where an expression is evaluated is a sequence there.
+A part in an inner frame is a sequence for an expression that is evaluated in an outer one.
 
 The law counts steps (LAWS 2.6) and columns do not, so work is bounded here: a query has at most `MOST_NODES` nodes, an
 item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nest only as elements do.
@@ -76,11 +76,11 @@ class LookScope(ValueScope):
     """Compiles the conditions and results of queries."""
 
     around: Scope = field(default_factory=lambda: NOTHING)
-    """The namespaces that are declared around what is given."""
+    """The namespaces that are declared around the result."""
 
     @blaming
     def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
-        """A condition on one item, as far as possible in tests against constants, which an index can find."""
+        """A condition on one item, as far as possible as tests against constants, which an index can find."""
         match expression:
             case ast.And(operands):
                 return And(tuple(self.condition(each) for each in operands))
@@ -129,7 +129,7 @@ class LookScope(ValueScope):
                 return NumberTest(found, "=", 1.0)
 
     def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
-        """What a predicate asks of an item: a number would be a position, which is an error."""
+        """The condition of a predicate on an item; a number would be a position, which is an error."""
         found = self.condition(expression)
         match found:
             case NumberTest(Truth(operand)) if operand.kind not in TEXTUAL:
@@ -146,7 +146,7 @@ class LookScope(ValueScope):
                 return not self.is_path(expression)
 
     def _is_bare(self, expression: ast.Expression) -> bool:
-        """Whether it is a path without predicates, and so not to text nodes."""
+        """Whether an expression is a path without predicates, and so not to text nodes."""
         if not self.is_path(expression) or _is_text_path(expression):
             return False
         spots = self.filtered_spots(expression)
@@ -173,7 +173,7 @@ class LookScope(ValueScope):
         return any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
-        """A comparison with a literal holds if it holds for one of the values."""
+        """A comparison with a literal, which holds if it holds for one of the values."""
         if not self.is_path(left):
             return self._value_tested(operator, self.value(left), right)
         tests: list[ItemTest] = []
@@ -192,7 +192,7 @@ class LookScope(ValueScope):
         return any_of(tests)
 
     def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
-        """Whether a value of a repeated part that predicates choose is beyond a number: the outermost of them is."""
+        """Whether a selected value of a repeated part is beyond a number, tested on the greatest or least of them."""
         if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
             return None
         spots = [] if _is_text_path(left) else self.opened(self.filtered_spots(left))
@@ -231,7 +231,7 @@ class LookScope(ValueScope):
 
     @blaming
     def result(self, expression: ast.Expression) -> list[Fragment]:
-        """What an expression gives as content, in fragments."""
+        """The result of an expression as content, in fragments."""
         self.work.spend()
         match expression:
             case ast.ElementConstructor():
@@ -265,7 +265,7 @@ class LookScope(ValueScope):
         return self.gives_nodes(expression)
 
     def _in_a_row(self, items: Sequence[ast.Expression]) -> list[Fragment]:
-        """What several expressions give one behind the other, with a space between values that are neighbours."""
+        """The results of several expressions one behind the other, with a space between adjacent values."""
         found: list[Fragment] = []
         values: list[ast.Expression] = []
         for each in _flat(items):
@@ -280,7 +280,7 @@ class LookScope(ValueScope):
         return found + self._values(values)
 
     def _values(self, items: Sequence[ast.Expression]) -> list[Fragment]:
-        """Values with a space between neighbours."""
+        """Values with a space between adjacent ones."""
         if len(items) == 1 and not self.is_path(items[0]) and not isinstance(items[0], ast.Flwor):
             return self.result(items[0])
         if not items:
@@ -294,7 +294,7 @@ class LookScope(ValueScope):
         return [Made(escaped(self.folded("string-join", values, (ast.String(" "),)), escape_text))]
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
-        """What a path leads to, in document order."""
+        """The nodes of a path, in document order."""
         found: Expression
         if not spots:
             return []
@@ -320,7 +320,7 @@ class LookScope(ValueScope):
     def rounds(
         self, clauses: Sequence[ast.For | ast.Let], where: ast.Expression | None, inside: ast.Expression
     ) -> list[Fragment]:
-        """What the rounds of a loop give, one behind the other; without clauses there is one."""
+        """The results of the rounds of a loop, one behind the other; without clauses there is one round."""
         if not clauses:
             content = self.result(inside)
             if where is None:
@@ -367,7 +367,7 @@ class LookScope(ValueScope):
     def ordered_rounds(
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
-        """What the rounds of a loop give, in the order that it asks for."""
+        """The results of the rounds of a loop, in the order of its `order by`."""
         spots: list[Spot] = []
         where = loop.where
         if self.is_path(source) and self.gives_pieces(loop):
@@ -427,7 +427,7 @@ class LookScope(ValueScope):
     def _copied_attributes(
         self, expression: ast.Expression, names: Sequence[str]
     ) -> tuple[list[Spot], ast.Expression | None]:
-        """The attributes that come first in an expression, copied to an element that has none such, and the rest."""
+        """The attributes at the beginning of an expression, copied to an element without such names, and the rest."""
         items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
         found: list[Spot] = []
         for number, each in enumerate(items):
@@ -457,7 +457,7 @@ class LookScope(ValueScope):
         return value
 
     def _joined_value(self, expression: ast.Expression) -> Expression:
-        """The values of an expression as one text, with a space between them, as attributes have it."""
+        """The values of an expression as the text of an attribute, with a space between them."""
         found = self.sequence(expression, ordered=True).sources
         if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
             return escaped(self.written(expression), escape_attribute)
@@ -465,7 +465,7 @@ class LookScope(ValueScope):
 
 
 def as_fragment(taken: Taken) -> Fragment:
-    """What is taken, by itself."""
+    """A part of the item as a fragment."""
     return Made(ContentOf((taken,))) if taken.front else taken
 
 
@@ -475,18 +475,18 @@ def _copied_attribute(spot: Spot) -> list[Fragment]:
 
 
 def _is_element(fragment: Fragment) -> bool:
-    """Whether a fragment is certain to give something: an element of its own."""
+    """Whether a fragment always gives an element."""
     return isinstance(fragment, Wrapped)
 
 
 def _starts_from(expression: ast.Expression, name: str) -> bool:
-    """Whether it is a variable, or a path from there."""
+    """Whether an expression is a variable, or a path from it."""
     start = expression.start if isinstance(expression, ast.Path) else expression
     return isinstance(start, ast.Variable) and start.name == name
 
 
 def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
-    """The items of sequences in sequences."""
+    """The items of nested sequences."""
     for each in items:
         if isinstance(each, ast.Sequence):
             yield from _flat(each.items)
@@ -495,5 +495,5 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
 
 
 def _is_text_path(expression: ast.Expression) -> bool:
-    """Whether a path leads to nodes of a kind, and not to elements or attributes by name."""
+    """Whether a path has a kind test, such as `text()`, among its steps."""
     return isinstance(expression, ast.Path) and any(isinstance(each.test, ast.KindTest) for each in expression.steps)

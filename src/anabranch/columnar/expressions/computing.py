@@ -1,4 +1,4 @@
-"""Values: what an expression of the language that has at most one value for each row comes to over columns."""
+"""The compiler of values: expressions of the language with at most one value for each row, over columns."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TRUE = ConstantValue(True)
 
 @dataclass(frozen=True, slots=True)
 class CompiledSequence:
-    """The values of a sequence, and what must be clear before anything is said of them: an error hides the rest."""
+    """The sources of a sequence, and the expressions that must be clear for any use of it: an error hides the rest."""
 
     sources: tuple[RowSource, ...]
     clears: tuple[Expression, ...] = ()
@@ -82,7 +82,7 @@ class CompiledSequence:
 _NOTHING = CompiledSequence(())
 _FIRST: Expression = ConstantValue(1)
 POSITION, LAST = "position()", "last()"
-"""The names that these functions have in a scope; no variable is called so."""
+"""The names of these functions in a scope; no variable has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class ValueScope(LookupScope):
                 raise NotColumnar(words_for(expression))
 
     def written(self, expression: ast.Expression) -> Expression:
-        """The same for whoever does more with it than compare it."""
+        """The value of an expression that has at most one, for other uses than comparison."""
         found = self.value(expression)
         if found.kind is Kind.MOMENT:
             raise NotColumnar("a time that is not only compared")
@@ -167,7 +167,7 @@ class ValueScope(LookupScope):
         return found
 
     def _text(self, spots: Sequence[Spot]) -> Expression:
-        """The one value that a path leads to."""
+        """The single value of a path."""
         if not spots:
             return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
         if len(spots) == 1 and not spots[0].is_single and (spots[0].is_chosen or self.is_looked_up(spots[0])):
@@ -182,7 +182,7 @@ class ValueScope(LookupScope):
     # --- sequences ----------------------------------------------------------------------------------------
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
-        """What a predicate asks of a spot, and whatever was asked before it: only of what is there."""
+        """The condition of a predicate on a spot, behind earlier conditions; tested only where the part is there."""
         frame = self._frame_of(spot)
         inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
         holds = inside.truth(condition)
@@ -191,7 +191,7 @@ class ValueScope(LookupScope):
         return self._held(spot, frame, holds)
 
     def position(self, spot: Spot, condition: ast.Expression, counted: int) -> Expression:
-        """The same of one that may be a position: of what is there at most once, it is 1."""
+        """The condition of a predicate that may be a position; of a part that is there at most once, that is 1."""
         frame = self._frame_of(spot)
         inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
         place, last = _FIRST, _FIRST
@@ -206,7 +206,7 @@ class ValueScope(LookupScope):
         return self._held(spot, frame, holds)
 
     def _held(self, spot: Spot, frame: int, holds: Expression) -> Expression:
-        """A condition on what is there, asked behind those before it."""
+        """A condition on a part that is there, tested behind the earlier conditions."""
         if spot.part != frame:
             holds = Junction(True, (Presence(spot.presence, spot.side), holds))
         return then(spot.condition, holds)
@@ -217,7 +217,7 @@ class ValueScope(LookupScope):
 
     @blaming
     def sequence(self, expression: ast.Expression, *, counted: bool = False, ordered: bool = False) -> CompiledSequence:
-        """The values of a sequence, or what is counted of it: in the order of values only where they are `ordered`."""
+        """The values of a sequence, or only their number (`counted`); they are in their order only with `ordered`."""
         self.work.spend()
         match expression:
             case ast.Call("op:to") if spread(expression) is not expression:
@@ -255,7 +255,7 @@ class ValueScope(LookupScope):
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
 
     def _distinct(self, sequence: CompiledSequence, *, counted: bool) -> CompiledSequence:
-        """A sequence of texts without those that come again."""
+        """A sequence of texts without duplicates."""
         match sequence.sources:
             case (RowSource(frame, condition, value) as source,) if value is not None and value.kind in TEXTUAL:
                 if frame != self.frame:
@@ -270,7 +270,7 @@ class ValueScope(LookupScope):
         return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side, spot.kind), side)
 
     def nodes_at(self, spot: Spot) -> RowSource:
-        """The nodes that a path leads to; without a condition each row of its frame is one."""
+        """The nodes of a path; without a condition each row of its frame is one."""
         frame = self._frame_of(spot)
         there: Expression | None = None if spot.part == frame else Presence(spot.presence, spot.side)
         if spot.is_typed:
@@ -279,7 +279,7 @@ class ValueScope(LookupScope):
         return RowSource(frame, condition, None, self.side if spot.is_single else spot.side)
 
     def asked(self, spots: Sequence[Spot]) -> list[Expression]:
-        """That what predicates ask on the way to some spots is clear."""
+        """Expressions that are clear where all predicates on the way to some spots are."""
         return [
             Clear(each) if self._lies_in(frame, spot) else self._everywhere(frame, Clear(each), spot.side)
             for spot in spots
@@ -287,7 +287,7 @@ class ValueScope(LookupScope):
         ]
 
     def _lies_in(self, frame: int, spot: Spot) -> bool:
-        """Whether the rows that are looked at lie in those of a frame."""
+        """Whether the current rows lie in rows of a frame."""
         mine = self.frame if self.side == spot.side else -1
         look = spot.look if self.work.tables is None else self.work.tables.look
         while mine not in (-1, frame):
@@ -296,17 +296,17 @@ class ValueScope(LookupScope):
         return mine == frame
 
     def _everywhere(self, frame: int, clear: Expression, side: int) -> Expression:
-        """That something is clear in all rows of a frame, if that lies further in."""
+        """An expression that is clear where `clear` is in all rows of a frame, if that is an inner one."""
         return clear if frame == self.frame else RowQuantifier(frame, False, clear, self.frame, side)
 
     def _where(self, condition: Expression, sequence: CompiledSequence) -> CompiledSequence:
-        """A sequence that is there under one condition more, which is asked first."""
+        """A sequence under one more condition, which is tested first."""
         sources = tuple(replace(each, condition=then(condition, each.condition)) for each in sequence.sources)
         clears = (Junction(False, (negated(condition), each)) for each in sequence.clears)
         return CompiledSequence(sources, (Clear(condition), *clears))
 
     def _loop_sequence(self, loop: ast.Flwor, *, counted: bool, ordered: bool) -> CompiledSequence:
-        """What the rounds of a loop give."""
+        """The results of the rounds of a loop."""
         first, *rest = loop.clauses
         assert isinstance(first, ast.For)
         spots, where = self.looped_spots(first.variable, first.source, loop.where, rest)
@@ -391,7 +391,7 @@ class ValueScope(LookupScope):
         return FunctionCall(name, values, kind)
 
     def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
-        """What a function of `folding.py` makes of a sequence."""
+        """The result of a function of `folding.py` over a sequence."""
         sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
         sequence = replace(sequence, sources=tuple(map(untyped_source, sequence.sources)))
         arguments = tuple(untyped(self.value(each)) for each in others)
@@ -448,7 +448,7 @@ class ValueScope(LookupScope):
     def _quantified(
         self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None
     ) -> Expression:
-        """Whether a condition holds for some of what is at some spots, or for all of it; None is what always holds."""
+        """Whether a condition holds for some of the nodes at some spots, or for all; None always holds."""
         found: list[Expression] = []
         for spot in spots:
             nodes = self.nodes_at(spot)
@@ -460,7 +460,7 @@ class ValueScope(LookupScope):
         return behind(self.asked(spots), either(found) if is_some else all_of(found) or TRUE)
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
-        """Some value of one side against some of the other."""
+        """A general comparison: some value of one side with some value of the other."""
         sides = self.sequence(left), self.sequence(right)
         found: list[Expression] = []
         for one, other in product(*(each.sources for each in sides)):
@@ -480,7 +480,7 @@ class ValueScope(LookupScope):
         return behind(clears, either(found))
 
     def let(self, name: str, value: ast.Expression) -> tuple[Self, Expression | None]:
-        """The scope behind a `let`, and what must be clear for it."""
+        """The scope behind a `let`, and the expression that must be clear for it."""
         if self.is_path(value):
             spots = self.filtered_spots(value)
             return self.bind(name, tuple(spots)), all_of(self.asked(spots))

@@ -1,9 +1,9 @@
-"""What expressions come to, for many rows at once.
+"""The evaluator of expressions (`tree.py`), for many rows at once.
 
-The rows are those of a batch, some of them, or the rows of a repeated part inside of them (`FrameEvaluation.inside`).
-Each node is evaluated once for all rows, whoever else contains it.
+The rows are those of a batch, some of them, or the rows of a repeated part inside them (`FrameEvaluation.inside`).
+Each node is evaluated once for all rows, even if several expressions contain it.
 
-A value is *absent* or *unclear* by its state (`States`); what stands beside such a state means nothing.
+A value is *absent* or *unclear* by its state (`States`); then its number or text means nothing.
 Numbers are doubles, integers too: where one is not exact any more, it is unclear.
 """
 
@@ -104,14 +104,14 @@ class FrameEvaluation:
         owners: Indices | None = None,
         constants: Mapping[Constant, ColumnValue] = _NO_CONSTANTS,
     ) -> None:
-        """`picks` are rows of the frame, all for None; `owners` say in which row of what is `around` each lies.
+        """`picks` are rows of the frame, None for all; `owners` gives for each the row of `around` that it lies in.
 
-        `constants` are by the literals that stand for them, for each row its own.
+        `constants` gives the constants of each row, by the marks in their place.
         """
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
-        self._outer = None if around is None else ref(around)  # it holds this one: no circle
+        self._outer = None if around is None else ref(around)  # it holds this one: no reference cycle
         self._owners = owners
         self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}
@@ -119,7 +119,7 @@ class FrameEvaluation:
         rows: Shredded | FrameRows = shredded if isinstance(shredded, Shredded) and frame < 0 else shredded.frame(frame)
         self._rows = rows
         self._doubtful: dict[int, Flags] = {}
-        """By lookup: the rows that are the law's."""
+        """By lookup: the rows that are left to the law."""
         self.count = rows.starts.shape[1] if picks is None else len(picks)
 
     @property
@@ -224,7 +224,7 @@ class FrameEvaluation:
         return self._frame_of(column) != self._frame
 
     def _belongs_around(self, expression: Expression) -> bool:
-        """Whether an expression looks at something further out than these rows."""
+        """Whether an expression reads parts of an outer frame only."""
         match expression:
             case PartText(column) | Presence(column) | JsonCopy(column):
                 return self._stands_around(column)
@@ -251,7 +251,7 @@ class FrameEvaluation:
             starts, ends = np.maximum(starts, 0), np.maximum(ends, 0)
         found = TextColumn(self._shredded.data, starts, ends)
         if isinstance(self._shredded, TableView):
-            found, _ = texts.concat([found])  # only these rows, and not all of the table, go on
+            found, _ = texts.concat([found])  # so that not all texts of the table are carried along
         return ColumnValue(Kind.UNTYPED, state, texts=found)
 
     def _part(self, column: int, kind: Kind) -> ColumnValue:
@@ -260,7 +260,7 @@ class FrameEvaluation:
         return ColumnValue(kind, found.state, numbers, found.texts)
 
     def _literal(self, literal: ConstantValue) -> ColumnValue:
-        """A constant, which may be each row's own."""
+        """A constant, which may differ from row to row."""
         if self._around is not None:
             found = self._around.value(literal)
             assert self._owners is not None
@@ -312,12 +312,12 @@ class FrameEvaluation:
 
     @property
     def owners(self) -> Indices:
-        """By row of a frame: in which row of what is around it lies."""
+        """By row of a frame: the row of the outer frame that it lies in."""
         assert self._owners is not None, "an item lies in nothing"
         return self._owners
 
     def inside(self, frame: int) -> FrameEvaluation:
-        """The rows of a repeated part that lie in these rows, be it inside of other repeated parts."""
+        """The rows of a repeated part inside these rows, also through other repeated parts."""
         assert self._shredded.wanted is not None
         look = self._shredded.wanted.all_parts
         parent = look.parts[frame].parent
@@ -334,7 +334,7 @@ class FrameEvaluation:
         return self._inside[frame]
 
     def _look_up(self, frame: int, lookup: RowLookup) -> None:
-        """Have the rows ready that are looked up for these."""
+        """Look up the rows of a table for these rows."""
         assert self._shredded.wanted is not None
         sought = None if lookup.sought is None else self.value(lookup.sought)
         items, around = self._owners, self._around
@@ -346,18 +346,18 @@ class FrameEvaluation:
         self._doubtful[frame] = found.doubtful
 
     def doubtful(self, frame: int) -> Flags:
-        """The rows for which it is not known what is looked up."""
+        """The rows whose lookup is left to the law."""
         self.inside(frame)
         return self._doubtful[frame]
 
     def _some(self, chosen: Indices) -> FrameEvaluation:
-        """Some of the rows of a frame, in this order, which belong to the same as here."""
+        """Some of the rows of a frame, in this order, with the same outer rows."""
         assert self._owners is not None
         picks = chosen if self._picks is None else self._picks[chosen]
         return FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
 
     def _owners_of(self, inside: FrameEvaluation) -> Indices:
-        """By row of a frame inside: in which of these rows it lies."""
+        """By row of an inner frame: the row here that it lies in."""
         owners, around = inside.owners, inside._around
         while around is not self:
             assert around is not None, "it lies inside"
@@ -372,7 +372,7 @@ class FrameEvaluation:
         return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
 
     def _rows_in(self, frame: int, condition: Expression | None) -> tuple[SourceRows, int]:
-        """These rows as those of a frame further out, where a condition holds, and how many that one has."""
+        """The rows for which a condition holds, by their row of an outer frame, and the number of its rows."""
         outer = self._around
         while outer is not None and outer._frame != frame:
             outer = outer._around
@@ -391,7 +391,7 @@ class FrameEvaluation:
         return found
 
     def _bounds(self, inside: FrameEvaluation) -> Indices:
-        """Where the rows inside of each row begin, and the last end; they are in the order of their owners."""
+        """By row: the first row inside it; then the number of all. Inner rows are in the order of their owners."""
         return np.concatenate([[0], np.cumsum(np.bincount(self._owners_of(inside), minlength=self.count))])
 
     def _quantified(self, inside: FrameEvaluation, is_some: bool, condition: Expression) -> NDArray[np.uint8]:
@@ -444,7 +444,7 @@ class FrameEvaluation:
         return ColumnValue(Kind.CONTENT, worst(unclear, state_of(full, UNCLEAR)), texts=made)
 
     def _in_order(self, columns: Sequence[PartColumn]) -> ColumnValue:
-        """What stands in some columns, here or further in, in the order of its places."""
+        """The contents of some columns, of this frame or inner ones, in document order."""
         unclear = np.zeros(self.count, np.bool_)
         owners, spans = [], []
         for column in columns:

@@ -1,12 +1,12 @@
 """Functions of sequences over columns: one entry of a table each.
 
-What an aggregate makes of a sequence (`aggregates/`) is made here of many sequences at once, each the rows of an owner.
+The aggregates of `aggregates/` are computed here for many sequences at once, each of which is the rows of one owner.
 
 Sums are exact (LAWS 2.2): decimals of few digits are added as whole numbers of a common unit, and divided once; so are
 computed doubles that are binary fractions of few places, and others are added by `math.fsum`, which rounds once.
-A sum for which that does not do is *unclear*, and left to the law.
+A sum that cannot be computed so is *unclear*, and left to the law.
 
-Sequences are also put in the order of keys, as `order by` asks for it: nothing, then NaN, numbers by value, text
+Sequences are also sorted by keys, as by `order by`: nothing, then NaN, numbers by value, text
 (LAWS 2.3).
 """
 
@@ -46,7 +46,7 @@ from anabranch.values.numbers import nearest_double
 
 _MOST_PLACES = 9
 _FEW_DIGITS = 1e15
-"""Doubles of decimals with no more digits than that stand for one such decimal each."""
+"""Below this, a double stands for one decimal of at most 15 digits."""
 _LARGEST_SUMMAND = 1e290
 _MOST = 1 << 62
 _MOST_BINARY = 6
@@ -58,17 +58,17 @@ _SPELLED = (*_DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The values of many sequences, in the order of their owners: by value its owner, and what it is."""
+    """The values of many sequences, in the order of their owners: each value's owner, numbers and text."""
 
     owners: Indices
     doubles: Numbers
     """The double nearest to each."""
     exact: Numbers
-    """The same where few digits make it stand for one decimal exactly, else NaN."""
+    """That double where the value has few digits, so that it stands for one decimal exactly; else NaN."""
     texts: TextColumn
 
     def in_order(self) -> Sequences:
-        """The same with the values of each owner together."""
+        """The sequences with the values of each owner together."""
         order = np.argsort(self.owners, kind="stable")
         doubles, exact = (each.take(order) if len(each) else each for each in (self.doubles, self.exact))
         spans = (each.take(order) if len(each) else each for each in (self.texts.starts, self.texts.ends))
@@ -76,15 +76,15 @@ class Sequences:
 
     @property
     def is_decimal(self) -> bool:
-        """Whether they are decimals that stand in items, and not doubles that were computed."""
+        """Whether the values are decimals read from items, and not computed doubles."""
         return bool(len(self.exact)) or not len(self.owners)
 
     def counts(self, owners: int) -> Indices:
-        """How many values each owner has."""
+        """The number of values of each owner."""
         return np.bincount(self.owners, minlength=owners)
 
     def bounds(self, owners: int) -> Indices:
-        """Where the values of each owner begin, and the last end."""
+        """By owner: the place of its first value; then the number of all values."""
         return np.concatenate([[0], np.cumsum(self.counts(owners))])
 
 
@@ -99,7 +99,7 @@ class SourceRows:
     """The double nearest to each value, where they are wanted."""
 
     def taken(self, owners: int) -> tuple[Indices, Flags]:
-        """The rows that have a value which is taken, and the owners for which that is not clear."""
+        """The rows whose value is taken, and the owners for which that is unclear."""
         count = len(self.owners)
         known = worst(
             None if self.value is None else self.value.state, None if self.numbers is None else self.numbers[1]
@@ -117,7 +117,7 @@ class SourceRows:
 
 
 def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequence[ColumnValue]) -> ColumnValue:
-    """What a function makes of the sequences of so many owners, each given in the order of its values."""
+    """The results of a function over the sequences of `count` owners, each given in the order of its values."""
     function = FOLDS[name]
     unclear = np.zeros(count, np.bool_)
     owners, doubles, exact = ([_NO_NUMBERS.astype(np.int64)], [_NO_NUMBERS], [_NO_NUMBERS])
@@ -144,7 +144,7 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
 
 
 def first_of_values(rows: SourceRows, count: int) -> NDArray[np.uint8]:
-    """Which rows are the first with their text among those of their owner that are taken."""
+    """By row: whether it is the first with its text among the taken rows of its owner."""
     taken, doubtful = rows.taken(count)
     assert rows.value is not None, "a text is looked at"
     assert rows.value.texts is not None, "a text is looked at"
@@ -165,7 +165,7 @@ def first_of_values(rows: SourceRows, count: int) -> NDArray[np.uint8]:
 
 
 def row_places(rows: SourceRows, count: int, *, last: bool) -> ColumnValue:
-    """The places of rows among those of their owner that are taken, or the last of these places."""
+    """By row: its place among the taken rows of its owner, or the last of these places."""
     taken, doubtful = rows.taken(count)
     owners = rows.owners[taken]
     sizes = np.bincount(owners, minlength=count)
@@ -207,11 +207,11 @@ class ColumnFold:
     """A function of sequences."""
 
     kind_of: KindOf
-    """The type of its value for some sources and further arguments; None where they are not for columns."""
+    """The type of its value for some sources and further arguments; None where it does not compile to columns."""
     evaluate: Fold
-    """Given the sequences, how many owners there are, and the further arguments."""
+    """Computes its values from the sequences, the number of owners, and the further arguments."""
     reads: frozenset[str] = frozenset()
-    """What it looks at: doubles, exact numbers, texts; else only how many there are."""
+    """The columns of `Sequences` that it reads: doubles, exact numbers, texts; without any, only the counts."""
 
 
 def _kinds(sources: Sequence[RowSource]) -> set[Kind]:
@@ -219,13 +219,13 @@ def _kinds(sources: Sequence[RowSource]) -> set[Kind]:
 
 
 def _of_numbers(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
-    """Decimals or doubles: what both are together is neither."""
+    """The type of numbers that are all decimals or all doubles; None for a mixture."""
     kinds = _kinds(sources)
     return Kind.DOUBLE if not others and (kinds <= set(_DECIMAL) or kinds == {Kind.DOUBLE}) else None
 
 
 def _sum_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
-    """The same without integers, of which the sum is one (LAWS 2.1)."""
+    """The type of a sum; None for integers, whose sum is an integer (LAWS 2.1)."""
     return None if Kind.INTEGER in _kinds(sources) else _of_numbers(sources, others)
 
 
@@ -246,7 +246,7 @@ def _join_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Ki
 
 
 def _decimal_ticks(exact: Numbers) -> tuple[Indices, int, Flags]:
-    """Decimals as whole numbers, how many of their unit are one, and which of them are not for that."""
+    """Decimals as whole numbers, the number of their units in one, and the decimals that cannot be written so."""
     places = np.zeros(len(exact), np.int64)
     left = np.flatnonzero(exact != np.rint(exact))
     for place in range(1, _MOST_PLACES + 1):
@@ -265,7 +265,7 @@ def _decimal_ticks(exact: Numbers) -> tuple[Indices, int, Flags]:
 
 
 def _ticks(values: Sequences) -> tuple[Indices, int, Flags] | None:
-    """Numbers as such whole numbers; None for computed doubles that are not all binary fractions of few places."""
+    """Numbers as whole numbers of a unit; None for computed doubles that are not all binary fractions of few places."""
     if values.is_decimal:
         return _decimal_ticks(values.exact)
     for places in range(_MOST_BINARY + 1):
@@ -276,7 +276,7 @@ def _ticks(values: Sequences) -> tuple[Indices, int, Flags] | None:
 
 
 def _quotients(totals: Indices, divisors: Indices, unit: int) -> Numbers:
-    """The doubles nearest to totals divided by so many units each."""
+    """The doubles nearest to totals, in units, divided by divisors."""
     small = (np.abs(totals) < TOO_LARGE_INTEGER) & (divisors < TOO_LARGE_INTEGER // unit)
     found: Numbers = totals / (np.where(small, divisors, 1) * float(unit))
     for owner in np.flatnonzero(~small).tolist():
@@ -285,7 +285,7 @@ def _quotients(totals: Indices, divisors: Indices, unit: int) -> Numbers:
 
 
 def _divided_sums(values: Sequences, divisors: Indices) -> tuple[Numbers, Flags]:
-    """The sum of each owner divided by a whole number, rounded once, and which are unclear."""
+    """The sum of each owner divided by a whole number, rounded once, and which sums are unclear."""
     found = _ticks(values)
     if found is None:
         totals, exact, unclear = _totals_of_doubles(values, len(divisors))
@@ -299,7 +299,7 @@ def _divided_sums(values: Sequences, divisors: Indices) -> tuple[Numbers, Flags]
 
 
 def _totals_of_doubles(values: Sequences, count: int) -> tuple[Numbers, Flags, Flags]:
-    """Totals rounded once, which of them are the exact ones, and which are unclear."""
+    """Totals rounded once, which of them are exact, and which are unclear."""
     found, exact, unclear = np.zeros(count), np.ones(count, np.bool_), np.zeros(count, np.bool_)
     unclear[values.owners[~(np.abs(values.doubles) < _LARGEST_SUMMAND)]] = True
     bounds = values.bounds(count).tolist()
@@ -321,7 +321,7 @@ def _sum(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Column
 
 
 def _sum_of_some(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
-    """The sum of nothing is an integer, and unclear here."""
+    """The sums; that of an empty sequence is an integer, and unclear here."""
     return _sum(values, count, others).unclear_where(values.counts(count) == 0)
 
 
@@ -368,7 +368,7 @@ def _stddev(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Col
 
 def _extreme(*, greatest: bool) -> Fold:
     def fold(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
-        """The one at the end; of 0 and -0 the earlier one, so those are unclear together."""
+        """The greatest or least value; of 0 and -0 the law takes the earlier one, so both together are unclear."""
         found = np.full(count, -np.inf if greatest else np.inf)
         (np.maximum if greatest else np.minimum).at(found, values.owners, values.doubles)
         zeros = values.doubles == 0
@@ -440,7 +440,7 @@ _NOTHING, _NAN, _NUMBER, _TEXT = range(4)
 
 
 def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[Indices, Flags]:
-    """The rows of each owner in the order of keys, which may be descending; and those that leave the order unclear."""
+    """The rows of each owner in the order of keys, which may be descending; and the rows with unclear keys."""
     unclear = np.zeros(len(owners), np.bool_)
     columns: list[Numbers | Indices] = [owners]
     for value, descending in keys:
@@ -451,7 +451,7 @@ def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[
 
 
 def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
-    """What values are, and where each stands among those that are the same; and which of them are unclear."""
+    """The sort keys of values, their class and their place in it; and which values are unclear."""
     state = np.zeros(count, np.uint8) if value.state is None else np.broadcast_to(value.state, count)
     unclear = state == UNCLEAR
     kinds, places = np.full(count, _NUMBER, np.float64), np.zeros(count)
@@ -476,7 +476,7 @@ def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
 
 
 def _text_places(texts: TextColumn) -> list[int]:
-    """Where each text stands among them; bytes of UTF-8 are in the order of code points."""
+    """The rank of each text; bytes of UTF-8 are in the order of code points."""
     found = [texts.data[start:end].tobytes() for start, end in zip(texts.starts, texts.ends, strict=True)]
     places = {each: place for place, each in enumerate(sorted(set(found)))}
     return [places[each] for each in found]

@@ -1,6 +1,6 @@
 """The functions of the language over columns: one entry of a table each.
 
-What a function of the law does with one value (`law/functions.py`) is done here with many; a function that is not in
+A function does with many values what the law's function does with one (`law/functions.py`); a function that is not in
 the table is left to the law.
 """
 
@@ -50,7 +50,7 @@ KindOf: TypeAlias = Callable[[Sequence[Expression]], Kind | None]
 Body: TypeAlias = Callable[[Kind, Sequence[ColumnValue], int], ColumnValue]
 
 _STATES = np.array([ABSENT, UNCLEAR, CLEAR], np.uint8)
-"""By outcome of a condition: the state of what is there if it holds."""
+"""By outcome of a condition: the state of a value that is there if it holds."""
 TEXTUAL = (Kind.UNTYPED, Kind.STRING)
 NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL)
 _SPELLED = (*TEXTUAL, Kind.DOUBLE, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN)
@@ -61,7 +61,7 @@ class ColumnFunction:
     """A function over columns."""
 
     kind_of: KindOf
-    """The type of its value for some arguments; None where they are not for columns."""
+    """The type of its value for some arguments; None where it does not compile to columns."""
     evaluate: Body
     context: bool = False
     """Whether the context item stands for an argument that is left out."""
@@ -80,7 +80,7 @@ def _taking(kinds: Sequence[Kind], counts: Sequence[int], result: Kind) -> KindO
 
 
 def _text(value: ColumnValue, count: int) -> tuple[TextColumn, States | None]:
-    """A text by row, empty where there is none, and where it is unclear."""
+    """The text of each row, empty where there is none, and the state that marks unclear rows."""
     found = spelled(value, count)
     assert found.texts is not None
     unclear = None if found.state is None else state_of(found.state == UNCLEAR, UNCLEAR)
@@ -119,7 +119,7 @@ def _cut(cut: Callable[[TextColumn, TextColumn], TextColumn]) -> Body:
 
 
 def _translated(translation: Translation, change: Callable[[str], str]) -> Body:
-    """A translation of bytes, or what it stands for where a text has characters of several."""
+    """A translation of bytes, and the function on characters for texts with characters of several bytes."""
 
     def body(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
         text, state = _text(values[0], count)
@@ -229,7 +229,7 @@ def _rounding(change: Callable[[Numbers], Numbers]) -> Body:
 
 
 def _number(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
-    """What is no number, and nothing at all, is NaN."""
+    """Values as numbers; text that is no number, and an absent value, is NaN."""
     (value,) = values
     if value.kind not in TEXTUAL:
         assert value.numbers is not None
@@ -262,14 +262,14 @@ def _not(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
 VALUE_OPERATORS: Mapping[str, ComparisonOperator] = dict(
     zip((f"op:{word}" for word in VALUE_COMPARISONS), ("=", "!=", "<", "<=", ">", ">="), strict=True)
 )
-"""The general comparisons that value comparisons are between single values, by the names of these."""
+"""By name of a value comparison: the general comparison that is the same between single values."""
 _EXACT_QUOTIENT = 2.0**50
 """Below this, a quotient of whole numbers in doubles lies on the same side of each whole number as the true one."""
 _MOST_RANGE = 64
 
 
 def value_compared(operator: ComparisonOperator, left: Expression, right: Expression) -> Expression | None:
-    """A value comparison where it is a condition: nothing is false; None where the law has to say what fails."""
+    """A value comparison as a condition, false for the empty sequence; None where the law has to raise an error."""
     untyped = [each.kind is Kind.UNTYPED for each in (left, right)]
     if not any(untyped):
         return ColumnComparison(operator, left, right)
@@ -327,7 +327,7 @@ def _whole_quotient(kind: Kind, values: Sequence[ColumnValue], count: int) -> Co
 
 
 def _regular(values: Sequence[Expression], flags: int) -> Regular | None:
-    """The pattern of a call, where it is a literal and right; its flags stand at a place."""
+    """The pattern of a call, where it is a valid literal; `flags` is the place of its flags among the arguments."""
     asked = (values[1], *values[flags : flags + 1])
     given = [each.value for each in asked if isinstance(each, ConstantValue) and isinstance(each.value, str)]
     if len(given) < len(asked):
@@ -335,7 +335,7 @@ def _regular(values: Sequence[Expression], flags: int) -> Regular | None:
     try:
         return regular(given[0], "".join(given[1:]))
     except DynamicError:
-        return None  # an error of each item, which the law tells
+        return None  # an error for each item, which the law reports
 
 
 def _matches_kind(values: Sequence[Expression]) -> Kind | None:

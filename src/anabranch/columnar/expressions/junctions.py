@@ -1,4 +1,4 @@
-"""Conditions put together: what is asked first, what else, and what must be clear before anything is said."""
+"""Conditions combined: `and`, `or` and `not`, tests that follow others, and values that are unclear with others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anabranch.columnar.expressions.tree import (
 
 
 def then(first: Expression | None, second: Expression | None) -> Expression:
-    """Two conditions, of which the second is only asked where the first is clear and holds."""
+    """Two conditions, of which the second is only tested where the first is clear and holds."""
     if first is None or second is None:
         found = first or second
         assert found is not None
@@ -32,7 +32,7 @@ def then(first: Expression | None, second: Expression | None) -> Expression:
 
 
 def behind(clears: Sequence[Expression], found: Expression) -> Expression:
-    """A value that is unclear where one of some things is."""
+    """A value that is also unclear where one of some expressions is."""
     clear = all_of(list(dict.fromkeys(clears)))
     return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
 
@@ -57,7 +57,7 @@ def either(found: Sequence[Expression]) -> Expression:
 
 
 def summand(number: Expression) -> Expression:
-    """A number to compute with: the sum of nothing is an integer, and a sum else a double."""
+    """A number as an operand: the sum of nothing is an integer and no double, so it is unclear there."""
     match number:
         case RowFold("sum"):
             return replace(number, name="sum of some")

@@ -2,7 +2,7 @@
 
 Guarantees: a number that is read is the double nearest to the decimal that the text spells; a double is spelled with
 the fewest digits that read back as the same double, and of those the nearest.
-A text of which that is not certain is *unclear*, and left to the law: one of more than 19 digits that count, or one
+A text of which that is not certain is *unclear*, and left to the law: one of more than 19 significant digits, or one
 that lies, as far as 128 bits of a power of ten can tell, exactly between two doubles.
 
 Reading takes the way of Clinger where mantissa and power of ten are doubles themselves, else that of Eisel and Lemire:
@@ -19,28 +19,28 @@ from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.scan.kernels import Bytes, Indices, Numbers, Places, compiled, is_space
 
 NUMBER, NO_NUMBER, UNCLEAR = range(3)
-"""What a text is: a number of xs:double, INF and NaN among them; surely none; or something for the law to judge."""
+"""The kinds of texts: a number of xs:double, also INF and NaN; certainly no number; left to the law."""
 _MINUS, _PLUS, _POINT, _ZERO, _NINE, _SMALL_E, _LARGE_E = b"-+.09eE"
 _INF, _NAN = np.frombuffer(b"INF", np.uint8), np.frombuffer(b"NaN", np.uint8)
 
-_MOST_DIGITS = 19  # so many digits a uint64 holds
-_FARTHEST = 10**10  # an exponent beyond is as good as this: no text has so many digits
+_MOST_DIGITS = 19  # digits that a uint64 holds
+_FARTHEST = 10**10  # larger exponents are cut to this: no text has so many digits
 _NO_EXPONENT = 2 * _FARTHEST
 _LEAST_POWER, _LARGEST_POWER = -342, 324
-"""Below the least, 19 digits are less than half the smallest double; the largest is what spelling needs, and beyond
-308 a number is INF."""
+"""Below the least power, 19 digits are less than half the smallest double; spelling needs the largest, and beyond 308 a
+number is INF."""
 _LARGEST_FINITE = 308
 _LARGEST_DOUBLE, _LARGEST_EXACT = 22, 55
-"""Powers of ten up to the one are doubles, and up to the other their leading 128 bits are all they have."""
+"""Powers of ten up to the first are exact doubles, and up to the second they fit into 128 bits."""
 
 _ONE, _TWO, _FOUR, _TEN, _FORTY, _HUNDRED = (np.uint64(number) for number in (1, 2, 4, 10, 40, 100))
 _HALF_WORD, _WORD_BITS, _LOW_HALF, _TOP = np.uint64(32), 64, np.uint64(0xFFFFFFFF), np.uint64(1 << 63)
 _FRACTION_BITS, _FRACTION, _HIDDEN = np.uint64(52), np.uint64((1 << 52) - 1), np.uint64(1 << 52)
 _BIAS, _LEAST_EXPONENT, _LARGEST_EXPONENT = 1023, -1022, 1023
 _SMALL, _LARGE = 1e-6, 1e6
-"""Numbers between are written without an exponent."""
+"""Numbers between these are written without an exponent."""
 _SHORT = 1e11
-"""Numbers below are tried as thousandths, which have no more than 15 digits then."""
+"""Numbers below this are tried as thousandths, which then have at most 15 digits."""
 _DOUBLE_ROOM, _INTEGER_ROOM = 25, 20
 """The bytes that the longest spelling takes: -0.0000012345678901234567, and the least integer's."""
 
@@ -85,7 +85,7 @@ def _binary_exponent(power: int) -> int:
 
 @compiled
 def _nearest(mantissa: np.uint64, power: int) -> tuple[float, bool]:
-    """The double nearest to a mantissa above 0 times a power of ten, and whether it is certain to be that."""
+    """The double nearest to a mantissa above 0 times a power of ten, and whether that is certain."""
     if power < _LEAST_POWER:
         return 0.0, True
     if power > _LARGEST_FINITE:
@@ -128,9 +128,9 @@ def _nearest(mantissa: np.uint64, power: int) -> tuple[float, bool]:
 
 @compiled
 def _read_digits(data: Bytes, at: int, stop: int) -> tuple[float, int]:
-    """The number without a sign that some bytes spell in digits, and what they are."""
+    """The number without a sign that some bytes spell in digits, and their kind."""
     mantissa = np.uint64(0)
-    power = digits = 0  # only digits that count
+    power = digits = 0  # only significant digits
     empty, excess, fraction = True, False, False
     while at < stop:
         byte = data[at]
@@ -170,7 +170,7 @@ def _read_digits(data: Bytes, at: int, stop: int) -> tuple[float, int]:
 
 @compiled
 def _read_exponent(data: Bytes, at: int, stop: int) -> int:
-    """What the bytes behind a mantissa say its exponent is; one that is too large is cut short."""
+    """The exponent in the bytes behind a mantissa, at most `_FARTHEST`."""
     if data[at] not in (_SMALL_E, _LARGE_E):
         return _NO_EXPONENT
     at += 1
@@ -198,7 +198,7 @@ def _is_word(word: Bytes, data: Bytes, at: int, stop: int) -> bool:
 
 @compiled
 def _read_double(data: Bytes, at: int, stop: int) -> tuple[float, int]:
-    """The number that some bytes spell, and what they are."""
+    """The number that some bytes spell, and their kind."""
     while at < stop and is_space(data[at]):
         at += 1
     while at < stop and is_space(data[stop - 1]):
@@ -217,7 +217,7 @@ def _read_double(data: Bytes, at: int, stop: int) -> tuple[float, int]:
 
 @compiled
 def read_doubles(texts: TextColumn, found: Numbers, state: Bytes) -> None:
-    """The double that each text spells, and what it is: `NUMBER`, or `NO_NUMBER` or `UNCLEAR`, and NaN then."""
+    """The double that each text spells, and its kind: `NUMBER`, or with NaN `NO_NUMBER` or `UNCLEAR`."""
     for item in range(len(found)):
         found[item], state[item] = _read_double(texts.data, texts.starts[item], texts.ends[item])
 
@@ -235,7 +235,7 @@ def _rounded_to_odd(upper: np.uint64, lower: np.uint64, factor: np.uint64) -> np
 
 @compiled
 def _shortest(bits: np.uint64) -> tuple[np.uint64, int]:
-    """The digits of a double above 0, and the power of ten that they are multiplied with."""
+    """The shortest digits of a double above 0, and the power of ten that they are multiplied with."""
     fraction = bits & _FRACTION
     biased = int(np.int64(bits >> _FRACTION_BITS))
     regular = fraction != np.uint64(0) or biased <= 1  # the double below is as far as the one above
@@ -266,7 +266,7 @@ def _shortest(bits: np.uint64) -> tuple[np.uint64, int]:
 
 @compiled
 def _without_zeros(digits: np.uint64, power: int) -> tuple[np.uint64, int]:
-    """The same number without zeros at the end of its digits."""
+    """The number without zeros at the end of its digits."""
     for zeros in (8, 4, 2, 1):
         while digits % _TENS[zeros] == np.uint64(0):
             digits //= _TENS[zeros]
@@ -276,7 +276,7 @@ def _without_zeros(digits: np.uint64, power: int) -> tuple[np.uint64, int]:
 
 @compiled
 def _count_of(digits: np.uint64) -> int:
-    """How many digits a number has."""
+    """The number of digits of a number."""
     count = 9 if digits >= _TENS[8] else 1
     while count < len(_TENS) and digits >= _TENS[count]:
         count += 1
@@ -285,7 +285,7 @@ def _count_of(digits: np.uint64) -> int:
 
 @compiled
 def _write_digits(digits: np.uint64, out: Bytes, at: int, end: int) -> None:
-    """Write the last digits of a number, as many as there is room between two places."""
+    """Write the last digits of a number to `out[at:end]`."""
     while end - at >= 2:
         rest = digits // _HUNDRED
         pair = np.int64(digits - rest * _HUNDRED) * 2
@@ -306,9 +306,9 @@ def _write_word(word: Bytes, out: Bytes, at: int) -> int:
 
 @compiled
 def _write_decimal(digits: np.uint64, power: int, out: Bytes, at: int) -> int:
-    """Write digits that have a power of ten, with a point where one is needed; gives where they end."""
+    """Write digits that have a power of ten, with a point where one is needed; gives their end."""
     count = _count_of(digits)
-    whole = count + power  # so many digits stand before the point
+    whole = count + power  # the number of digits before the point
     if power >= 0:
         _write_digits(digits * _TENS[power], out, at, at + whole)
         return at + whole
@@ -326,7 +326,7 @@ def _write_decimal(digits: np.uint64, power: int, out: Bytes, at: int) -> int:
 
 @compiled
 def _write_scientific(digits: np.uint64, power: int, out: Bytes, at: int) -> int:
-    """Write digits that have a power of ten, with an exponent; gives where they end."""
+    """Write digits that have a power of ten, with an exponent; gives their end."""
     count = _count_of(digits)
     exponent = power + count - 1
     if count == 1:
@@ -353,7 +353,7 @@ def _write_integer(value: int, out: Bytes, at: int) -> int:
 
 @compiled
 def _write_double(value: float, out: Bytes, at: int) -> int:
-    """Write XQuery's spelling of a double; gives where it ends."""
+    """Write XQuery's spelling of a double; gives its end."""
     if np.isnan(value):
         return _write_word(_NAN, out, at)
     bits = np.float64(value).view(np.uint64)
@@ -367,7 +367,7 @@ def _write_double(value: float, out: Bytes, at: int) -> int:
     if np.isinf(value):
         return _write_word(_INF, out, at)
     thousandths = np.floor(value * 1e3 + 0.5)
-    if value < _SHORT and thousandths / 1e3 == value:  # of 15 digits at most, so no other so short reads as this double
+    if value < _SHORT and thousandths / 1e3 == value:  # at most 15 digits, so no shorter decimal reads as this double
         digits, power = np.uint64(thousandths), -3
     else:
         digits, power = _shortest(bits)

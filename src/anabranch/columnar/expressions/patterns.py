@@ -1,13 +1,14 @@
 """Thousands of patterns found in texts at once: the automaton of Aho and Corasick (1975) over bytes.
 
 Its states are the beginnings of patterns, numbered by length and among those of one length in the order of their bytes.
-So the children of a state, which are one byte longer, stand together, and its *fallback*, the longest of its ends that
-is the beginning of a pattern, too, has a smaller number.
-The first states, as many as there is room for, know for every byte which state is next; the others know their children
-only and fall back where none of these is meant. Texts are nearly always at short beginnings, so that is seldom.
+So the children of a state, which are one byte longer, stand together, and its *fallback*, its longest proper suffix
+that is the beginning of a pattern, too, has a smaller number.
+The first states, as many as there is room for, have a table with the next state for every byte; the others only have
+their children, and fall back where none of these matches. A search is nearly always at short beginnings, so that is
+rare.
 
-Guarantees: to make it takes time and memory linear in the bytes of the patterns, and no more than `ROOM` entries
-besides; to search takes time linear in the bytes of the texts and in what is found.
+Guarantees: building takes time and memory linear in the bytes of the patterns, and at most `ROOM` entries besides;
+searching takes time linear in the bytes of the texts and the number of matches.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
 
 ROOM = 1 << 22
-"""So many next states are kept for the first states together, 16 MB."""
+"""The number of entries in the table of next states, 16 MB."""
 _FIRST_ROOM = 1 << 12
 _NONE = -1
 
 
 class Automaton(NamedTuple):
-    """The states, of which 0 is the empty beginning, and what is known of each."""
+    """The states, of which 0 is the empty beginning, in arrays."""
 
     classes: Places
     """By byte: its class, 0 for all bytes that are in no pattern; in the order of bytes."""
     labels: Places
     """By state: the class of its last byte."""
     children: Places
-    """By state: its first child; those of the next state stand behind its own."""
+    """By state: its first child; the children of the next state follow."""
     fallbacks: Places
     patterns: Places
-    """By state: the number of the pattern that it is, or -1."""
+    """By state: the number of the pattern that ends there, or -1."""
     reports: Places
-    """By state: the first that is a pattern among itself, its fallback, the fallback of that and so on; 0 for none."""
+    """By state: the first state that is a whole pattern, among itself and its chain of fallbacks; 0 for none."""
     following: NDArray[np.int32]
-    """By state, of the first states, and by class: the next state."""
+    """By state, for the first states, and by class: the next state."""
 
 
 # --- making ---------------------------------------------------------------------------------------------------
@@ -51,14 +52,14 @@ class Automaton(NamedTuple):
 
 @compiled
 def _grow(data: Bytes, bounds: Indices, classes: Places, labels: Places, children: Places, patterns: Places) -> int:
-    """Make the states of patterns, which come in the order of their bytes, and no two are the same.
+    """Build the states of distinct patterns, which are given in the order of their bytes.
 
-    Gives how many states there are.
+    Gives the number of states.
     """
-    reached = np.zeros(len(bounds) - 1, np.int32)  # by pattern: the state that its first bytes are
-    longer = np.arange(len(bounds) - 1)  # the patterns that go on behind these bytes
+    reached = np.zeros(len(bounds) - 1, np.int32)  # by pattern: the state of its first bytes
+    longer = np.arange(len(bounds) - 1)  # the patterns that are longer
     left, length = len(longer), 0
-    count, known = 1, 0  # the states there are, and those of which the children are known
+    count, known = 1, 0  # the number of states, and of states with known children
     patterns[:] = _NONE
     while left:
         kept, parent, label = 0, _NONE, _NONE
@@ -86,7 +87,7 @@ def _grow(data: Bytes, bounds: Indices, classes: Places, labels: Places, childre
 
 @compiled
 def _next(automaton: Automaton, state: int, label: int) -> int:
-    """The state that is reached from another by a byte of a class."""
+    """The next state, by a byte of class `label`."""
     children, labels = automaton.children, automaton.labels
     while state >= len(automaton.following):
         low, high = children[state], children[state + 1]
@@ -104,7 +105,7 @@ def _next(automaton: Automaton, state: int, label: int) -> int:
 
 @compiled
 def _connect(automaton: Automaton) -> None:
-    """Find the fallbacks of all states, what they report, and the next states of the first."""
+    """Compute the fallbacks and reports of all states, and the next states of the first."""
     _, labels, children, fallbacks, patterns, reports, following = automaton
     fallbacks[0] = reports[0] = 0
     following[0] = 0
@@ -125,7 +126,7 @@ def _connect(automaton: Automaton) -> None:
 
 @compiled
 def _step(automaton: Automaton, state: np.uint64, byte: int) -> np.uint64:
-    """The state behind one more byte; unsigned, since such places need not be looked at for being negative."""
+    """The state behind one more byte; unsigned, so that no index is checked for being negative."""
     label = automaton.classes[byte]
     if state < np.uint64(len(automaton.following)):
         return np.uint64(automaton.following[state, np.uint64(label)])
@@ -134,7 +135,7 @@ def _step(automaton: Automaton, state: np.uint64, byte: int) -> np.uint64:
 
 @compiled
 def _reports_any(automaton: Automaton, data: Bytes, at: int, stop: int, state: np.uint64) -> bool:
-    """Whether the bytes between two places lead from a state to one that has anything to report."""
+    """Whether a search of `data[at:stop]` from a state reports any pattern."""
     any_of = 0
     for place in range(np.uint64(at), np.uint64(stop)):
         state = _step(automaton, state, data[place])
@@ -144,10 +145,10 @@ def _reports_any(automaton: Automaton, data: Bytes, at: int, stop: int, state: n
 
 @compiled
 def _mark(automaton: Automaton, texts: TextColumn, marked: Flags) -> None:
-    """Whether each text contains any pattern that is not empty.
+    """Mark the texts that contain a pattern that is not empty.
 
-    Most of the time goes by in waiting for the memory to say which state is next; so four texts are searched side by
-    side, as long as each of them goes on.
+    Most of the time is spent waiting for memory, for the next state; so four texts are searched side by side, as long
+    as each of them has bytes left.
     """
     data, starts, ends = texts
     reports = automaton.reports
@@ -184,10 +185,10 @@ def _search(
     rows: Places,
     numbers: Places,
 ) -> tuple[int, int]:
-    """The patterns that are in the texts from a row on, each with its row, behind those that were found before.
+    """Append the patterns in the texts from `row` on, each with its row, to the `count` matches found before.
 
-    Gives how many there are then, and the row that it came to: if that is not behind the last, there was no more room.
-    `latest` has an entry for each pattern; only marked texts contain any but the empty one.
+    Gives the number of matches, and the row where it stopped: if that is not behind the last, there was no more room.
+    `latest` has an entry for each pattern; texts without a mark contain only the empty pattern.
     """
     _, _, _, fallbacks, patterns, reports, _ = automaton
     latest[:] = _NONE  # the last row in which it was reported
@@ -215,15 +216,15 @@ def _search(
 
 @dataclass(frozen=True, slots=True)
 class PatternIndex:
-    """Patterns that are looked for together."""
+    """Patterns that are searched for together."""
 
     automaton: Automaton
     count: int
-    """How many they are."""
+    """The number of patterns."""
 
     @staticmethod
     def of(patterns: Sequence[bytes], room: int = ROOM) -> PatternIndex:
-        """An index of some patterns, no two of which are the same; they are known by their places."""
+        """An index of distinct patterns, which are numbered by their places."""
         order = np.array(sorted(range(len(patterns)), key=patterns.__getitem__), np.int32)
         data = np.frombuffer(b"".join(patterns[place] for place in order.tolist()), np.uint8)
         bounds = np.cumsum([0, *(len(patterns[place]) for place in order.tolist())])
@@ -241,13 +242,13 @@ class PatternIndex:
         return PatternIndex(automaton, len(patterns))
 
     def find(self, texts: TextColumn) -> tuple[Places, Places]:
-        """The rows and patterns of which the text contains the pattern, each pair once, in the order of rows."""
+        """The matches as pairs of row and pattern, each once, in the order of rows."""
         found = self.find_few(texts, len(texts.starts) * self.count)
         assert found is not None, "there cannot be more"
         return found
 
     def find_few(self, texts: TextColumn, most: int) -> tuple[Places, Places] | None:
-        """The same; None where there are more than `most`, and not all of them fit into the room."""
+        """The matches as of `find`; None where there are more than `most` and they do not fit into the room."""
         marked = np.empty(len(texts.starts), np.bool_)
         _mark(self.automaton, texts, marked)
         latest = np.empty(self.count, np.int32)

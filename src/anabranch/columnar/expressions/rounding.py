@@ -12,10 +12,10 @@ from anabranch.columnar.scan.kernels import Numbers
 def rounded_half_up(values: Numbers) -> Numbers:
     """The integer nearest to each double, of two the larger.
 
-    Adding a half first would round, and give 1 for the double below a half; what is behind the point is exact, but for
-    doubles between -0.5 and 0, where it is more than a half in any case.
+    Adding a half first would round, and give 1 for the double below a half; the fraction `values - floor` is exact,
+    except for doubles between -0.5 and 0, where it is more than a half in any case.
     """
-    with np.errstate(invalid="ignore"):  # INF has nothing behind the point
+    with np.errstate(invalid="ignore"):  # INF has no fraction
         whole = np.floor(values)
         return np.copysign(np.where(values - whole >= 0.5, whole + 1, whole), values)
 

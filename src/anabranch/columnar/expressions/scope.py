@@ -1,7 +1,7 @@
-"""Where paths lead: what names stand for while an expression is compiled, and the parts that steps reach.
+"""Where paths lead: the bindings of names while an expression is compiled, and the parts that steps reach.
 
 A part that is repeated makes a *frame*: its occurrences are rows, as items are.
-What stands in a frame further in than where an expression is evaluated is a sequence there.
+A part in an inner frame is a sequence for an expression that is evaluated in an outer one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anabranch.language.objects import POSTFIX
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
-"""So often may a query look rows of one document up: each time the law looks at all of them (LAWS 2.6)."""
+"""The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 _KINDS: Mapping[str, Kind] = {
@@ -32,19 +32,19 @@ _KINDS: Mapping[str, Kind] = {
 
 
 class NotColumnar(Exception):
-    """Something is not made for columns; its text says what."""
+    """An expression does not compile to columns; the text names the construct."""
 
     def __init__(self, construct: str, hint: str | None = None) -> None:
         super().__init__(construct)
         self.construct = construct
-        """What it is, in words that fit all queries."""
+        """The construct, in words that fit all queries."""
         self.hint = hint
-        """What says the same, or nearly, and is made for columns."""
+        """An expression of the same or nearly the same meaning that compiles."""
         self.expression: ast.Expression | None = None
-        """The innermost expression of the query that is to blame."""
+        """The innermost expression of the query with the construct."""
 
     def blame(self, expression: ast.Expression) -> NotColumnar:
-        """The same, said of an expression unless it is known of one inside."""
+        """The error with its expression, unless an inner expression is known already."""
         self.expression = self.expression or expression
         return self
 
@@ -57,7 +57,7 @@ _Compiled = TypeVar("_Compiled")
 def blaming(
     compile_one: Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled],
 ) -> Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled]:
-    """Have what is not made for columns know which expression it is."""
+    """Decorate a compiling method so that a `NotColumnar` from it has its expression."""
 
     @wraps(compile_one)
     def compiled(
@@ -75,7 +75,7 @@ class LookupTables(Protocol):
     """The tables in documents that queries may look rows up in (`tables/joined_look.py`)."""
 
     look: Look
-    """The look of items, with what is looked up for them so far."""
+    """The look of items, with the rows that are looked up for them so far."""
 
     def rows(
         self,
@@ -86,14 +86,14 @@ class LookupTables(Protocol):
         measured: tuple[Expression, ...],
         bound: tuple[int, int],
     ) -> Spot | None:
-        """What a lookup leads to."""
+        """The spot of the rows of a lookup."""
 
     def has_one_parent(self, spot: Spot) -> bool:
         """Whether positions of the rows of a lookup are counted among all of them."""
 
 
 class NodeBudget:
-    """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
+    """Counts the nodes that are made for one query; has its marks, which stand for constants (`runtime/shapes.py`)."""
 
     def __init__(self, marks: Container[Constant] = (), tables: LookupTables | None = None) -> None:
         self.marks = marks
@@ -102,13 +102,13 @@ class NodeBudget:
         self._lookups: dict[str, set[int]] = {}
 
     def spend(self, nodes: int = 1) -> None:
-        """Make so many nodes; `NotColumnar` where they become too many."""
+        """Count `nodes` more nodes; `NotColumnar` where there are too many."""
         self._left -= nodes
         if self._left < 0:
             raise NotColumnar(f"a query of more than {MOST_NODES:,} parts")
 
     def look_up(self, document: str, path: ast.Path) -> None:
-        """Look rows of a document up where a query says so; `NotColumnar` where it does that too often."""
+        """Count a lookup in a document; `NotColumnar` where a query has too many."""
         found = self._lookups.setdefault(document, set())
         found.add(id(path))
         if len(found) > MOST_LOOKUPS or sum(map(len, self._lookups.values())) > 2 * MOST_LOOKUPS:
@@ -125,7 +125,7 @@ class Spot:
     """The frame whose row it is reached from, -1 for an item."""
     side: int = 0
     condition: Expression | None = None
-    """What predicates on the way there ask, in the rows of its frame; None where there are none."""
+    """The condition of the predicates on the way there, in the rows of its frame; None where there are none."""
     asked: tuple[tuple[int, Expression], ...] = ()
     """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
     is_chosen: bool = False
@@ -133,23 +133,23 @@ class Spot:
 
     @property
     def bare(self) -> Spot:
-        """The same without any conditions."""
+        """The spot without any conditions."""
         return replace(self, condition=None, asked=())
 
     @property
     def is_single(self) -> bool:
-        """Whether there is at most one of it where it is reached from."""
+        """Whether there is at most one such node for each row that it is reached from."""
         return self.look.frames[self.part] == self.bound
 
     @property
     def parent_frame(self) -> int:
-        """The frame in whose rows there is at most one of what it is a child of, -1 for items."""
+        """The frame in whose rows there is at most one parent of it, -1 for items."""
         parent = self.look.parts[self.part].parent
         return self.look.frames[parent] if parent >= 0 else -1
 
     @property
     def is_attribute(self) -> bool:
-        """Whether it is one, and no element."""
+        """Whether it is an attribute, and no element."""
         return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
 
     @property
@@ -169,7 +169,7 @@ class Spot:
 
     @property
     def name(self) -> str:
-        """What the element or attribute is called, as it is written."""
+        """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
 
     @property
@@ -185,7 +185,7 @@ class Spot:
 
     @property
     def whole(self) -> PartColumn:
-        """The column of all of it."""
+        """The column of the whole part."""
         if self.is_attribute:
             raise NotColumnar("an attribute that is copied", "string(...) gives its text")
         return ~self.part
@@ -196,7 +196,7 @@ class Spot:
         return self.look.presence(self.part)
 
     def steps(self, step: ast.Step) -> list[Spot]:
-        """What a step leads to, its predicates not looked at."""
+        """The spots that a step leads to, without its predicates."""
         match step:
             case ast.Step("child" | "attribute" as axis, ast.NameTest() as test, _, deep):
                 pass
@@ -233,7 +233,7 @@ def is_named(name: str, test: ast.NameTest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ChosenNodes:
-    """Nodes of which the value is known and not which they are: an `if` chooses them."""
+    """Nodes that an `if` chooses: their value is known, but not their spot."""
 
     value: Expression
 
@@ -243,28 +243,28 @@ Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Expression
 
 @dataclass(frozen=True, slots=True)
 class PathScope:
-    """What names stand for; None is the name of the context item."""
+    """The bindings of names; None is the name of the context item."""
 
     names: Mapping[str | None, Binding]
     work: NodeBudget = field(default_factory=NodeBudget)
     frame: int = -1
-    """The frame whose rows are looked at, -1 for items."""
+    """The frame of the current rows, -1 for items."""
     side: int = 0
-    """Which of the items of a tuple those rows lie in, in a join."""
+    """In a join: the number of the tuple's item that those rows lie in."""
 
     def bind(self, name: str | None, value: Binding) -> Self:
-        """With one name more."""
+        """The scope with one more name."""
         return replace(self, names={**self.names, name: value})
 
     def bind_row(self, name: str | None, spot: Spot, frame: int) -> Self:
-        """With one name more, which stands for what a row of a frame further in leads to."""
+        """The scope inside an inner frame, with one more name, for the node of its row."""
         names = {**self.names, name: replace(spot, bound=frame)}
         return replace(self, names=names, frame=frame, side=spot.side)
 
     # --- paths --------------------------------------------------------------------------------------------
 
     def spots(self, expression: ast.Expression) -> list[Spot]:
-        """What a path without predicates leads to."""
+        """The spots of a path without predicates."""
         found = self.filtered_spots(expression)
         if any(each.condition is not None for each in found):
             raise NotColumnar("a predicate inside an item", "`some $x in ... satisfies`, or a loop with `where`")
@@ -272,7 +272,7 @@ class PathScope:
 
     @blaming
     def filtered_spots(self, expression: ast.Expression) -> list[Spot]:
-        """What a path leads to, under the conditions of its predicates."""
+        """The spots of a path, with the conditions of its predicates."""
         match expression:
             case ast.Variable(name) if name in self.names:
                 return self._bound(name)
@@ -312,13 +312,13 @@ class PathScope:
         return self.work.tables is not None and spot.look.frames[spot.part] >= len(spot.look.of_items.parts)
 
     def table_spots(self, path: ast.Path) -> list[Spot]:
-        """What a path from a document leads to."""
+        """The spots of a path from a document."""
         raise NotColumnar("a document beside the stream")
 
     def _judged(self, spot: Spot, tail: Sequence[ast.Tail], counted: int | None) -> Spot:
-        """A spot under the conditions of predicates; they are asked of what is there only.
+        """A spot with the conditions of predicates, which are tested only where the part is there.
 
-        Positions are counted in each row of the frame `counted`; None where they are those of other parts, too.
+        Positions are counted in each row of the frame `counted`; None where other parts are counted along.
         """
         for each in tail:
             match each:
@@ -335,11 +335,11 @@ class PathScope:
         return spot
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
-        """What a predicate asks of a spot, and whatever was asked before it."""
+        """The condition of a predicate on a spot, behind earlier conditions."""
         raise NotColumnar("a predicate inside an item")
 
     def position(self, spot: Spot, condition: ast.Expression, counted: int) -> Expression:
-        """The same of one that may be a position, which is counted in each row of a frame."""
+        """The condition of a predicate that may be a position, which is counted in each row of the frame `counted`."""
         raise NotColumnar("a position inside an item")
 
     def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
@@ -408,13 +408,13 @@ class PathScope:
                 return self.is_path(expression) and not self.is_typed(expression)
 
     def frame_of(self, spot: Spot) -> int:
-        """The frame of a spot that is reached from the rows that are looked at."""
+        """The frame of a spot that is reached from the current rows."""
         if spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return spot.look.frames[spot.part]
 
     def inner_frame(self, spot: Spot) -> int:
-        """The frame of a spot, which is just inside of the one that it is reached from."""
+        """The frame of a spot, which is directly inside the one that it is reached from."""
         frame = spot.look.frames[spot.part]
         parent = spot.look.parts[frame].parent
         around = spot.look.frames[parent] if parent >= 0 else -1
@@ -435,7 +435,7 @@ _WORDS: Mapping[type, str] = {
 
 
 def words_for(expression: ast.Expression) -> str:
-    """What an expression is called that is not made for columns."""
+    """The name, for users, of an expression that does not compile to columns."""
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")

@@ -1,12 +1,12 @@
-"""How answers are written: values escaped, and start tags where namespaces are at work, as `serialize` writes them.
+"""How answers are written: values escaped, and start tags with their namespaces, as `serialize` writes them.
 
-What a start tag is, is known when a query is compiled:
+A start tag is known when a query is compiled:
 
     <n:d xmlns:n="urn:items" unit="K">   for   <n:d unit="K">   inside of   <n:p xmlns:n="urn:items">
 
 A copy takes the namespaces in scope along (LAWS 2.1), and declares those that the element around it does not.
-All items of a look declare the same, so a start tag differs from the item's own bytes in what stands in front of the
-attributes, and that is the same in all of them.
+All items of a look have the same declarations, so a start tag differs from the item's own bytes only in front of the
+attributes, and in the same way in all items.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from anabranch.stream.tree import Element, Name
 
 
 def scope_within(namespaces: dict[str, str]) -> Scope:
-    """What prefixes mean inside of an element that declares these."""
+    """The scope inside an element that declares these namespaces."""
     return start_tag(Element(Name("around", namespaces.get("", "")), namespaces), None)[2]
 
 
 def constructed_tag(constructor: ast.ElementConstructor, around: Scope) -> tuple[str, Scope]:
-    """The start tag of a constructor up to its attributes, and the scope inside; its names need no other declaration.
+    """The start tag of a constructor up to its attributes, with all declarations, and the scope inside.
 
     `around` is the scope in which it stands (`with_expanded_names`).
     """
@@ -65,13 +65,13 @@ def copied(spot: Spot, around: Scope = NOTHING) -> Taken:
 
 
 def _holds_elements_without(spot: Spot) -> bool:
-    """Whether there are elements in no namespace inside of one; each of them would have to say so by itself."""
+    """Whether an element has elements without a namespace inside; each would need a declaration of its own."""
     inside = (spot.look.parts[each] for each in spot.look.descendants(spot.part))
     return any(not each.uri and not each.name.startswith("@") for each in inside)
 
 
 def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
-    """A value as it is written: texts of parts are plain, and literals are escaped where all that is made is copied."""
+    """A value as it is written: texts of parts are plain, and literals are escaped if texts are only copied."""
     match expression:
         case ConstantValue(str() as text):
             return ConstantValue(escape(text))
@@ -91,7 +91,7 @@ def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
 
 
 def _is_plain(expression: Expression) -> bool:
-    """Whether all texts of a query in an expression are written as they are wherever they stand."""
+    """Whether no literal in an expression needs to be escaped anywhere."""
     literals = (each.value for each in walk(expression) if isinstance(each, ConstantValue))
     texts = (each.encode() for each in literals if isinstance(each, str))
     return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

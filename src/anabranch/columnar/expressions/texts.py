@@ -1,15 +1,15 @@
 """Columns of texts: searched, cut, compared, changed and joined, each as the law's functions do it with one text.
 
-A column is where each text starts and ends in some bytes, which are UTF-8 that is known to be valid; a column of one
-text stands for the same text in every row.
-What is a part of its text (`substring`) is a new column over the same bytes; what is made (`translate`) has bytes of
-its own, a text behind the other.
-Code points are told from bytes where they are counted; to search, cut out and compare needs no more than bytes, whose
-order is that of code points.
+A column has the start and end of each text in some bytes, which are valid UTF-8; a column of one text stands for the
+same text in every row.
+A function whose results are parts of texts (`substring`) gives a new column over the same bytes; others (`translate`)
+write new bytes, one text behind the other.
+Code points matter only where they are counted; searching, cutting and comparing work on bytes, whose order is that of
+code points.
 
-Guarantees: time is linear in bytes, whatever they are; no bytes are read but those of the texts; what is made takes no
-more than `MOST_BYTES`.
-A text that needs more than a loop over bytes is flagged: its case changes beyond ASCII, or there is no room for it.
+Guarantees: time is linear in bytes, whatever they are; only bytes of the texts are read; new bytes are at most
+`MOST_BYTES`.
+A text that needs more than a loop over bytes is flagged: case changes beyond ASCII, or no room for the result.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from anabranch.columnar.expressions.rounding import rounded_half_up
 from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space
 
 MOST_BYTES = 1 << 28
-"""Texts that are joined take no more than this together: texts may double where columns are joined again and again."""
+"""The limit of joined texts together: texts may double each time columns are joined."""
 _BLOCK = 256
-"""So many places are looked at before anything is made of what was seen."""
+"""The number of places that are scanned before their result is tested."""
 _PATIENCE = 8
-"""A search that has compared so many bytes for each byte of the text goes on by another method."""
+"""A search that has compared more than this number of bytes for each byte of the text changes its method."""
 _UPPER_BITS, _CONTINUES, _ASCII = 0xC0, 0x80, 0x80
-"""The upper two bits of a byte, what they are where it continues a code point, and the first byte beyond ASCII."""
+"""The upper two bits of a byte, their value where it continues a code point, and the first byte beyond ASCII."""
 _GONE = -1
 
 
 class TextColumn(NamedTuple):
-    """Texts by row: where each starts and ends in the bytes."""
+    """Texts by row: the start and end of each in the bytes."""
 
     data: Bytes
     starts: Places
@@ -43,13 +43,13 @@ class TextColumn(NamedTuple):
 
     @staticmethod
     def room(rows: int, size: int) -> TextColumn:
-        """Room for so many texts that take so many bytes together."""
+        """An empty column for `rows` texts of `size` bytes together."""
         assert size < 1 << 31, "places are of 32 bits"
         return TextColumn(np.empty(size, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.int32))
 
     @staticmethod
     def of(*texts: bytes) -> TextColumn:
-        """A column of these texts; one alone stands in every row."""
+        """A column of these texts; a single one stands in every row."""
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
         return TextColumn(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:])
 
@@ -62,11 +62,11 @@ class TextColumn(NamedTuple):
         return TextColumn(self.data, self.starts.take(rows), self.ends.take(rows)) if len(self.starts) > 1 else self
 
     def repeated(self, rows: int) -> TextColumn:
-        """One text in so many rows."""
+        """A column of one text in `rows` rows."""
         return TextColumn(self.data, np.repeat(self.starts, rows), np.repeat(self.ends, rows))
 
     def where(self, holds: Flags, other: TextColumn, rows: int) -> TextColumn:
-        """These texts where something holds, and others elsewhere."""
+        """These texts where `holds`, and those of `other` elsewhere."""
         moved = len(self.data)
         starts = np.where(holds, self.starts, other.starts + np.int32(moved))
         ends = np.where(holds, self.ends, other.ends + np.int32(moved))
@@ -74,18 +74,18 @@ class TextColumn(NamedTuple):
         return found if len(starts) == rows else found.repeated(rows)
 
     def size(self) -> int:
-        """How many bytes the texts have together, if each stood for itself."""
+        """The number of bytes of all texts, counted row by row."""
         return int((self.ends - self.starts).sum(dtype=np.int64))
 
 
 def rows_of(*columns: NDArray[Any]) -> int:
-    """How many rows some columns have together, of which those of one row stand in every row."""
+    """The common number of rows of some columns, of which those of one row stand in every row."""
     return next((len(column) for column in columns if len(column) != 1), 1)
 
 
 @compiled
 def _span(texts: TextColumn, row: int) -> tuple[int, int]:
-    """Where the text of a row starts and ends."""
+    """The start and end of the text of a row."""
     place = row if len(texts.starts) > 1 else 0
     return texts.starts[place], texts.ends[place]
 
@@ -95,7 +95,7 @@ def _span(texts: TextColumn, row: int) -> tuple[int, int]:
 
 @compiled
 def _same(data: Bytes, at: int, other: Bytes, place: int, size: int) -> int:
-    """How many bytes are the same from two places on, at most so many."""
+    """The number of bytes that are the same from two places on, at most `size`."""
     same = 0
     while same < size and data[at + same] == other[place + same]:
         same += 1
@@ -104,9 +104,9 @@ def _same(data: Bytes, at: int, other: Bytes, place: int, size: int) -> int:
 
 @compiled
 def _may_stand(data: Bytes, at: int, count: int, gap: int, first: int, last: int) -> bool:
-    """Whether at one of so many places there is a byte and, behind a gap, another.
+    """Whether at one of `count` places the byte `first` stands and, behind a gap, the byte `last`.
 
-    Places are unsigned here, since those need not be looked at for being negative; so the loop is one over words.
+    Places are unsigned here, so that no index is checked for being negative and the loop is vectorised.
     """
     front, back = np.uint64(at), np.uint64(at + gap)
     any_of = np.uint8(0)
@@ -117,10 +117,10 @@ def _may_stand(data: Bytes, at: int, count: int, gap: int, first: int, last: int
 
 @compiled
 def _find(data: Bytes, start: int, stop: int, part: Bytes, begin: int, end: int) -> int:
-    """Where a part stands first in a text, -1 for nowhere.
+    """The first place of a part in a text, -1 for none.
 
-    Places where its first and last byte stand are compared, and that is nearly all the work with usual texts; a text
-    that is made to have many such places is searched by `_find_by_borders`.
+    Only places with its first and last byte are compared, so finding these is nearly all the work with usual texts; a
+    text with many such places is searched by `_find_by_borders`.
     """
     size = end - begin
     if size == 0:
@@ -146,9 +146,9 @@ def _find(data: Bytes, start: int, stop: int, part: Bytes, begin: int, end: int)
 
 @compiled
 def _find_by_borders(data: Bytes, at: int, stop: int, part: Bytes) -> int:
-    """The same by the method of Knuth, Morris and Pratt, which looks at each byte twice at most."""
+    """The first place of a part, by the method of Knuth, Morris and Pratt, which reads each byte at most twice."""
     borders = np.zeros(len(part) + 1, np.int32)
-    """By length of a beginning of the part: the longest beginning that is shorter and is its end, too."""
+    """By length of a prefix of the part: its longest proper prefix that is also its suffix."""
     length = 0
     for place in range(1, len(part)):
         while length and part[place] != part[length]:
@@ -168,7 +168,7 @@ def _find_by_borders(data: Bytes, at: int, stop: int, part: Bytes) -> int:
 
 @compiled
 def _search(texts: TextColumn, parts: TextColumn, found: Places) -> None:
-    """Where each part stands first in its text, -1 for nowhere."""
+    """The first place of each part in its text, -1 for none."""
     for row in range(len(found)):
         start, stop = _span(texts, row)
         begin, end = _span(parts, row)
@@ -200,7 +200,7 @@ def _places(texts: TextColumn, parts: TextColumn) -> Places:
 
 
 def contains(texts: TextColumn, parts: TextColumn) -> Flags:
-    """Whether each text has its part in it."""
+    """Whether each text contains its part."""
     found: Flags = _places(texts, parts) >= 0
     return found
 
@@ -272,7 +272,7 @@ def _count_code_points(texts: TextColumn, found: Indices) -> None:
 
 
 def string_length(texts: TextColumn) -> Indices:
-    """How many code points each text has."""
+    """The number of code points of each text."""
     found = np.empty(len(texts.starts), np.int64)
     _count_code_points(texts, found)
     return found
@@ -280,7 +280,7 @@ def string_length(texts: TextColumn) -> Indices:
 
 @compiled
 def _behind(data: Bytes, at: int, stop: int, count: int) -> int:
-    """The place behind so many code points, or behind the text where there are fewer."""
+    """The place behind `count` code points, or behind the text where there are fewer."""
     while at < stop:
         if data[at] & _UPPER_BITS != _CONTINUES:
             if count == 0:
@@ -307,7 +307,7 @@ def _cut(texts: TextColumn, firsts: Numbers, behinds: Numbers, starts: Places, e
 
 
 def substring(texts: TextColumn, first: Numbers, length: Numbers | None = None) -> TextColumn:
-    """The code points of each text at the positions from `first` on, all or so many; positions count from 1.
+    """The code points of each text at the positions from `first` on, all or `length` of them; positions count from 1.
 
     Both are rounded half up, and INF and NaN are positions that are compared as such (XQuery's `fn:substring`).
     """
@@ -338,14 +338,14 @@ def _cut_around(texts: TextColumn, parts: TextColumn, before: bool, starts: Plac
 
 
 def substring_before(texts: TextColumn, parts: TextColumn) -> TextColumn:
-    """What stands before the first occurrence of a part in each text: nothing where it does not occur or is empty."""
+    """The text before the first occurrence of a part in each text: empty where it does not occur or is empty."""
     starts, ends = (np.empty(rows_of(texts.starts, parts.starts), np.int32) for _ in range(2))
     _cut_around(texts, parts, True, starts, ends)
     return texts.spans(starts, ends)
 
 
 def substring_after(texts: TextColumn, parts: TextColumn) -> TextColumn:
-    """What stands behind the first occurrence of a part in each text: nothing where it does not occur."""
+    """The text behind the first occurrence of a part in each text: empty where it does not occur."""
     starts, ends = (np.empty(rows_of(texts.starts, parts.starts), np.int32) for _ in range(2))
     _cut_around(texts, parts, False, starts, ends)
     return texts.spans(starts, ends)
@@ -356,7 +356,7 @@ def substring_after(texts: TextColumn, parts: TextColumn) -> TextColumn:
 
 @compiled
 def _trim(texts: TextColumn, starts: Places, ends: Places) -> bool:
-    """Leave out the white space around each text; gives whether that is all there is to normalise."""
+    """Cut off the white space around each text; gives whether the texts are normalised then."""
     data = texts.data
     normal = True
     for row in range(len(starts)):
@@ -374,7 +374,7 @@ def _trim(texts: TextColumn, starts: Places, ends: Places) -> bool:
 
 @compiled
 def _normalize(texts: TextColumn, out: Bytes, starts: Places, ends: Places) -> None:
-    """Write each text, which has no white space around it, with one blank for all white space that stands together."""
+    """Write each text, which has no white space around it, with one blank for each run of white space."""
     at = 0
     for row in range(len(starts)):
         starts[row] = at
@@ -402,16 +402,16 @@ def normalize_space(texts: TextColumn) -> TextColumn:
 
 
 class Translation(NamedTuple):
-    """What becomes of the characters of a text."""
+    """A translation of the characters of texts, byte by byte."""
 
     table: NDArray[np.int16]
-    """By byte: the one that takes its place, -1 for none."""
+    """By byte: its replacement, -1 where it is removed."""
     everywhere: bool
-    """Whether that holds for texts beyond ASCII, too, whose other characters stay."""
+    """Whether the table also holds for texts beyond ASCII, whose other characters stay."""
 
     @staticmethod
     def of(old: str, new: str) -> Translation | None:
-        """Characters for others, those that have none for nothing (XQuery's `fn:translate`); None if some are wide."""
+        """The translation of XQuery's `fn:translate`; None if a replacement has several bytes."""
         table = np.arange(256, dtype=np.int16)
         replaced: set[str] = set()
         for place, character in enumerate(old):
@@ -454,14 +454,14 @@ def _translate(
 
 
 def translate(texts: TextColumn, translation: Translation) -> tuple[TextColumn, Flags]:
-    """Each text with its characters translated, and whether that needs more than bytes."""
+    """Each text translated, and which texts need more than a table of bytes."""
     made, unclear = TextColumn.room(len(texts.starts), texts.size()), np.empty(len(texts.starts), np.bool_)
     _translate(texts, translation, unclear, *made)
     return made, unclear
 
 
 def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> TextColumn:
-    """Some texts changed by a function, one by one; others are empty."""
+    """The texts of some rows changed by a function, one by one; the others are empty."""
     spans = zip(texts.starts[some].tolist(), texts.ends[some].tolist(), strict=True)
     made = [change(bytes(texts.data[start:end]).decode()).encode() for start, end in spans]
     sizes = np.zeros(len(some), np.int32)
@@ -472,7 +472,7 @@ def changed(texts: TextColumn, some: Flags, change: Callable[[str], str]) -> Tex
 
 @compiled
 def _append(texts: TextColumn, taken: Flags, places: Places, out: Bytes) -> None:
-    """Copy the texts of some rows to places, and move these behind them."""
+    """Copy the texts of some rows to `places` in `out`, and advance these places."""
     for row in range(len(places)):
         if taken[row]:
             start, stop = _span(texts, row)
@@ -483,7 +483,7 @@ def _append(texts: TextColumn, taken: Flags, places: Places, out: Bytes) -> None
 
 
 def concat(columns: Sequence[TextColumn]) -> tuple[TextColumn, Flags]:
-    """The texts of each row one behind the other, and whether that is unclear for want of room."""
+    """The texts of each row concatenated, and which rows are unclear because there is no room."""
     rows = rows_of(*(column.starts for column in columns))
     sizes = np.zeros(rows, np.int64)
     for column in columns:

@@ -1,9 +1,9 @@
-"""Expressions over columns, as trees that are equal where they mean the same.
+"""Expressions over columns, as trees; equal trees mean the same.
 
 Each node has at most one value for each row it is evaluated in: an item, or one of the repeated parts in it.
 A value may be *absent*, the empty sequence, or *unclear*, which leaves its row to the law: where an error may have to
-be raised, a number cannot be told exactly, or a text is of a kind that only the law can write.
-What compiles to these trees is found by `compiling.py`, what they come to by `evaluating.py`.
+be raised, a number is not known exactly, or only the law can write a text.
+`compiling.py` makes these trees, and `evaluating.py` computes their values.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
 
 class Kind(Enum):
-    """What type the value of an expression has."""
+    """The type of an expression's value."""
 
     UNTYPED = "untyped"
     DOUBLE = "double"
     INTEGER = "integer"
     DECIMAL = "decimal"
-    """Only literals are: what is computed from them is left to the law, unless doubles meet them."""
+    """Only of literals: computing with them is left to the law, unless the other operand is a double."""
     STRING = "string"
     BOOLEAN = "boolean"
     MOMENT = "dateTime"
-    """Only compared, with others and with text; whoever else looks at it is the law."""
+    """Only compared, with others and with text; all other uses are left to the law."""
     CONTENT = "content"
     """Serialised nodes, or JSON."""
     NUMBER = "number"
@@ -50,7 +50,7 @@ class PartText:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantValue:
-    """A constant that a query has written, or that was computed from such."""
+    """A constant from a query, or computed from constants."""
 
     value: str | int | Decimal | float
 
@@ -82,7 +82,7 @@ class ConstantValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnArithmetic:
-    """Two numbers; in doubles unless both are integers."""
+    """Arithmetic of two numbers; in doubles unless both are integers."""
 
     operator: ArithmeticOperator
     left: Expression
@@ -128,7 +128,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function of the language; `functions.py` knows what it gives."""
+    """A call of a function of the language (`functions.py`)."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -145,7 +145,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether there is such a part."""
+    """Whether a part is there."""
 
     column: PartColumn
     side: int = 0
@@ -154,7 +154,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """True, and unclear where an expression is: what `let` binds must not fail, wanted or not."""
+    """True, and unclear where an expression is: the value of a `let` must not fail, even if it is not used."""
 
     operand: Expression
     kind = Kind.BOOLEAN
@@ -169,7 +169,7 @@ class RowQuantifier:
     is_some: bool
     condition: Expression
     at: int = -1
-    """The frame in whose rows this is asked, -1 for items; likewise below."""
+    """The frame in whose rows this is evaluated, -1 for items; likewise below."""
     side: int = 0
     kind = Kind.BOOLEAN
 
@@ -181,7 +181,7 @@ class RowsFound:
     frame: int
     """The rows."""
     sought: Expression | None
-    """What their key is equal to, if they have one."""
+    """The value that their key is equal to, if they have a key."""
     at: int = -1
     """The frame in whose rows they are looked up, -1 for items."""
     kind = Kind.BOOLEAN
@@ -201,7 +201,7 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class RowFold:
-    """What one of the functions of `folding.py` makes of a sequence."""
+    """The result of a function of `folding.py` over a sequence."""
 
     name: str
     sources: tuple[RowSource, ...]
@@ -211,13 +211,13 @@ class RowFold:
 
     @property
     def repeated(self) -> tuple[RowSource, ...]:
-        """The sources whose rows lie further in."""
+        """The sources whose rows are of inner frames."""
         return tuple(each for each in self.sources if each.frame != self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstOfValue:
-    """Whether a row is the first with its text among those for which a condition holds, as `distinct-values` asks."""
+    """Whether a row is the first with its text among those for which a condition holds, for `distinct-values`."""
 
     frame: int
     text: Expression
@@ -229,7 +229,7 @@ class FirstOfValue:
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """Where a row stands among those for which a condition holds, counted from 1; or else the last place."""
+    """The place of a row among those for which a condition holds, counted from 1; or else the last place."""
 
     frame: int
     is_last: bool
@@ -253,7 +253,7 @@ class RowExtreme:
 
 @dataclass(frozen=True, slots=True)
 class RowKey:
-    """A key that rows are in the order of."""
+    """A key by which rows are sorted."""
 
     value: Expression
     descending: bool
@@ -261,7 +261,7 @@ class RowKey:
 
 @dataclass(frozen=True, slots=True)
 class RowLoop:
-    """What the rows of a repeated part give, one behind the other; of those for which a condition holds."""
+    """The results of the rows of a repeated part for which a condition holds, one behind the other."""
 
     frame: int
     condition: Expression | None
@@ -269,7 +269,7 @@ class RowLoop:
     at: int = -1
     side: int = 0
     order: tuple[RowKey, ...] = ()
-    """What `order by` asks, if it does."""
+    """The keys of an `order by`, if there is one."""
     kind = Kind.CONTENT
 
 
@@ -285,7 +285,7 @@ class PartsInOrder:
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """An item of JSON as the line that it leaves as (LAWS 7.3); the column is all of the item."""
+    """An item of JSON as its line in the answer (LAWS 7.3); the column is the whole item."""
 
     column: PartColumn
     kind = Kind.CONTENT
@@ -321,27 +321,27 @@ class ContentOf:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Bytes of the item: the text of a part, or all of it."""
+    """Bytes of the item: the text of a part, or the whole part."""
 
     column: PartColumn
     side: int = 0
     """Which of the items of a tuple it is, in a join."""
     front: bytes = b""
-    """What stands in the place of its first bytes (`start_tags.py`); then it is part of an expression."""
+    """The bytes that replace its first bytes (`start_tags.py`); then it is part of an expression."""
     replaced: int = 0
-    """How many these are."""
+    """The number of bytes that are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The text that an expression's value is written as."""
+    """The value of an expression, written as text."""
 
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """An element around fragments that may all come to nothing: `/>` stands for its content then."""
+    """An element around fragments; it ends with `/>` where all of them are empty."""
 
     content: tuple[Fragment, ...]
     end_tag: bytes
@@ -373,7 +373,7 @@ Expression: TypeAlias = (
     | ContentOf
 )
 Column: TypeAlias = PartColumn | Expression
-"""What a row of a batch may hold: something that is read, or something that is computed."""
+"""The content of a row of a batch: a part that is read, or an expression that is computed."""
 
 
 _Node: TypeAlias = Expression | Fragment
@@ -416,7 +416,7 @@ def walk(node: _Node) -> Iterator[_Node]:
 
 
 def sides_of(node: _Node) -> frozenset[int]:
-    """Which of the items of a tuple a node looks at."""
+    """In a join: the numbers of the tuple's items that a node reads."""
     found = {each.side for each in walk(node) if isinstance(each, _SIDED)}
     folds = (each for each in walk(node) if isinstance(each, RowFold))
     return frozenset(found.union(source.side for each in folds for source in each.repeated))
@@ -425,7 +425,7 @@ def sides_of(node: _Node) -> frozenset[int]:
 _SIDED = PartText | Presence | Taken | RowQuantifier | RowExtreme | RowLoop | PartsInOrder | JsonCopy
 
 Constant: TypeAlias = float | bytes
-"""A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
+"""A literal in which queries of one shape may differ (`runtime/shapes.py`)."""
 
 
 def constant_of(literal: ConstantValue) -> Constant:
@@ -434,7 +434,7 @@ def constant_of(literal: ConstantValue) -> Constant:
 
 
 def has_constant(node: Column | Fragment, constants: Container[Constant]) -> bool:
-    """Whether one of some constants stands in a node, perhaps with the other sign."""
+    """Whether a node contains one of some constants, perhaps with the other sign."""
     if isinstance(node, int | bytes):
         return False
     found = (constant_of(each) for each in walk(node) if isinstance(each, ConstantValue))
@@ -442,7 +442,7 @@ def has_constant(node: Column | Fragment, constants: Container[Constant]) -> boo
 
 
 def read_columns(node: Column | Fragment) -> set[PartColumn]:
-    """The columns of parts that a column or a fragment is made of."""
+    """The columns of parts that a column or a fragment reads."""
     if isinstance(node, int | bytes):
         return {node} if isinstance(node, int) else set()
     found = {each.column for each in walk(node) if isinstance(each, _READING)}
@@ -453,7 +453,7 @@ _READING = PartText | Presence | Taken | RecordLine | JsonCopy
 
 
 def read_numbers(node: Column | Fragment) -> set[PartColumn]:
-    """The columns of parts whose numbers may be looked at."""
+    """The columns of parts that are read as numbers."""
     if isinstance(node, int | bytes):
         return {node} if isinstance(node, int) and node >= 0 else set()
     return {each.column for each in walk(node) if isinstance(each, PartText)}

@@ -32,11 +32,11 @@ from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 States: TypeAlias = NDArray[np.uint8]
 CLEAR, ABSENT, UNCLEAR = 0, 1, 2
 TOO_LARGE_INTEGER = float(1 << 53)
-"""Below this a double that was computed from integers is exact."""
+"""Below this, a double that was computed from integers is exact."""
 
 
 _SMALL, _LARGE = 1e-6, 1e6
-"""Doubles between are spelled as decimals are."""
+"""Doubles between these are spelled like decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class ColumnValue:
         return ColumnValue(Kind.BOOLEAN, verdicts=verdicts)
 
     def with_state(self, state: States | None) -> ColumnValue:
-        """The same values, otherwise absent or unclear."""
+        """The values with another state."""
         return replace(self, state=state)
 
     def unclear_where(self, unclear: Flags) -> ColumnValue:
-        """The same values, unclear in some rows."""
+        """The values, unclear in some rows."""
         if not unclear.any():
             return self
         if self.verdicts is not None:
@@ -87,7 +87,7 @@ class ColumnValue:
 
     @property
     def unclear(self) -> Flags:
-        """Which values are; a single one stands for all."""
+        """Which values are unclear; a single one stands for all."""
         found: Flags = np.zeros(1, np.bool_)
         if self.verdicts is not None:
             found = self.verdicts == UNCLEAR_VERDICT
@@ -111,7 +111,7 @@ class ColumnValue:
         )
 
     def where(self, holds: Flags, other: ColumnValue, count: int) -> ColumnValue:
-        """These values where something holds, and others elsewhere."""
+        """These values where `holds`, and those of `other` elsewhere."""
         state: States | None = None
         if self.state is not None or other.state is not None:
             one, two = (np.zeros(count, np.uint8) if each is None else each for each in (self.state, other.state))
@@ -193,7 +193,7 @@ def truth_of(value: ColumnValue, count: int) -> NDArray[np.uint8]:
 
 
 def worst(*states: States | None) -> States | None:
-    """Unclear where one is, else absent where one is."""
+    """The state that is unclear where one of the states is, else absent where one is."""
     found: States | None = None
     for each in states:
         if each is not None:
@@ -209,7 +209,7 @@ def state_of(flags: Flags, state: int, but: States | None = None) -> States | No
 
 
 def spelled(value: ColumnValue, count: int) -> ColumnValue:
-    """Values as texts, in XQuery's spelling (LAWS 2.1); what is absent is an empty text."""
+    """Values as texts, in XQuery's spelling (LAWS 2.1); an absent value is an empty text."""
     match value.kind:
         case Kind.UNTYPED | Kind.STRING | Kind.CONTENT | Kind.NUMBER | Kind.FLAG:
             found = value.texts
@@ -244,13 +244,13 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
 
 
 def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
-    """The texts of each owner as one, given texts one behind the other and where those of each owner begin."""
+    """The texts of each owner as one, given consecutive texts and the bounds of each owner's."""
     edges = np.concatenate([joined.starts, joined.ends[-1:]]) if len(joined.starts) else np.zeros(1, np.int32)
     return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
 
 
 def lines_of_records(shredded: Shredded, picks: Indices | None) -> ColumnValue:
-    """Items of JSON as lines, each written once whoever picks it; unclear where the law may spell one otherwise."""
+    """Items of JSON as lines, each written once for all queries; unclear where the law may spell one otherwise."""
     asked = shredded.fits
     if picks is not None:
         asked = np.zeros(len(shredded.fits), np.bool_)
@@ -266,12 +266,12 @@ def lines_of_records(shredded: Shredded, picks: Indices | None) -> ColumnValue:
 
 
 def only_unclear(state: States | None) -> States | None:
-    """The same where what is absent is clear."""
+    """The state with absent values as clear ones."""
     return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))
 
 
 def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
-    """Texts with others in the place of their first bytes; what is absent stays empty."""
+    """Texts with their first bytes replaced; absent ones stay empty."""
     if not taken.front:
         return [found]
     there = (found.ends > found.starts).astype(np.int32)
@@ -306,7 +306,7 @@ def _is_written(number: Expression) -> bool:
 
 
 def simple(number: Expression, value: ColumnValue) -> Flags:
-    """Which numbers are equal to others such exactly where their doubles are: those of few digits."""
+    """Which numbers have so few digits that two of them are equal exactly where their doubles are."""
     match number.kind:
         case Kind.UNTYPED | Kind.NUMBER:
             return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
@@ -315,7 +315,7 @@ def simple(number: Expression, value: ColumnValue) -> Flags:
             return np.abs(value.numbers) < TOO_LARGE_INTEGER
         case _:
             assert value.numbers is not None
-            few = isinstance(number, ConstantValue)  # the compiler has looked at it
+            few = isinstance(number, ConstantValue)  # the compiler has checked it
             found: Flags = (np.abs(value.numbers) < SIMPLE) & few
             return found
 
@@ -337,7 +337,7 @@ def ticks_of(value: ColumnValue) -> tuple[Indices, States | None]:
 
 
 def are_no_numbers(column: TextColumn) -> Flags:
-    """Which texts are no numbers, for certain."""
+    """Which texts are certainly no numbers."""
     numbers, kinds = np.empty(len(column.starts)), np.empty(len(column.starts), np.uint8)
     read_doubles(column, numbers, kinds)
     found: Flags = kinds == NO_NUMBER
@@ -345,7 +345,7 @@ def are_no_numbers(column: TextColumn) -> Flags:
 
 
 def may_be_moments(column: TextColumn) -> Flags:
-    """Which texts may be dateTimes, whose order is none of text: those long enough, with a digit or blank in front."""
+    """Which texts may be dateTimes, which do not compare as text: those long enough, with a digit or blank in front."""
     found: Flags = column.ends - column.starts >= _SHORTEST_MOMENT
     found[found] = column.data[column.starts[found]] <= ord("9")
     return found
@@ -354,7 +354,7 @@ def may_be_moments(column: TextColumn) -> Flags:
 def order_beside_numbers(
     operator: ComparisonOperator, left: ColumnValue, right: ColumnValue, holds: Flags, state: States
 ) -> tuple[Flags, States]:
-    """What holds for untyped values, once it was found for numbers: times, and other texts, are settled (LAWS 2.3)."""
+    """The comparison of untyped values, given that of numbers: dateTimes and other texts are added (LAWS 2.3)."""
     holds, state = (each.copy() for each in np.broadcast_arrays(holds, state))
     rows = np.flatnonzero(state == UNCLEAR)
     for value in (left, right):
@@ -377,7 +377,7 @@ def order_beside_numbers(
 
 
 def texts_compared(operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:
-    """Texts by row against others."""
+    """Compare texts row by row."""
     assert left.texts is not None
     assert right.texts is not None
     if operator in ("=", "!="):

@@ -1,16 +1,16 @@
 """The subscriptions of one stream, answered a few thousand items at a time.
 
-The way of a range is `bytes -> batches -> stretches -> matches -> answers`, a loop in `spark/epoch/passage.py`.
-Queries that are made for columns are judged together (`columnar/match/index.py`), and their answers laid out, without
-a step of Python for any single item or query.
-*Takers* see the same items in the same pass: they gather what windows and joins go on with.
+A range passes `bytes -> batches -> stretches -> matches -> answers`, a loop in `spark/epoch/passage.py`.
+The conditions of queries that compile are matched together (`columnar/match/index.py`), and their answers laid out,
+without a step of Python for any single item or query.
+*Takers* see the same items in the same pass: they gather what the branches of windows and joins need.
 Where the stream evolves (`evolution.py`), a batch is answered in stretches in which nothing changes.
-What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
-another look, items whose condition is unclear, and every item for a query that is not made for columns.
-So which way an item takes never shows in an answer.
+The rest is read by the parser and answered by the reference evaluator, one by one and in order: items of another look,
+items whose condition is unclear, and every item for a query that does not compile.
+So the way that an item takes never shows in an answer.
 
-Answers are handed out all in one buffer, those to each query together, with rows that say whose is what: what columns
-answer and the pieces that the law gave stand between each other in the order of the items.
+Answers are handed out in one buffer, those to each query together, with rows that say to which subscription each
+belongs; answers from columns and pieces from the law are merged in the order of the items.
 
 Queries that differ in constants only are compiled together, and answers to equal queries are in the buffer once.
 The look of items is learned from the stream, and grows where items do not fit it (`growing_look.py`).
@@ -61,7 +61,7 @@ _Controls: TypeAlias = Mapping[int, StreamElement | DeadLetter]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Entries in a row between which nothing changes: which are good items for certain, and which control elements."""
+    """Consecutive entries between which no unit or path changes: which are good items for certain, which controls."""
 
     shredded: Shredded
     known: Flags
@@ -69,7 +69,7 @@ class Stretch:
 
     @property
     def has_no_item(self) -> bool:
-        """Whether all of them are control elements."""
+        """Whether all entries are control elements."""
         return len(self.controls) == len(self.known)
 
     def part(self, first: int, last: int) -> Stretch:
@@ -81,13 +81,13 @@ class Stretch:
         return Stretch(self.shredded.part(first, last), self.known[first:last], moved)
 
     def without(self, doubtful: Flags) -> Stretch:
-        """The same, with entries that are not known after all."""
+        """The stretch with some entries that are not known to be good items after all."""
         return replace(self, shredded=self.shredded.unfit(doubtful), known=self.known & ~doubtful)
 
     def between_accents(self, course: PartitionCourse | None = None) -> Iterator[Stretch]:
-        """The stretches between which the state of paths changes; an accent, also a bad one, is one of its own.
+        """The stretches between which the state of paths changes; an accent, also a bad one, is a stretch of its own.
 
-        The elements of each must be read before the next is asked for.
+        The elements of each must be read before the next stretch is taken.
         """
         begin = 0
         passed: dict[int, StreamElement | DeadLetter] = {}
@@ -112,17 +112,17 @@ _NONE = np.empty(0, np.int64)
 
 
 class Answers(Protocol):
-    """Where answers and dead letters go."""
+    """The output of answers and dead letters."""
 
     def lay(self, data: memoryview, rows: Rows) -> None:
-        """Take answers, which are gone afterwards; the rows say what is whose, and have no checksums yet."""
+        """Take answers, whose buffer is reused afterwards; the rows have no checksums yet."""
 
     def bury(self, letter: DeadLetter) -> None:
-        """Set a dead letter down."""
+        """Write a dead letter."""
 
 
 class QueryAnswer(NamedTuple):
-    """What the law gives to a query for an entry."""
+    """The answer of the law to a query for an entry."""
 
     query: int
     entry: int
@@ -130,7 +130,7 @@ class QueryAnswer(NamedTuple):
 
 
 class Delivery:
-    """Who asked the queries of a stream."""
+    """The subscribers of the queries of a stream, to which answers are delivered."""
 
     def __init__(self, queries: Sequence[ItemQueries]) -> None:
         asked = [[number for number, _ in each.subscribers] for group in queries for each in group.members]
@@ -140,19 +140,19 @@ class Delivery:
         self._numbers = np.array([number for each in asked for number in each], np.int64)
 
     def of(self, shredded: Shredded, program: Program | None, matches: Matches, made: MadeTexts) -> AnswerBatch:
-        """What columns answer to the entries of one batch; `made` is what was computed for the pairs."""
-        if program is None or not self.count:  # all that is found is for takers then
+        """The answers of columns to the entries of one batch; `made` are the computed texts of the matches."""
+        if program is None or not self.count:  # then all matches are those of takers
             none = NO_MATCHES.conditions, NO_MATCHES.pairs, _NONE
             return AnswerBatch(self, shredded, NO_TEXTS, NO_FRAGMENTS, _NONE, *none)
         given = program.sets[matches.conditions]
-        gives = program.gives[given]  # some take items and give nothing, and takers are no queries
+        gives = program.gives[given]  # some queries match and give nothing, and takers are no queries
         pairs = given, matches.conditions, matches.pairs, np.arange(len(given))
         if not gives.all():
             pairs = given[gives], matches.conditions[gives], matches.pairs[gives], np.flatnonzero(gives)
         return AnswerBatch(self, shredded, made, program.fragments, *pairs)
 
     def rows(self, found: Dealt) -> Rows:
-        """What is whose."""
+        """One row for each subscriber and query with answers."""
         answered = np.flatnonzero(found.counts)
         counts = self._bounds[answered + 1] - self._bounds[answered]
         query = np.repeat(answered, counts)
@@ -175,15 +175,15 @@ class AnswerBatch:
     made: MadeTexts
     fragments: Fragments
     given: Indices
-    """Which set of fragments each is made of."""
+    """By answer: the set of fragments that it is made of."""
     queries: Places
-    """Whose it is."""
+    """By answer: its query."""
     entries: Places
     places: Indices
-    """Where what was computed for it is."""
+    """By answer: the place of its computed texts."""
 
     def deliver(self, entries: range, pieces: Sequence[QueryAnswer], out: Answers) -> None:
-        """Hand out what some entries give, with the pieces that the law gave for them."""
+        """Hand out the answers to some entries, merged with the pieces of the law for them."""
         given, queries, at, places = self.given, self.queries, self.entries, self.places
         if entries.start or entries.stop <= at.max(initial=-1):
             mine = (at >= entries.start) & (at < entries.stop)
@@ -213,7 +213,7 @@ class SingleItemAnswers:
         self.held = 0
 
     def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
-        """Show an item to the queries for which its entry is open."""
+        """Answer the queries that columns have left open for an entry."""
         for number in queries:
             member = self._members[number]
             try:
@@ -227,13 +227,13 @@ class SingleItemAnswers:
                 self.add(number, entry, piece)
 
     def add(self, number: int, entry: int, text: str) -> None:
-        """Hold what an entry gives to a query."""
+        """Hold a piece of the answer to a query."""
         if text:
             self._pieces.append(QueryAnswer(number, entry, text.encode()))
             self.held += len(text)
 
     def take(self) -> list[QueryAnswer]:
-        """What is held, which is then no longer held."""
+        """Take out the held pieces."""
         pieces, self._pieces, self.held = self._pieces, [], 0
         return pieces
 
@@ -242,7 +242,7 @@ _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
 Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
-"""What takers see; of dead letters those that leave paths in doubt (LAWS 4.5), regions and updates where there are."""
+"""The elements that takers see; of dead letters only those that leave paths in doubt (LAWS 4.5)."""
 
 
 class ReadEntry(NamedTuple):
@@ -259,14 +259,14 @@ class Taker(Protocol):
     """Gathers what branches need of the items of one range, batch by batch: `judge`, `show`, `take`."""
 
     def judge(self, compiled: Any, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
-        """Begin a batch; gives the entries that must be shown.
+        """Begin a batch; returns the entries that must be shown.
 
-        `known` are those that are good items for certain, `matches` what was found for its conditions: nothing where
-        `compiled` is None.
+        `known` are those that are good items for certain, `matches` those of its conditions: none where `compiled` is
+        None.
         """
 
     def show(self, entry: int, element: Shown) -> None:
-        """See one of them; a bad one is not shown."""
+        """See one of these entries; a bad one is not shown."""
 
     def take(self) -> None:
         """End the batch."""
@@ -281,7 +281,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchedStretch:
-    """A stretch with what columns answer to it, and the entries that are still to be parsed."""
+    """A stretch with the answers of columns to it, and the entries that are still to be parsed."""
 
     stretch: Stretch
     answers: AnswerBatch
@@ -289,7 +289,7 @@ class MatchedStretch:
     open_entries: Indices
     """The good entries that the law must answer."""
     asked: Callable[[int], Sequence[int]]
-    """The queries that it must answer for an entry."""
+    """The queries that the law must answer for an entry."""
     takers: Sequence[Taker]
     shown: Sequence[Flags]
     """By taker: the entries that it must be shown."""
@@ -305,7 +305,7 @@ class MatchedStretch:
         return ((entry, self.stretch.shredded.cut(entry)) for entry in map(int, np.flatnonzero(unread)))
 
     def answer(self, elements: Iterable[ReadEntry], out: Answers) -> ReadCounts:
-        """Hand out the answers to all entries, given those of `unread` as elements; how many items there were."""
+        """Hand out the answers to all entries, given those of `unread` as elements; returns the number of items."""
         known = self.stretch.known
         items = int(np.count_nonzero(known))
         slow = SingleItemAnswers(self.members, out, self.course)
@@ -332,7 +332,7 @@ class MatchedStretch:
 
 
 class StreamAnswers:
-    """Answers the items of one stream; what it learns of their look only makes it faster or slower."""
+    """Answers the items of one stream; the look that it learns affects its speed only."""
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class StreamAnswers:
         """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each.
 
         Records of JSON are called `item`.
-        `together` queries are judged by an index, else each by itself.
+        Queries are matched by an index if `together`, else each by itself.
         """
         self._members = [member for group in queries for member in group.members]
         self._delivery = Delivery(queries)
@@ -357,14 +357,14 @@ class StreamAnswers:
         self._schema = schema
         self._learned = LearnedProgram(queries, compiles, form, root, limits, schema, item=item, together=together)
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
-        """How queries were answered last, for which groups."""
+        """The units of the last stretch, with the program and the groups that they are for."""
 
     def batches(
         self, shredder: Shredder, piece: bytes | None, course: PartitionCourse | None = None
     ) -> Iterator[Batch]:
-        """What ends in the next piece of a range, None for the end of input, in columns.
+        """The entries that end in the next piece of a range (None for the end of input), in columns.
 
-        Each batch must be answered before the next is asked for; `course` is None where a stream has no accents.
+        Each batch must be answered before the next is taken; `course` is None where a stream has no accents.
         """
         if piece is None:
             for shredded in shredder.finish():
@@ -382,7 +382,7 @@ class StreamAnswers:
 
     @property
     def coverage(self) -> Coverage:
-        """Who is answered in columns, as far as it is known how items look."""
+        """Which subscriptions are answered in columns, for the look that is known."""
         return self._learned.coverage
 
     @property
@@ -421,7 +421,7 @@ class StreamAnswers:
         yield MatchedStretch(stretch, answers, self._members, open_entries, asked, takers, shown, unclear, course)
 
     def _units(self, program: Program | None, follows: Follows | None) -> StretchUnits:
-        """How queries are answered in a stretch; it is the same as long as nothing changes."""
+        """The units in which queries are answered in a stretch; cached as long as nothing changes."""
         if program is None or follows is None:
             return NO_UNITS
         held, groups = self._settled, follows.groups
@@ -432,7 +432,7 @@ class StreamAnswers:
     def _matches(
         self, program: Program | None, shredded: Shredded, follows: Follows | None, units: StretchUnits
     ) -> tuple[Matches, Matches] | None:
-        """What is found for queries, and for takers, who know the units of the place; None if that is too much."""
+        """The matches of queries, and those of takers, in the units of the place; None if they are too many."""
         if program is None:
             return NO_MATCHES, NO_MATCHES
         there = units.applied(shredded, program)
@@ -446,7 +446,7 @@ class StreamAnswers:
         return None if taken is None else (mine, taken)
 
     def _computed(self, program: Program | None, shredded: Shredded, matches: Matches) -> tuple[Matches, MadeTexts]:
-        """What is computed for the pairs that queries take, of which those are left to the law that are unclear."""
+        """The computed texts of the matches; matches of which a text is unclear are left to the law."""
         if program is None or not any(program.made):
             return matches, NO_TEXTS
         given = program.sets[matches.conditions]
@@ -479,7 +479,7 @@ class StreamAnswers:
     def _judged(
         self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
     ) -> list[Flags]:
-        """Which entries each taker must be shown; what is marked does not fit for takers."""
+        """Which entries each taker must be shown; items with marks do not fit for takers."""
         marked = shredded.marks != CANONICAL
         if marked.any():
             shredded, matches = shredded.unfit(marked), matches.opened(marked[matches.pairs])
@@ -490,7 +490,7 @@ class StreamAnswers:
 
 
 def _without_marked(program: Program | None, shredded: Shredded, matches: Matches) -> Matches:
-    """Matches of which those are left to the law whose answers cannot be copied out of their items."""
+    """The matches; those whose answers cannot be copied out of their items are left to the law."""
     if program is None or not shredded.marks.any():
         return matches
     unclear = is_left_to_law(shredded.marks[matches.pairs], program.copied[program.sets[matches.conditions]])

@@ -1,4 +1,4 @@
-"""What columns answer, in numbers: how items were read, and which subscriptions were left to the law, and why.
+"""Figures about columns: how items were read, and which subscriptions were left to the law, and why.
 
 No answer depends on it; it is counted by batch, so counting costs nothing.
 """
@@ -23,11 +23,11 @@ class ReadCounts:
 
     items: int = 0
     by_template: int = 0
-    """Those whose bytes are the usual ones but for their texts."""
+    """Items whose bytes equal the template but for their texts."""
     by_scanner: int = 0
-    """Others that have the look of the stream's items."""
+    """Other items that have the look of the stream's items."""
     unclear: int = 0
-    """Pairs of an item in columns and a query that columns could not settle, so that the law did."""
+    """Pairs of an item in columns and a query that columns could not decide, so that the law did."""
 
     def __add__(self, other: ReadCounts) -> ReadCounts:
         return ReadCounts(
@@ -39,22 +39,22 @@ class ReadCounts:
 
     @property
     def by_parser(self) -> int:
-        """Items in none of these ways: they are off the look."""
+        """Items that do not have the look."""
         return max(0, self.items - self.by_template - self.by_scanner)
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Who is answered how, of the subscriptions that are answered item by item."""
+    """How many of the subscriptions over items are answered in columns, and how many by the law."""
 
     in_columns: int = 0
     by_law: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
-    """What is not made for columns, and for how many subscriptions; the most frequent ones."""
+    """The constructs that do not compile, and for how many subscriptions; the most frequent ones."""
 
     @staticmethod
     def of(queries: Sequence[ItemQueries], found: Sequence[CompiledQuery | NotColumnar]) -> Coverage:
-        """What was compiled for each group of queries."""
+        """The coverage, given what was compiled for each group of queries."""
         reasons: Counter[str] = Counter()
         in_columns = 0
         for group, each in zip(queries, found, strict=True):

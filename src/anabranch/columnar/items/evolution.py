@@ -1,22 +1,21 @@
-"""Item queries where a stream evolves: where a batch changes, which items may be bad, and columns in other units.
+"""Item queries where a stream evolves: where units or paths change, which items may be bad, and columns in other units.
 
 Accents, and punctuations that describe items, say something of the items behind them (LAWS 4).
-An accent ends a batch: what lies between two of them is answered in one state.
-A punctuation does not, since there may be many; the items behind it that it may exclude are looked at one by one, and
-so are those that may carry a dropped path.
-Which these are is found in columns: items that fit a template have its paths and no others, and what was dropped or
-closed is held against the values there.
-A stream without any of this pays nothing: what fits is no control element, and the rest is read anyway.
+An accent ends a stretch: the items between two accents are answered in one state.
+A punctuation does not, since there may be many; the items behind it that it may exclude are parsed one by one, and so
+are those that may carry a dropped path.
+Columns find these items: items that fit a template have its paths and no others, and the boxes of dropped paths and of
+punctuations are compared with the values there.
+A stream without any of this pays nothing: entries that fit are no control elements, and the others are parsed anyway.
 
-Where values have changed their units, they are still judged together (LAWS 4.3): conditions are in the units that a
-query knows, values in those of their place.
+Where values have changed their units, conditions are still matched together (LAWS 4.3): conditions are in the units
+that a query knows, values in those of their place.
 Each number is mapped into the query's unit once, and then stands on the right side of every constant: as a double where
 rounding cannot matter, and where it could, by exact fractions.
-Which items have changed is found in columns, too (`columnar/match/boxed.py`); a number of which that is not clear is
-not known.
-What such a query copies may leave as it is written, if the answer has followed all changes.
-Left to the law are queries that compare such a value as text, or whose answer is in another unit than the value; and of
-queries that know different units of one path all but those that agree.
+Columns also find which items have changed (`columnar/match/boxed.py`); where that is unclear, the number is unknown.
+A value that such a query copies may leave as it is written, if the answer has followed all changes.
+Left to the law are queries that compare such a value as text, or whose answer is in another unit than the value; where
+queries know different units of one path, those that differ from the first are left to it, too.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from anabranch.stream.reading.lines import Cut
 Changes: TypeAlias = tuple[tuple[Box, Affine], ...]
 """Unit changes of a path, the oldest first, each for the items of a box at the place reached."""
 _ERROR = 8 * float(np.finfo(np.float64).eps)
-"""How far a mapped double may be off, as a part of what was added up."""
+"""The relative error of a mapped double, at most."""
 
 
 class Followed(Protocol):
@@ -64,26 +63,26 @@ class Followed(Protocol):
 
     @property
     def units(self) -> Mapping[Path, Changes | None]:
-        """Of the paths that they read and that have changed their unit: how, from the one they know.
+        """The paths that they read and that have changed their unit: the changes since the unit that they know.
 
-        None where more has happened to them.
+        None for a path to which more has happened.
         """
 
     def is_home(self, path: Path, changes: Changes, times: int) -> bool:
-        """Whether values leave as they are written, in all of so many places of the answer."""
+        """Whether values leave as they are written, at all of the `times` places in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StretchUnits:
-    """How the queries of a program are answered in a stretch in which nothing changes."""
+    """The units in which the queries of a program are answered in a stretch."""
 
     by_law: frozenset[int]
-    """Those that columns cannot answer here."""
+    """The queries that columns cannot answer here."""
     maps: Mapping[Column, Changes]
-    """By column: what has become of the unit that conditions are in."""
+    """By column: the changes since the unit that conditions are in."""
 
     def applied(self, shredded: Shredded, program: Program) -> Shredded:
-        """A batch with its numbers in the units of conditions; the very batch where they are."""
+        """A batch with its numbers in the units of conditions; the same object where nothing has to be mapped."""
         if not self.maps or shredded.wanted is None:
             return shredded
         values, starts = shredded.values.copy(), shredded.starts.copy()
@@ -102,7 +101,7 @@ NO_UNITS = StretchUnits(frozenset(), {})
 
 
 def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> StretchUnits:
-    """How queries are answered; the queries of one of the `groups` are of one group of the program, not always all."""
+    """The units for a program; the queries of each of `groups` are some or all of one group of the program."""
     by_law: set[int] = set()
     maps: dict[Column, Changes] = {}
     for group in groups:
@@ -127,7 +126,7 @@ def _reads_prefixes(compiled: CompiledQuery, look: Look) -> bool:
 
 
 def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column, Changes] | None:
-    """By column: what has become of the unit of values that a query reads; None where columns cannot answer it."""
+    """By column that a query reads: the changes of its unit; None where columns cannot answer the query."""
     others = columns_as_written(compiled.condition)
     given = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
     read = {part for column in given if _is_of_items(column, look) for part in _parts_in(column, look)}
@@ -154,7 +153,7 @@ def _parts_in(column: PartColumn, look: Look) -> Iterator[int]:
 
 
 def _is_of_items(column: PartColumn, look: Look) -> bool:
-    """Whether a column is one of items and not of what is looked up for them, which no accent concerns."""
+    """Whether a column is one of items, and not of rows that are looked up, which no accent concerns."""
     return (column if column >= 0 else ~column) < len(look.parts)
 
 
@@ -219,7 +218,7 @@ def mapped(values: Numbers, by: Affine, constants: Numbers) -> Numbers:
 
 
 def _settled(about: float, exact: Fraction, constants: Sequence[float]) -> float:
-    """A double near a number that stands as the number does to the constants next to it; NaN where that is unclear."""
+    """A double that compares with the neighbouring constants as the exact number does; NaN where that is unclear."""
     for constant in constants:
         if abs(constant) >= SIMPLE:
             return float(np.nan)
@@ -237,11 +236,11 @@ def _decimal(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
-# --- the course of a partition ---------------------------------------------------------------------------------
+# --- the evolution of a partition ------------------------------------------------------------------------------
 
 
 WORDS = (b"accent", b"punctuation")
-"""What stands in elements that say something of the items behind them."""
+"""The words that elements contain which say something of the items behind them."""
 ESCAPE = b"\\u"
 
 
@@ -250,22 +249,22 @@ class Follows(Protocol):
 
     @property
     def silent(self) -> frozenset[int]:
-        """Those that are over."""
+        """The queries that have ended."""
 
     @property
     def groups(self) -> Sequence[Followed]:
-        """Those that evolve alike together, in the order of their numbers; the same until something changes."""
+        """The queries, grouped by how they evolve, in the order of their numbers; the same object until it changes."""
 
     def piece(self, number: int, item: Item) -> str:
-        """What an item adds to an answer."""
+        """The piece that an item adds to an answer."""
 
 
 class PartitionCourse(Protocol):
-    """One partition where its reading stands; reading an element takes it in."""
+    """The evolution of one partition up to where it is read; reading an element advances it."""
 
     @property
     def follows(self) -> Follows | None:
-        """The queries; None where nothing was said yet."""
+        """The queries; None as long as no accent or punctuation has come."""
 
     @property
     def splits_at_punctuations(self) -> bool:
@@ -273,14 +272,14 @@ class PartitionCourse(Protocol):
 
     @property
     def evolution(self) -> Evolution:
-        """The state; not to be changed by whoever looks at it."""
+        """The state of paths and units; read-only."""
 
     def peek(self, cut: Cut) -> StreamElement | DeadLetter:
-        """What an entry is, without any consequence."""
+        """Parse an entry without taking it in."""
 
 
 def changes(course: PartitionCourse, shredded: Shredded, unknown: Flags) -> dict[int, StreamElement | DeadLetter]:
-    """The entries of a batch that say something of those behind them, among those that may be anything."""
+    """The control elements of a batch, searched among its `unknown` entries."""
     found: dict[int, StreamElement | DeadLetter] = {}
     for entry in map(int, np.flatnonzero(unknown)):
         cut = shredded.cut(entry)

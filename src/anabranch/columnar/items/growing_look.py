@@ -2,13 +2,13 @@
 
 Streams mix kinds of items, and a first sample hardly shows all of them.
 So where more than one in `_FEW` items of a batch does not fit, a sample of these is learned, too, and the look grows.
-Items that fit are part of that sample, as many as there are in proportion, so that what is usual can be told from what
-is not: a part is repeated, say, only if it is so in many of all items that have it (`look.py`).
+Items that fit are part of that sample, in proportion, so that usual and unusual parts can be told apart: a part counts
+as repeated, say, only if it is repeated in many of the items that have it (`scan/look.py`).
 
 Not everything can be learned (items with comments, texts that must be unescaped, names that are values), so learning
-that did not help is tried again only behind a pause, and the pause doubles each time.
-A look of which whoever reads the items can make less than of the one before is not taken; then only those items are
-learned that leave alone what is known.
+that did not help is tried again only after a pause, and the pause doubles each time.
+A look that serves the reader's queries less well than the one before is not used; then only those items are learned
+that leave the known parts as they are.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from anabranch.columnar.scan.template import Declarations
 from anabranch.stream.tree import Element
 
 SAMPLE = 20
-"""How many items are learned at once that do not fit, or at first."""
+"""The number of items in a sample that do not fit, or in the first sample."""
 _FITTING = 3
-"""By so much at most the others in a sample outnumber these: enough to see what stands several times in few items."""
+"""The number of fitting items in a sample for each other one, at most."""
 _FEW = 50
 _BETTER = 0.75
-"""Learning has helped where only so much of the share is left that did not fit."""
+"""Learning has helped where the share of items that do not fit has fallen to this part of it."""
 _LONGEST_PAUSE = 256
 
 Use: TypeAlias = Callable[[Look], bool]
-"""Compiles for a look; False where one goes on with the look before."""
+"""Compiles for a look; False where the look before stays in use."""
 
 
 class GrowingLook:
-    """What is known of the items of a stream by one who reads them, and who alone changes it."""
+    """The look of a stream's items as one reader knows it; only this reader changes it."""
 
     def __init__(self, *, is_json: bool, lines: bool = False, scope: Declarations = ()) -> None:
-        """`lines` say that each item is one, so that none holds a line end; `scope` is declared around items."""
+        """`lines` says that each item is one line, so that none holds a line end; `scope` is declared around items."""
         self.look: Look | None = None
         self._is_json = is_json
         self._lines = lines
         self._scope = scope
         self._share = inf
         self._pause = 0
-        """How many batches the last pause took."""
+        """The length of the last pause, in batches."""
         self._waiting = 0
 
     def is_due(self, entries: int, off: int) -> bool:
-        """Whether to learn from a batch, of whose entries so many do not fit."""
+        """Whether to learn from a batch of `entries`, of which `off` do not fit."""
         if _FEW * off <= entries:
             return False
         self._waiting -= 1
         return self._waiting < 0
 
     def learn(self, items: Sequence[tuple[bytes, Element]], share: float, use: Use) -> bool:
-        """Learn a sample, given as bytes and trees, where such a share of all items did not fit.
+        """Learn a sample, given as bytes and trees; `share` is the share of all items that did not fit.
 
-        Whether there is a new look, of which use is made.
+        Returns whether there is a new look in use.
         """
         found = self._grown(items, share, use)
         helped = found is not None and share <= _BETTER * self._share
@@ -74,11 +74,11 @@ class GrowingLook:
         return found is not None
 
     def _grown(self, items: Sequence[tuple[bytes, Element]], share: float, use: Use) -> Look | None:
-        """A new look that is of use."""
+        """A new look that is used; None where there is none."""
         known = self.look
         learn = partial(Look.learn, is_json=self._is_json, scope=self._scope)
         found = learn(items, known)
-        if found is None and 2 * share > 1:  # there is no room for more, and what is known is of no use
+        if found is None and 2 * share > 1:  # the look is full, and most items do not have it
             found = learn(items)
         found = self._with_template(found, share)
         if found is None or found == known:
@@ -101,7 +101,7 @@ class GrowingLook:
         known = self.look.template if self.look and 2 * share <= 1 else None
         template = known or look.template
         if template and self._lines and any(b"\n" in piece for piece in template.pieces):
-            template = None  # it was written `&#10;`; no line looks like that
+            template = None  # a line end that was written `&#10;`; no line has it
         return look.with_template(template)
 
 
@@ -114,6 +114,6 @@ def chosen(fits: Flags) -> Indices:
 
 
 def _spread(entries: Indices, most: int) -> Indices:
-    """So many of some entries at most, from all over them."""
+    """At most `most` of some entries, evenly spread."""
     count = min(most, len(entries))
     return entries[np.arange(count) * len(entries) // max(count, 1)]

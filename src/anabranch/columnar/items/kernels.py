@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled, compiled_inline, compiled_lean
 
 SIZE, COUNT, FIRST = range(3)
-"""What is known of an owner's texts."""
+"""The columns of an owner's row: the bytes of its texts, their number, and the length of the first."""
 _FIRST_WEIGHT, _NEXT_WEIGHT = np.uint32(0x9E3779B1), np.uint32(0x85EBCA76)
 """The first is odd and the second even, so every weight is odd."""
 
@@ -24,18 +24,18 @@ class ItemLeaves(NamedTuple):
 
 
 class Fragments(NamedTuple):
-    """Sets of fragments; a set stands between two of `sets`.
+    """Sets of fragments; set `k` is `fragments[sets[k] : sets[k + 1]]`.
 
-    A fragment is (kind, first, last): fixed bytes from one place to another, the column of an item in a row, the
-    computed text of this number, or an element's content: so many of the fragments that follow, and the end tag behind
-    them, which is left out with the start tag's end where they are all empty.
+    A fragment is (kind, first, last): fixed bytes from `first` to `last`, the text of an item in the row `first`, the
+    computed text with the number `first`, or the content of an element: the `first` fragments that follow, and the end
+    tag behind them; where all of them are empty, an empty tag is written instead.
     """
 
     fragments: Indices
     sets: Indices
     fixed: Bytes
     own: Flags
-    """By set: whether anything in it is computed, for each text anew."""
+    """By set: whether a fragment in it is computed, so that equal texts cannot be shared."""
 
 
 FIXED, TAKEN, MADE, CONTENT = range(4)
@@ -52,23 +52,23 @@ class MadeTexts(NamedTuple):
 
 
 class ReadyPieces(NamedTuple):
-    """Texts that need not be put together, each between two bounds."""
+    """Complete texts, each between two bounds."""
 
     data: Bytes
     bounds: Indices
 
 
 class OwnedTexts(NamedTuple):
-    """The texts to lay out, and whose each is.
+    """The texts to lay out, and the owner of each.
 
-    What is given is a set of fragments for an item, or, below 0, the complement of the number of a piece that is ready.
+    `given` is the number of a set of fragments, or, below 0, the complement of the number of a complete piece.
     """
 
     given: Indices
     items: Places
     owners: Places
     made: Indices
-    """Where the computed texts of each are; means nothing where there are none."""
+    """The place of the computed texts of each; without meaning where there are none."""
 
 
 @compiled_inline
@@ -85,7 +85,7 @@ def _length(leaves: ItemLeaves, made: MadeTexts, kind: int, first: int, last: in
 def _content_length(
     leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, place: int, count: int, item: int, text: int
 ) -> int:
-    """How long some fragments are that are content."""
+    """How long the fragments of an element's content are."""
     size = 0
     for each in range(place, place + count):
         kind, first, last = fragments.fragments[each]
@@ -113,7 +113,7 @@ def _size(leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, chosen: int
 
 @compiled_lean
 def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
-    """Copy a text; gives where it ends. Over slices this becomes a loop over words, over sums of places it does not."""
+    """Copy a text; returns where it ends. Over slices the compiler makes this a loop over words."""
     text = source[begin:end]
     room = out[at : at + len(text)]
     for place in range(len(text)):
@@ -163,11 +163,11 @@ def measure(
     sources: Indices,
     owned: Indices,
 ) -> None:
-    """How long the texts are that `deal` is going to write, and those of each owner together.
+    """Measure the texts that `deal` is going to write, and those of each owner together.
 
-    The source of a text is the first that is the same, a set for an item, since some item before it.
-    By owner, in a row since they are wanted together: the size of its texts, how many they are, and how long the first
-    is; all are zeros before.
+    The source of a text is an earlier one of the same set for the same item, from which it is copied, or itself.
+    `owned` has a row for each owner: the size of its texts, their number, and the length of the first; all are zeros
+    before.
     """
     latest = np.full(len(fragments.sets), -1, np.int64)
     for number in range(len(texts.items)):
@@ -184,7 +184,7 @@ def measure(
                 latest[chosen] = number
                 length = _size(leaves, made, fragments, chosen, item, texts.made[number])
         lengths[number] = length
-        if not length:  # it is no answer
+        if not length:  # an empty text is no answer
             continue
         row = owned[texts.owners[number]]
         if not row[COUNT]:
@@ -205,11 +205,11 @@ def deal(
     ahead: Indices,
     out: Bytes,
 ) -> None:
-    """Write each text behind those of its owner that came before; `ahead` is where those of each begin.
+    """Write each text behind the earlier ones of its owner; `ahead` is where the texts of each owner begin.
 
-    Items are read one behind the other, and texts written in many places, each of which goes on where it was: a line of
-    the cache is filled before it goes.
-    A text that several want is put together once and copied from there.
+    Items are read in order, and each owner's texts are written in order, so that lines of the processor's cache are
+    filled before they are evicted.
+    A text that several owners get is put together once and copied from there.
     """
     places = np.empty(len(texts.items), np.int64)
     for number in range(len(texts.items)):
@@ -240,7 +240,7 @@ def check_of(text: Bytes) -> np.uint32:
 
 @compiled
 def checks(data: Bytes, offsets: Indices, lengths: Indices, found: NDArray[np.uint32]) -> None:
-    """The checksums of some stretches; neighbours that are one stretch are looked at once."""
+    """The checksums of some stretches of bytes; equal neighbours are computed once."""
     for number in range(len(offsets)):
         at, length = offsets[number], lengths[number]
         if number and offsets[number - 1] == at and lengths[number - 1] == length:

@@ -1,4 +1,4 @@
-"""Laying answers out: what compiled queries give for items in columns, one behind the other."""
+"""The layout of answers: the texts that compiled queries give for items in columns, written into one buffer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> F
     own: list[bool] = []
 
     def add(fragments: Sequence[Fragment], made: int) -> int:
-        """Add fragments, with so many computed texts before them; how many there are then."""
+        """Add fragments behind `made` computed texts; returns the number of computed texts then."""
         for each in fragments:
             match each:
                 case bytes():
@@ -58,13 +58,13 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> F
 
 @dataclass(frozen=True, slots=True)
 class SetConstants:
-    """What the queries of a set have in the place of marks."""
+    """The constants that the queries of a set have in the place of marks."""
 
     first: int
-    """The number of the first of them."""
+    """The number of the first query."""
     numbers: Mapping[float, Numbers]
     texts: Mapping[bytes, TextColumn]
-    """By mark: those of each query."""
+    """By mark: the constant of each query."""
 
     @staticmethod
     def of(first: int, marks: Sequence[Constant], constants: Sequence[Sequence[Constant]]) -> SetConstants:
@@ -79,7 +79,7 @@ class SetConstants:
         return SetConstants(first, numbers, texts)
 
     def taken(self, queries: Indices) -> dict[Constant, ColumnValue]:
-        """Those of some queries, by mark."""
+        """The constants of some queries, by mark."""
         mine = queries - self.first
         found: dict[Constant, ColumnValue] = {}
         for mark, numbers in self.numbers.items():
@@ -99,7 +99,7 @@ def computed_texts(
 ) -> tuple[MadeTexts, Flags]:
     """The computed texts of some answers, each made of a set for an entry; and which of them are unclear.
 
-    Where sets have constants, `queries` say whose each answer is.
+    Where sets have constants, `queries` gives the query of each answer.
     """
     rows, count = max(map(len, sets), default=0), len(given)
     starts, ends = (np.zeros((rows, count), np.int32) for _ in range(2))
@@ -146,11 +146,11 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Texts by owner: where those of each are, how long and how many they are, and how long the first is."""
+    """Texts by owner: where the texts of each begin, their bytes, their number, and the length of the first."""
 
     data: Bytes
     lengths: Indices
-    """Of all texts, as they were given."""
+    """The lengths of all texts, in the order in which they were given."""
     begins: Indices
     sizes: Indices
     counts: Indices
@@ -158,7 +158,7 @@ class Dealt:
 
 
 class Scratch:
-    """Room for bytes that are gone when the next are put there: large arrays that are always new are slow to touch."""
+    """A reusable buffer, whose content is valid until its next use: new large arrays are slow to write at first."""
 
     def __init__(self) -> None:
         self._bytes = np.empty(0, np.uint8)
@@ -178,9 +178,9 @@ def dealt(
     pieces: Sequence[bytes],
     scratch: Scratch,
 ) -> Dealt:
-    """The texts of each of so many owners together, in the order in which they are.
+    """Lay out texts, those of each of `count` owners together and in their order.
 
-    They are there until the scratch is used again.
+    The result is valid until the scratch is used again.
     """
     ready = ready_pieces(pieces)
     lengths, sources = (np.empty(len(texts.items), np.int64) for _ in range(2))
@@ -203,10 +203,10 @@ def laid_out(
     made: MadeTexts = NO_TEXTS,
     places: Indices | None = None,
 ) -> tuple[Bytes, Indices]:
-    """The answers to the items that were picked, with pieces that are ready among them, and where each ends.
+    """The answers to the items that were picked, with complete pieces among them, and where each ends.
 
     A pick is the number of an entry, or, below 0, the complement of the number of a piece; there is one set of
-    fragments, and `places` say where the computed texts of each pick are.
+    fragments, and `places` has the place of the computed texts of each pick.
     """
     nothing = np.zeros(len(picks), np.int64)
     owners = np.zeros(len(picks), np.int32)

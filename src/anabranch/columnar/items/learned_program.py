@@ -1,7 +1,7 @@
 """The queries of a stream, compiled for the look of its items, which is learned as they come.
 
-What is learned only makes answers faster or slower: a look that serves fewer queries than the one before is not taken,
-unless most items have left that one.
+The look affects the speed of answers only: one that serves fewer queries than the one before is not used, unless most
+items no longer have that one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PieceSample:
     _most: int = 0
 
     def take(self, shredded: Shredded) -> None:
-        """Look at some entries of the piece; where most do not fit, there is most to learn."""
+        """Count some entries of the piece; the sample is taken where most do not fit."""
         off = len(shredded.fits) - int(np.count_nonzero(shredded.fits))
         self.entries += len(shredded.fits)
         self.off += off
@@ -51,7 +51,7 @@ class PieceSample:
 
 
 class LearnedProgram:
-    """The queries and takers of one stream, as far as it is known how items look."""
+    """The queries and takers of one stream, compiled for the look that is known."""
 
     def __init__(
         self,
@@ -78,21 +78,24 @@ class LearnedProgram:
         self._growing = GrowingLook(is_json=form == "json", lines=form == "lines", scope=self._scope)
         self._able = bool(compiles) or bool(queries)
         self.coverage = Coverage.of(queries, [NotColumnar("items whose look is not known")] * len(queries))
-        """Who is answered in columns."""
+        """Which subscriptions are answered in columns."""
         self.program: Program | None = None
 
     def begin(self, shredder: Shredder, piece: bytes) -> None:
-        """Learn from a piece that comes next, where nothing is known."""
-        if self._able and self.program is None and self._growing.is_due(1, 1):
-            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE], 1.0)
+        """Learn from the next piece, where no look is known yet; a blank piece is no attempt, which a pause follows."""
+        if not self._able or self.program is not None:
+            return
+        sample = shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE]
+        if sample and self._growing.is_due(1, 1):
+            self._learn(sample, 1.0)
 
     def grow(self, sample: PieceSample) -> None:
-        """Learn from a piece that was read, where too much of it did not fit."""
+        """Learn from a piece that was read, where too many of its entries did not fit."""
         if sample.cuts and self._growing.is_due(sample.entries, sample.off):
             self._learn(sample.cuts, sample.off / sample.entries)
 
     def _learn(self, cuts: Sequence[Cut], share: float) -> None:
-        """Learn how items look, of which such a share did not fit."""
+        """Learn the look of items, of which this share did not fit."""
 
         def use(look: Look) -> bool:
             found, joined = compiled_queries(self._queries, self._root, look)
@@ -106,7 +109,7 @@ class LearnedProgram:
         self._growing.learn([(cut.raw, tree) for cut in cuts if (tree := self._tree(cut))], share, use)
 
     def _tree(self, cut: Cut) -> Element | None:
-        """The tree of a good item, for learning; what its root declares is what the stream's root does."""
+        """The tree of a good item, for learning; None for one below a root that declares other namespaces."""
         if scope_around(cut.root, cut.encoding) != self._scope:
             return None
         try:

@@ -1,7 +1,7 @@
-"""Item queries made for one look: what they ask of items, all together, and what each gives.
+"""Item queries compiled for one look: the conditions of all of them together, and the fragments of their answers.
 
 Queries of one shape differ in constants only: they are compiled once, with *marks* in the place of the constants, and
-then each gets its own.
+then each gets its own constants.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from anabranch.stream.tree import Element
 
 
 class ItemEvaluator(Protocol):
-    """What a query makes of single items."""
+    """Evaluates a query for single items."""
 
     def __call__(self, item: Element, forward: Callable[[list[Any]], list[Any]] | None = None) -> str:
         """The piece that an item adds; `DynamicError` where it fails (LAWS 2.4).
@@ -44,12 +44,12 @@ class ItemEvaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ItemQuery:
-    """A query that answers item by item (`reference.standing`), for all who asked it."""
+    """A query that answers item by item (`runtime/standing.py`), for all its subscribers."""
 
     subscribers: tuple[tuple[int, str], ...]
-    """Their numbers and names."""
+    """The numbers and names of the subscriptions."""
     constants: tuple[Constant, ...]
-    """What it has in the place of its shape's marks."""
+    """The constants that it has in the place of its shape's marks."""
     slow: ItemEvaluator
 
 
@@ -58,78 +58,78 @@ class ItemQueries:
     """Queries of one shape."""
 
     hole: ast.Expression
-    """What they do with one item, with marks in the place of constants and its names expanded."""
+    """The expression for one item, with marks in the place of constants and with expanded names."""
     marks: tuple[Constant, ...]
     members: Sequence[ItemQuery]
     namespaces: Mapping[str, str] = field(default_factory=dict)
-    """What is declared around all that they give."""
+    """The namespaces that are declared around their results."""
     tables: Mapping[str, DocumentTables] = field(default_factory=dict)
     """The documents that they read."""
     at_top: bool = True
-    """Whether nothing stands around what they give."""
+    """Whether their results stand at the top, without an element around them."""
 
 
 class Compiled(Protocol):
-    """What was made for one look."""
+    """A query, or what a taker needs, compiled for one look."""
 
     @property
     def columns(self) -> set[Column]:
-        """The columns it looks at."""
+        """The columns that it reads."""
 
     @property
     def numbers(self) -> set[Column]:
-        """Those of them whose numbers it looks at."""
+        """The columns whose numbers it reads."""
 
     @property
     def conditions(self) -> Sequence[Condition]:
-        """What it asks of items, to be matched together with what others ask."""
+        """Its conditions on items, to be matched together with those of others."""
 
     @property
     def missing(self) -> int:
-        """How much of it is not made for columns."""
+        """How many of its queries do not compile."""
 
 
 Compile: TypeAlias = Callable[[str, Look], Compiled | None]
-"""Makes something for a look, or None if it cannot; told the expanded name of the stream's root."""
+"""Compiles for a look, given the expanded name of the stream's root; None where nothing compiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All queries of a stream for one look, and what takers take; queries are numbered through."""
+    """All queries and takers of a stream, compiled for one look; queries are numbered through."""
 
     wanted: WantedColumns
     compiled: tuple[CompiledQuery | None, ...]
-    """By group of queries, with marks in the place of constants; None where they are not made for columns."""
+    """By group of queries, with marks in the place of constants; None where they do not compile."""
     matcher: Matcher
-    """Of the queries, then of what is taken."""
+    """Matches the conditions of the queries, then those of the takers."""
     others: tuple[int, ...]
-    """Queries that are not made for columns."""
+    """Queries that do not compile."""
     sets: Indices
-    """By condition: which set of fragments is given, one for each group; an empty one for what is taken."""
+    """By condition: the set of fragments, one for each group of queries; an empty set for takers."""
     fragments: Fragments
     made: tuple[tuple[Made, ...], ...]
-    """By set: what is computed in it."""
+    """By set: its computed fragments."""
     constants: tuple[SetConstants | None, ...]
-    """By set: what its queries have in the place of marks, where that is needed to compute."""
+    """By set: the constants of its queries, where they are needed to compute."""
     copied: Indices
-    """By set: what it is made of (`scan/decoded.py`)."""
+    """By set: what it copies of items (`scan/decoded.py`)."""
     gives: Flags
-    """By set: whether there is anything in it."""
+    """By set: whether it has fragments."""
     taken: tuple[Compiled | None, ...]
-    """What takers take, in the order of `compiles`."""
+    """By taker, in the order of `compiles`: what was compiled for it."""
     shares: tuple[tuple[int, int], ...]
-    """The conditions of each of them in the matcher."""
+    """By taker: the range of its conditions in the matcher."""
 
     @property
     def missing(self) -> int:
-        """How much of what is asked is not made for columns."""
+        """How many queries, of subscriptions and takers, do not compile."""
         return len(self.others) + sum(1 if each is None else each.missing for each in self.taken)
 
 
 def compiled_queries(
     queries: Sequence[ItemQueries], root: str, look: Look
 ) -> tuple[list[CompiledQuery | NotColumnar], Look]:
-    """What each group of queries is for a look, and the look with all that they look up."""
+    """Each group of queries, compiled for a look, and the look with the rows that they look up."""
     tables = TableParts(look, {name: each for group in queries for name, each in group.tables.items()})
     found = [
         compile_query(each.hole, root, look, each.marks, each.namespaces, tables, at_top=each.at_top)
@@ -147,11 +147,10 @@ def program_of(
     *,
     together: bool = True,
 ) -> Program | None:
-    """Put together what was compiled for a look, which is given with all that is looked up.
+    """Put together what was compiled for a look, which includes the rows that are looked up.
 
-    None where nothing is made for columns.
-
-    `together` conditions are matched by an index, else each by itself.
+    None where nothing compiles.
+    Conditions are matched by an index if `together`, else each by itself.
     """
     made = [
         _AlikeQueries.of(look, query, group) if isinstance(query, CompiledQuery) else None
@@ -207,11 +206,11 @@ def _wanted(
     taken: Sequence[Compiled | None],
     conditions: Sequence[Condition],
 ) -> WantedColumns:
-    """What is wanted of items: for conditions as they are asked, and for what queries give."""
+    """The columns that are needed of items: by conditions, and by the fragments of answers."""
     columns: set[Column] = set().union(*(each.columns for each in taken if each), *map(columns_of, conditions))
     numbers: set[Column] = set().union(*(each.numbers for each in taken if each), *map(numbers_of, conditions))
     for each in made:
-        if each is not None:  # what has marks in it stands among the conditions, with constants in their place
+        if each is not None:  # those with marks are among `conditions`, with constants in their place
             columns |= {column for column in columns_of(each.condition) if not has_constant(column, each.marks)}
             numbers |= {column for column in numbers_of(each.condition) if not has_constant(column, each.marks)}
     given = dict.fromkeys(fragment for each in made if each for fragment in each.query.fragments)
@@ -224,8 +223,8 @@ class _AlikeQueries:
 
     query: CompiledQuery
     condition: Condition
-    """That of the query, as far as possible in tests that an index can find, and what must hold that it gives
-    anything."""
+    """The condition of the query, in tests that an index can find where possible, and that of a result that is not
+    empty."""
     marks: tuple[Constant, ...]
     constants: Sequence[tuple[Constant, ...]]
     """By query, in the order of the marks."""
@@ -248,7 +247,7 @@ class _AlikeQueries:
         return _AlikeQueries(query, asked, left, rows)
 
     def set_constants(self, first: int) -> SetConstants | None:
-        """What is needed to compute what they give; `first` is the number of the first query."""
+        """The constants that are needed to compute their answers; `first` is the number of the first query."""
         if not any(has_constant(each, self.marks) for each in self.query.fragments):
             return None
         return SetConstants.of(first, self.marks, self.constants)
@@ -256,7 +255,7 @@ class _AlikeQueries:
     def add(self, first: int, groups: list[Alike], single: list[tuple[int, Condition]]) -> None:
         """Add the conditions, each with its own constants; `first` is the number of the first query.
 
-        Where constants stand inside of what is computed, each condition has columns of its own.
+        Where a computed column contains a constant, each condition has columns of its own.
         """
         apart = any(has_constant(column, self.marks) for column in columns_of(self.condition))
         found = formed(self.condition) if self.marks and not apart else None
@@ -278,7 +277,7 @@ class _AlikeQueries:
 def _column(
     constant: FormConstant, places: Mapping[Constant, int], constants: Sequence[tuple[Constant, ...]]
 ) -> Sequence[FormConstant]:
-    """What each query has for one constant of the form."""
+    """By query: its value for one constant of the form."""
     if isinstance(constant, tuple):
         columns = [_column(each, places, constants) for each in constant]
         return list(zip(*columns, strict=True)) if columns else [()] * len(constants)

@@ -1,12 +1,12 @@
-"""A query over columns: a condition that says which items it takes, and fragments that say what each of them gives.
+"""A query compiled for columns: a condition on items, and the fragments that the answer to an item is made of.
 
     for $p in stream("s")/root/item[condition] let ... where condition return result
 
-or such a path alone, where conditions and results are what `expressions/compiling.py` knows.
+or such a path alone, with conditions and results that `expressions/compiling.py` compiles.
 `return if (condition) then result else ()`, as abstract queries have it, is the same as `where`.
 Any other query is answered item by item.
 
-A `for` of its own is compiled for windows and joins: whether it takes an item, where the item stands, and when.
+For windows and joins, a single `for` is compiled: whether it selects an item, its reference value, and its time.
 Its path leads to items themselves, and the reference of its time window to one value in each.
 """
 
@@ -59,19 +59,19 @@ from anabranch.stream.serialize import Scope
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """What a query takes and gives, for items of the look it was compiled for."""
+    """The condition and the fragments of a query, for items of the look that it was compiled for."""
 
     condition: Condition
     fragments: tuple[Fragment, ...]
 
     @property
     def numbers(self) -> set[Column]:
-        """The columns whose numbers it looks at."""
+        """The columns whose numbers its condition reads."""
         return numbers_of(self.condition)
 
     @property
     def columns(self) -> set[Column]:
-        """All columns that its condition looks at."""
+        """All columns that its condition reads."""
         return columns_of(self.condition)
 
 
@@ -85,12 +85,12 @@ def compile_query(
     *,
     at_top: bool = True,
 ) -> CompiledQuery | NotColumnar:
-    """Compile what a query does with one item, or say why it is not made for columns.
+    """Compile the expression of a query for one item, or say why it does not compile.
 
     `root` is the expanded name of the stream's root; the names of the query are expanded, too (`with_expanded_names`).
-    `marks` are literals that stand for others, `namespaces` are declared around what the query gives.
-    `tables` are what it may look up, for the same look; without them, documents are not made for columns.
-    What it gives `at_top`, with nothing around it, may be JSON (LAWS 7.3).
+    `marks` are literals that stand for others, `namespaces` are declared around the results.
+    `tables` are the documents for lookups, for the same look; without them, a query with `doc()` does not compile.
+    Results `at_top`, without an element around them, may be JSON (LAWS 7.3).
     """
     try:
         lines = look.is_json and at_top
@@ -108,7 +108,7 @@ def refuse_records(looks: Sequence[Look], *results: ast.Expression, clauses: Seq
 def _compiled(
     hole: ast.Expression, root: str, look: Look, work: NodeBudget, around: Scope, *, lines: bool
 ) -> CompiledQuery:
-    """Items that are given as they are leave as `lines` of JSON, or as XML."""
+    """Compile; items that are results themselves leave as `lines` of JSON, or as XML."""
     match hole:
         case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
             conditions, found = source_spots(source, root, look, work=work)
@@ -144,7 +144,7 @@ def _compiled(
 
 
 def _line_of(bound: Binding | None) -> tuple[Fragment, ...]:
-    """An item of JSON as the line that it leaves as; nothing where a variable stands for anything else."""
+    """The fragment of an item of JSON as a line; none where a variable stands for anything else."""
     spot = bound[0] if isinstance(bound, tuple) and len(bound) == 1 else bound
     if not isinstance(spot, Spot) or spot != spot.bare or spot.part not in spot.look.own:
         return ()
@@ -154,7 +154,7 @@ def _line_of(bound: Binding | None) -> tuple[Fragment, ...]:
 def source_spots(
     source: ast.Expression, root: str, look: Look, side: int = 0, work: NodeBudget | None = None
 ) -> tuple[list[Tree[ItemTest]], list[Spot]]:
-    """The conditions in the predicates of a path over a stream, and what the path leads to."""
+    """The conditions in the predicates of a path over a stream, and the spots that the path leads to."""
     match source:
         case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest() as top, (), False), *steps)) if steps:
             pass
@@ -178,19 +178,19 @@ def source_spots(
 
 
 def _there(spot: Spot) -> list[Tree[ItemTest]]:
-    """What says that an item has a part; if it is the only kind of item, it needs not be said."""
+    """The condition that an item has a part; none where it is the only kind of item."""
     return [] if spot.look.own == (spot.part,) else [PresenceTest(spot.presence)]
 
 
 def only(spots: list[Spot]) -> Spot:
-    """The only one of them; without it, or with others, this is not for columns."""
+    """The only spot; raises NotColumnar where there is none, or where there are several."""
     if len(spots) != 1 or not spots[0].is_single:
         raise NotColumnar("a path to several parts of an item, or to none")
     return spots[0]
 
 
 def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
-    """With neighbours that are fixed made one."""
+    """Fragments in which neighbouring fixed texts are joined."""
     found: list[Fragment] = []
     for each in fragments:
         if isinstance(each, Wrapped):
@@ -203,7 +203,7 @@ def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
 
 
 def copied_by(fragments: Sequence[Fragment]) -> int:
-    """What answers are made of, of which some items leave to the law (`scan/decoded.py`)."""
+    """What fragments copy of items, which decides what is left to the law for marked items (`scan/decoded.py`)."""
     found = COPIES_NOTHING
     for each in fragments:
         match each:
@@ -240,7 +240,7 @@ def _is_json(made: Expression) -> bool:
 
 
 def made_in(fragments: Sequence[Fragment]) -> list[Made]:
-    """What is computed in fragments, in their order."""
+    """The computed fragments, in their order."""
     found: list[Made] = []
     for each in fragments:
         match each:
@@ -256,22 +256,22 @@ def made_in(fragments: Sequence[Fragment]) -> list[Made]:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFor:
-    """What a `for` takes, and the columns that are read of its items."""
+    """The condition of a `for`, and the columns that are read of its items."""
 
     is_reached: bool
     """Whether its path leads to anything in such items."""
     presence: PartColumn | None
-    """The column that items have for which it does; None where that holds for all."""
+    """The column of the part that the path leads to, if items may lack it; None where all have it."""
     condition: Condition
     reference: PartColumn | None
     """The column of a time window's reference."""
     time: PartColumn | None
-    """That of an item's time, where it has one."""
+    """The column of an item's time, where it has one."""
     wanted: WantedColumns
 
 
 def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> CompiledFor | None:
-    """Compile a `for` of its own; None where it is not made for columns.
+    """Compile a single `for`; None where it does not compile.
 
     `root` is the expanded name of the stream's root; `time` is the path to the times of items, where it is declared.
     """
@@ -294,7 +294,7 @@ def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> Co
 def single_spot(
     source: ast.Expression, root: str, look: Look, side: int = 0
 ) -> tuple[list[Tree[ItemTest]], Spot | None]:
-    """The conditions of a path over a stream, and what it leads to in each item, if it does."""
+    """The conditions of a path over a stream, and the spot that it leads to in each item, if any."""
     conditions, found = source_spots(source, root, look, side)
     return conditions, only(found) if found else None
 
@@ -313,7 +313,7 @@ def reference_column(window: ast.TimeWindow | ast.SessionWindow, root: str, spot
 
 
 def below_spot(path: ast.Path, root: str, spot: Spot) -> ast.Path:
-    """A path of a window from an element down; one from the root begins with the steps that lead to the element."""
+    """The path of a window relative to an element; one from the root loses the steps that lead to the element."""
     if not isinstance(path.start, ast.Root):
         return path
     above = [ast.NameTest(name) for name in (root, *spot.look.expanded_path(spot.part))]

@@ -1,15 +1,15 @@
-"""Items that fit no template, read for the numbers that are wanted and nothing else.
+"""Items that do not fit the look, read for the numbers that are needed and nothing else.
 
-Two readers share the work, each doing what it is good at.
+Two readers share the work.
 A compiled loop (`scan`) walks the markup of one item: where elements begin and end, which of them lie on a wanted path,
 and that the item is closed in itself.
 Expat, the parser behind `stream/reading/parse.py`, then judges about a thousand such items at once, with no handler,
 inside one element: since each is closed in itself, all are well-formed if that element is.
 Where it finds a fault, they are judged one by one.
 
-The loop knows just enough of XML to follow elements in a text that a parser will call well-formed: tags with quoted
-values, comments, CDATA sections, instructions.
-What it cannot follow, and whatever has to do with namespaces, it leaves alone.
+The loop knows just enough of XML to follow elements in a well-formed text: tags with quoted values, comments, CDATA
+sections, instructions.
+Items that it cannot follow, and those with namespaces, it leaves alone.
 
 Guarantees: an item that is called good is one that `parse_item` would accept; a number that comes out is that of the
 only element at its path.
@@ -48,7 +48,7 @@ def fill(shredded: Shredded, limits: Limits) -> NDArray[np.bool_]:
     if shredded.wanted is None or shredded.wanted.look.is_json or not len(others):
         return good
     entries, data, begins, finishes = _spans(shredded, others)
-    # So small an item has neither too many nodes or attributes nor too long a name.
+    # an item of at most so many bytes has neither too many nodes or attributes nor too long a name
     longest = min(LONGEST_NAME, limits.nodes, limits.item_bytes, _ATTRIBUTE * limits.attributes)
     values = np.full((len(shredded.values), len(entries)), np.nan)
     closed = np.zeros(len(entries), np.bool_)
@@ -138,9 +138,9 @@ def scan(
     values: Numbers,
     closed: Flags,
 ) -> None:
-    """Walk each item `data[begin:finish]` that is not too long; set the numbers at the paths, and what is closed.
+    """Walk each item `data[begin:finish]` that is not too long; set the numbers at the paths, and whether it is closed.
 
-    The paths are those of `untemplated.py`: each step leads from a state by a name to another and perhaps to a row.
+    The paths are those of `_guide`: each step leads from a state by a name to another state and perhaps to a row.
     A number stays NaN where its element comes twice, or holds more than one simple number.
     """
     states = np.empty(deepest + 1, np.int64)
@@ -203,7 +203,7 @@ def _behind_name(data: Bytes, at: int, stop: int) -> int:
 def _behind_tag(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
     """Where a start tag ends whose name ends at `at`, and whether it is an empty element's.
 
-    -1 for the end where it has none, or where a colon or the name 'xmlns' says that namespaces are at work.
+    -1 for the end where it has none, or where a colon or the name 'xmlns' shows that namespaces are used.
     """
     place = at - 1
     while place >= 0 and data[place] != _OPEN:  # back over the name

@@ -1,6 +1,6 @@
-"""What a query makes of a window, over columns: a window is a row, and its items are the rows of a frame in it.
+"""The results of windows, compiled for columns: a window is a row, and its items are the rows of a frame in it.
 
-So a window's result is compiled and evaluated as that of an item with repeated parts is (`columnar/expressions/`):
+So the result of a window is compiled and evaluated like that of an item with repeated parts (`columnar/expressions/`):
 `$w/en` lays the texts of all its items out, `for $p in $w where ...` is a loop over rows, and `avg($w/en)` an aggregate
 of rows.
 The columns of items are read once, however many windows hold an item.
@@ -32,7 +32,7 @@ from anabranch.language.checks.outputs import may_give_json
 from anabranch.stream.reading.lines import Carry
 
 _AROUND = 1
-"""So many parts has the look of windows before those of items."""
+"""The number of parts in the look of windows before those of items."""
 
 
 def window_look(look: Look) -> Look:
@@ -49,7 +49,7 @@ def _in_item(column: PartColumn) -> PartColumn:
 
 @dataclass(frozen=True, slots=True)
 class WindowClauses:
-    """What stands behind a windowed `for`."""
+    """The clauses behind a windowed `for`."""
 
     variable: str
     others: tuple[ast.For | ast.Let, ...]
@@ -61,20 +61,20 @@ class WindowClauses:
 
 @dataclass(frozen=True, slots=True)
 class CompiledWindows:
-    """What queries make of windows over the same items, of the look that they were compiled for."""
+    """The results of queries for windows over the same items, compiled for the look of the items."""
 
     contents: tuple[ContentOf | None, ...]
-    """None for those that are not made for columns."""
+    """By query; None for those that do not compile."""
     around: WantedColumns
-    """What is wanted of windows."""
+    """The columns that are read of windows."""
     items: WantedColumns
-    """The same of items, by the same rows."""
+    """The columns that are read of items, in the same rows."""
 
 
 def compile_windows(
     source: ast.Expression, queries: Sequence[WindowClauses | None], root: str, look: Look
 ) -> CompiledWindows | None:
-    """Compile what queries make of windows over a source; None where none of them is made for columns."""
+    """Compile the results of windows over a source; None where no query compiles."""
     around = window_look(look)
     contents: list[ContentOf | None] = []
     for each in queries:
@@ -105,11 +105,11 @@ class _WindowFrames:
     picks: Indices
     """The items of all windows, one window behind the other."""
     heads: Indices
-    """Where those of each begin, and the last end."""
+    """Where the items of each window begin, and where the last end."""
 
     @cached_property
     def _found(self) -> dict[int, tuple[FrameRows, Indices]]:
-        """By repeated part: its rows, and which of those of items they are."""
+        """By repeated part: its rows, and the row of the items' frame that each is."""
         found: dict[int, tuple[FrameRows, Indices]] = {}
         for part, each in enumerate(self.look.parts):
             if not each.repeated:
@@ -154,7 +154,7 @@ class WindowRows:
         self._unclear = unfit[heads[1:]] > unfit[heads[:-1]]
 
     def texts(self, content: ContentOf) -> tuple[TextColumn, Flags]:
-        """What the windows add to an answer, one behind the other; and which of them are left to the law."""
+        """The texts that the windows add to an answer, in order; and which windows are left to the law."""
         found = self._evaluation.value(content)
         assert found.texts is not None
         return found.texts, self._unclear if found.state is None else self._unclear | (found.state == UNCLEAR)

@@ -1,8 +1,8 @@
-"""Answers to tuples of items that lie in columns: judged, and laid out one behind the other.
+"""Answers to tuples of items in columns: the tuples are judged, and their answers laid out in one buffer.
 
-A result is cut into *runs*, each of one side: what a run gives is written once per item, and a tuple's answer is a few
-runs copied one behind the other.
-Only what is computed from several items is made tuple by tuple.
+A result is divided into *runs*, each of one side: the text of a run is written once per item, and the answer to a tuple
+is a few runs, copied one behind the other.
+Only values that are computed from several items are made tuple by tuple.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import fold
 
 LONGEST = 16 << 20
-"""How many bytes of answers are laid out at a time, unless one alone is longer."""
+"""The bytes of answers that are laid out at a time, unless a single answer is longer."""
 SLOW = 64
-"""How many tuples are asked for one by one before their answers are laid out with the others."""
+"""The number of tuples that the law answers before their answers are laid out with the others."""
 _NUMERIC = (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER)
 
 
@@ -60,9 +60,9 @@ class TupleJudge:
         self._last: tuple[Picks, Verdicts] | None = None
 
     def verdicts(self, picks: Picks) -> Verdicts:
-        """The outcome for each tuple; one of which an item does not fit is unclear.
+        """The verdict on each tuple; a tuple with an item that does not fit is unclear.
 
-        Whoever asks next for the very same tuples is told what was found.
+        The verdicts on the last array of tuples are cached.
         """
         if self._last is None or self._last[0] is not picks:
             self._last = picks, self._verdicts(picks)
@@ -101,13 +101,13 @@ class TupleJudge:
 # --- guards ----------------------------------------------------------------------------------------------------
 
 _TESTS = {">=": (AT_LEAST, 1.0), ">": (MORE, 1.0), "<=": (AT_LEAST, -1.0), "<": (MORE, -1.0), "=": (SAME, 1.0)}
-"""What a guard asks, and by what both numbers are multiplied."""
+"""By operator: the test of a guard, and the sign by which both numbers are multiplied."""
 
 
 def _guards(condition: TupleCondition, sides: Sequence[SideColumns]) -> list[tuple[int, int, int, Numbers, Numbers]]:
     """Comparisons of numbers or texts of two items without which a condition is false, whatever the rest raises.
 
-    Each with what it asks, of which sides, and the numbers of both by item.
+    Each is a test, two sides, and the numbers of both sides by item.
     """
     found: list[tuple[int, int, int, Numbers, Numbers]] = []
     for each in conjuncts(condition):
@@ -126,7 +126,7 @@ def _guards(condition: TupleCondition, sides: Sequence[SideColumns]) -> list[tup
 
 
 def _numbers(side: SideColumns, expression: Expression, texts: bool) -> Numbers:
-    """By item: a number that is compared, or one that equal texts have in common; NaN where it is not clear."""
+    """By item: the number that is compared, or a hash of its text; NaN where it is unclear."""
     found = np.full(len(side.shredded.fits), np.nan)
     if not len(side.fitting):
         return found
@@ -147,24 +147,24 @@ def _numbers(side: SideColumns, expression: Expression, texts: bool) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Neighbouring fragments of a result that one side gives; or what is made of several, or an element around runs."""
+    """Neighbouring fragments of one side; or a fragment computed from several sides, or the tag of an element."""
 
     side: int
-    """Or else `MADE` or `WRAP`."""
+    """The side, or `MADE`, or `WRAP`."""
     fragments: tuple[Fragment, ...] = ()
     around: int = 0
-    """How many runs are wrapped."""
+    """For `WRAP`: the number of runs in the element."""
     is_end: bool = False
-    """Whether it is the end tag behind those, which is left out with them."""
+    """Whether it is the end tag of an element, which is left out where the element is empty."""
 
     @property
     def is_open(self) -> bool:
-        """Whether fragments may be put behind its own."""
+        """Whether fragments may be appended."""
         return self.side >= 0 and not self.is_end
 
 
 def runs_of(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool]) -> list[Run]:
-    """A result in runs; `is_filled` says of an element around several sides that it is never empty.
+    """A result in runs; `is_filled` says whether an element around several sides is never empty.
 
     Fixed bytes go with the run before them, or else with the one behind.
     """
@@ -205,7 +205,7 @@ def runs_of(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool])
 
 
 def _opened(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool]) -> Iterator[Fragment]:
-    """Fragments with what stands in elements of several sides that are never empty."""
+    """Fragments in which elements of several sides that are never empty are replaced by their tags and content."""
     for each in fragments:
         if isinstance(each, Wrapped) and len(sides_of(each)) > 1 and is_filled(each):
             yield b">"
@@ -220,7 +220,7 @@ def _opened(fragments: Sequence[Fragment], is_filled: Callable[[Wrapped], bool])
 
 @dataclass(frozen=True, slots=True)
 class AnswerBlock:
-    """Answers one behind the other: how many, and how long the first is."""
+    """Answers in one buffer, their number, and the length of the first."""
 
     data: bytes
     entries: int
@@ -229,16 +229,16 @@ class AnswerBlock:
 
 @dataclass(frozen=True, slots=True)
 class ResultTexts:
-    """What a result gives for all items, and what it makes of several."""
+    """The texts of a result for all items, and its fragments that are computed from several items."""
 
     texts: RunTexts
     made: tuple[Fragment, ...]
     unclear: tuple[Flags | None, ...]
-    """By side: the items for which it cannot be told."""
+    """By side: the items whose texts are unclear."""
 
 
 class TupleColumns:
-    """Items of all sides that lie in columns, and what was found of them: once for all queries that ask the same."""
+    """The items of all sides in columns, with verdicts and texts that are computed once for all queries."""
 
     def __init__(self, sides: Sequence[Shredded]) -> None:
         self.sides = [SideColumns(each) for each in sides]
@@ -246,13 +246,13 @@ class TupleColumns:
         self._texts: dict[tuple[Fragment, ...], ResultTexts] = {}
 
     def judge(self, condition: TupleCondition) -> TupleJudge:
-        """Who judges tuples by a condition."""
+        """The judge of tuples by a condition."""
         if condition not in self._judges:
             self._judges[condition] = TupleJudge(condition, self.sides)
         return self._judges[condition]
 
     def guards(self, condition: TupleCondition, lanes: Sequence[Indices]) -> Guards:
-        """What tuples must not fail, over the items of lanes, given by their numbers here."""
+        """The guards of a condition, over the items of lanes, which are given by their numbers here."""
         found = _guards(condition, self.sides)
         numbers = np.empty((2 * len(found), max(map(len, lanes))))
         for row, (_, x, y, left, right) in enumerate(found):
@@ -261,7 +261,7 @@ class TupleColumns:
         return Guards(np.array([each[:3] for each in found], np.int64).reshape(-1, 3), numbers)
 
     def texts(self, join: CompiledJoin) -> ResultTexts:
-        """What the result of a join gives."""
+        """The texts of the result of a join."""
         if join.fragments not in self._texts:
             self._texts[join.fragments] = self._result(join.fragments)
         return self._texts[join.fragments]
@@ -299,7 +299,7 @@ class TupleColumns:
         return ResultTexts(texts, tuple(made), tuple(unclear))
 
     def _is_filled(self, wrapped: Wrapped) -> bool:
-        """Whether something in an element is there in all items."""
+        """Whether an element has content for all items."""
         for each in wrapped.content:
             if isinstance(each, Taken):
                 shredded = self.sides[each.side].shredded
@@ -310,7 +310,7 @@ class TupleColumns:
 
 
 def _side_texts(shredded: Shredded, fragments: Sequence[Fragment]) -> tuple[Bytes, Indices, Flags | None]:
-    """What fragments give for each item of a side, where each ends, and for which that cannot be told."""
+    """The texts of fragments for each item of a side, where each ends, and for which items they are unclear."""
     assert shredded.wanted is not None
     fits = shredded.fits
     items = np.flatnonzero(fits)
@@ -320,13 +320,13 @@ def _side_texts(shredded: Shredded, fragments: Sequence[Fragment]) -> tuple[Byte
         if doubtful.any():
             unclear = np.zeros(len(fits), np.bool_)
             unclear[items[doubtful]] = True
-    picks = np.where(fits, np.arange(len(fits)), -1)  # what does not fit has the empty piece
+    picks = np.where(fits, np.arange(len(fits)), -1)  # an item that does not fit has the empty piece
     places = np.maximum(np.cumsum(fits) - 1, 0)
     return *laid_out(shredded, fragments_of([fragments], shredded.wanted), picks, [b""], made, places), unclear
 
 
 class TupleAnswers:
-    """Answers tuples of items that lie in columns, for one query."""
+    """Answers tuples of items in columns, for one query."""
 
     def __init__(self, join: CompiledJoin, columns: TupleColumns, slow: Callable[[Sequence[int]], bytes]) -> None:
         """`slow` is the law: the piece of one tuple, empty where it gives none."""
@@ -352,7 +352,7 @@ class TupleAnswers:
             yield from self._laid_out(texts, picks, fast, slow)
 
     def _made(self, picks: Picks, verdicts: Verdicts) -> tuple[RunTexts, Verdicts]:
-        """The texts with what is made of several items, and what is unclear of that."""
+        """The texts with those that are computed from several items, and the verdicts, unclear where these are."""
         taken = np.flatnonzero(verdicts == YES)
         spans = np.zeros((2 * len(self._result.made), picks.shape[1]), np.int64)
         buffers: list[Bytes] = []
@@ -388,7 +388,7 @@ class TupleAnswers:
             out = np.empty(size + STRIDE, np.uint8)
             kernels.lay_out_tuples(texts, picks, order[start:end], ready, out)
             lengths = np.diff(offsets[start : end + 1])
-            lengths = lengths[lengths > 0]  # what is empty is no answer
+            lengths = lengths[lengths > 0]  # an empty text is no answer
             if len(lengths):
                 yield AnswerBlock(out[:size].tobytes(), len(lengths), int(lengths[0]))
             start = end

@@ -1,13 +1,13 @@
-"""A step join over columns: which items each side takes, which tuples it gives, and what each tuple gives.
+"""A step join compiled for columns: the condition of each side, that of tuples, and the fragments of their answers.
 
-Compiled is a join of streams by windows:
+A join of streams by windows compiles:
 
     for $x in stream("s")/root/item[condition]|path diff ...|
     for $y in stream("t")/root/item[condition]|count ...|
     ...
     let ... where condition return result
 
-with conditions and results that `expressions/compiling.py` knows, over the items of all sides.
+with conditions and results that `expressions/compiling.py` compiles, over the items of all sides.
 Two sides may read the same stream.
 Any other join is answered by the reference evaluator.
 """
@@ -53,7 +53,7 @@ from anabranch.stream.path import Path
 
 @dataclass(frozen=True, slots=True)
 class CompiledJoin:
-    """What a join takes and gives, for items of the looks it was compiled for."""
+    """A join, compiled for the looks of its sides."""
 
     sides: tuple[CompiledFor, ...]
     condition: TupleCondition
@@ -61,7 +61,7 @@ class CompiledJoin:
 
 
 def read_together(joins: Sequence[CompiledJoin]) -> list[CompiledJoin]:
-    """The same joins, of the same looks, over items that are read once for all of them."""
+    """Joins for the same looks, over items that are shredded once for all of them."""
     wanted = [_union([side.wanted for side in each]) for each in zip(*(join.sides for join in joins), strict=True)]
     return [_reading(join, wanted) for join in joins]
 
@@ -80,7 +80,7 @@ def _union(wanted: Sequence[WantedColumns]) -> WantedColumns:
 def compile_join(
     flwor: ast.Flwor, roots: Sequence[str], looks: Sequence[Look], times: Sequence[Path | None]
 ) -> CompiledJoin | None:
-    """Compile a join; None where it is not made for columns.
+    """Compile a join; None where it does not compile.
 
     By side: `roots` are the expanded names of the streams' roots; `times` are the paths to the times of items, where
     they are declared.
@@ -105,7 +105,7 @@ class _Side:
     time: PartColumn | None
 
     def compiled(self, conditions: Sequence[Condition], others: Sequence[Expression | Fragment]) -> CompiledFor:
-        """What the side takes; `conditions` and `others` are what else is looked at in its items."""
+        """The compiled `for`; `conditions` and `others` are what else is read of its items."""
         every = (self.condition, *conditions)
         numbers: set[Column] = {each for each in (self.reference, self.time) if each is not None}
         numbers = numbers.union(*map(numbers_of, every))
@@ -134,7 +134,7 @@ def _compiled(
         scope, known = scope.let(each.variable, each.value)
         clear += [] if known is None else [known]
     condition: TupleCondition
-    if clear:  # what `let` binds must not fail, whatever `where` says
+    if clear:  # a `let` that fails is an error, whatever `where` says
         holds = ConstantValue(True) if where is None else scope.truth(where)
         condition = TupleTest(FunctionCall("behind", (Junction(True, tuple(clear)), holds), Kind.BOOLEAN))
     else:
@@ -155,7 +155,7 @@ def _compiled(
 
 
 def parts_of(node: Expression | Fragment) -> Iterator[Expression | Fragment]:
-    """The largest parts of something that look at one item only; rows inside of an item never look at another."""
+    """The largest parts of a node that read one item only; rows inside an item never read another item."""
     if len(sides_of(node)) < 2:
         yield node
         return

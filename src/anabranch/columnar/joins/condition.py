@@ -1,18 +1,18 @@
 """Conditions over tuples of items: which tuples a join gives.
 
-They have the three outcomes of `columnar/match/condition.py`; what is unclear of a tuple is left to the reference
+They have the three outcomes of `columnar/match/condition.py`; a tuple that is unclear is left to the reference
 evaluator.
-Whatever looks at one side only is judged once per item, before any tuple is there, so that a tuple costs no more than
-what really compares its items.
-What does is an expression like others (`expressions/tree.py`), whose leaves say which item they look at.
+A condition on one side is judged once per item, before any tuple is formed, so that a tuple costs only the comparisons
+of its items.
+Such a comparison is an expression like others (`expressions/tree.py`), whose leaves name the side that they read.
 
-*Relaxed* is one condition for several joins: where it is false for a tuple, it is false in each of them.
+`relaxed` gives one condition for several joins: where it is false for a tuple, all of theirs are.
 It is not their exact union, which would cost as much as all of them.
-Kept is what they all compare in the same way, with the weakest of their constants: of `$x/en >= $y/en + 0.5` and
+It keeps the comparisons that all of them have, with the weakest of their constants: for `$x/en >= $y/en + 0.5` and
 `$x/en >= $y/en and $x/phc > 3` that is `$x/en >= $y/en`.
 Adding a constant to a number rounds, and rounding keeps the order, so the weakest is the weakest in doubles too; and
-as the same parts are looked at, what is unclear in one of them is not false here.
-Two places make that so.
+as the same parts are read, a tuple that is unclear in one of them is not false here.
+Two rules ensure that.
 Two untyped values are compared as times or texts where they are no numbers (LAWS 2.3), but adding to such a text is an
 error; so beside a comparison with a sum, zero is added, and the text is unclear here, too.
 And two untyped numbers are compared by exact value, so they may differ where their doubles are equal; so beside such a
@@ -58,12 +58,12 @@ TupleCondition: TypeAlias = Tree[Settled | OneSided | TupleTest]
 
 
 def tuple_tests(condition: TupleCondition) -> Iterator[Settled | OneSided | TupleTest]:
-    """What it asks of a tuple."""
+    """The tests of a condition."""
     return leaves(condition)
 
 
 def conjuncts(condition: TupleCondition) -> tuple[TupleCondition, ...]:
-    """What all must hold for it to hold."""
+    """The conditions that must all hold."""
     return condition.parts if isinstance(condition, And) else (condition,)
 
 
@@ -75,7 +75,7 @@ _LOOSE: dict[Operator, Operator] = {">": ">=", "<": "<="}
 
 
 def relaxed(conditions: Sequence[TupleCondition]) -> TupleCondition:
-    """What is false only where all of them are."""
+    """A condition that is false only where all of some are."""
     return reduce(_relaxed, dict.fromkeys(conditions))
 
 
@@ -92,7 +92,7 @@ def _relaxed(one: TupleCondition, other: TupleCondition) -> TupleCondition:
 
 
 def _weaker(one: TupleCondition, other: TupleCondition) -> TupleCondition | None:
-    """The weaker of two comparisons of the same; None where they have nothing in common."""
+    """A condition that two comparisons of the same values imply; None where they have nothing in common."""
     if one == other:
         return one
     match one, other:
@@ -126,7 +126,7 @@ def _are_untyped(*values: Expression) -> bool:
 
 
 def _extreme(one: Expression, other: Expression, pick: _Pick) -> Expression | None:
-    """The one of two numbers that is picked whatever the items are; None where that depends on them."""
+    """The greater or smaller of two numbers, as `pick` says, if it is the same for all items; None where it is not."""
     if one == other:
         return one
     a, b = _shifted(one), _shifted(other)
@@ -136,7 +136,7 @@ def _extreme(one: Expression, other: Expression, pick: _Pick) -> Expression | No
 
 
 def _shifted(number: Expression) -> tuple[PartText, float] | None:
-    """The number in a part, and what is added to it."""
+    """The part of a number, and the constant that is added to it."""
     match number:
         case PartText():
             return number, 0.0

@@ -1,10 +1,10 @@
-"""The compiled loops of joins: merging inputs by time, moving windows, pairing, laying the answers of tuples out.
+"""The compiled loops of joins: merging inputs by time, moving windows, pairing items, laying out answers of tuples.
 
 The sides are numbered from 0 on, and their items one behind the other: first all of side 0, then all of side 1.
 Several sides may read one input: an item that arrives comes to each of them in turn (LAWS 3.5).
 Values, sizes and steps are integers of one unit.
-What a side holds is a span of its *log*, in which items stand in the order in which they entered; what has left the
-window is taken out when another side next looks, which costs no more than what that side then does.
+The items that a side holds are a span of its *log*, in which items stand in the order in which they entered; items that
+have left the window are removed when another side next reads the log, at a cost that this reading has anyway.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from anabranch.columnar.scan.entries import SELECTED, VOID
 from anabranch.columnar.scan.kernels import Bytes, Indices, Numbers, compiled, compiled_inline, compiled_lean
 
 NEVER = np.iinfo(np.int64).max
-"""No position: that of a side on which nothing waits."""
+"""The position of a side on which no item waits."""
 INPUT, SIZE, STEP, TIMED, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(11)
 """The fields of a side: the input that it reads; its window, and whether it closes at the end; the position it moves to
 next, and the first at which a waiting item enters; how many wait; its span of the log; the number of the next item to
 arrive."""
 MOVED = 0
-"""The first field of a meeting: which side moved.
-The others are, for each side, where the span begins of its log that meets, where it ends, and where its window is."""
+"""The first field of a meeting: the side that moved.
+The others are, for each side, begin and end of the span of its log that meets, and the position of its window."""
 
 
 class LaneState(NamedTuple):
@@ -39,7 +39,7 @@ class LaneState(NamedTuple):
     """How far the window may move when each item has arrived."""
     status: Bytes
     positions: Indices
-    """Where each item that waits will enter."""
+    """The position at which each waiting item will enter."""
     sides: NDArray[np.int64]
     waiting: NDArray[np.int64]
     logs: NDArray[np.int64]
@@ -47,10 +47,10 @@ class LaneState(NamedTuple):
 
 @compiled
 def move(arrivals: Indices, done: Indices, ended: bool, lanes: LaneState, meetings: NDArray[np.int64]) -> int:
-    """Let items arrive, each from the input that is given; gives how many meetings there were.
+    """Let items arrive, each from the input that is given; returns the number of meetings.
 
-    `done` says how far it came: arrivals, the sides to which the next of them has come, and whether that is all; if
-    not, there was no room for more meetings or in a log.
+    `done` is the progress: arrivals, the sides that have taken the next of them, and whether that is all; if not, there
+    was no room for more meetings or in a log.
     With `ended` the windows of time that still hold waiting items are closed behind the last arrival.
     """
     values, reached, status, positions, sides, waiting, _ = lanes
@@ -89,7 +89,7 @@ def move(arrivals: Indices, done: Indices, ended: bool, lanes: LaneState, meetin
 
 @compiled
 def wait(window: Indices, item: int, value: int, positions: Indices, waiting: Indices) -> None:
-    """Let a selected item wait for the first position that holds it; what no position to come holds is let go."""
+    """Let a selected item wait for the first position that holds it; an item that none holds is dropped."""
     position = max(window[NEXT], _first(window, value))
     if position * window[STEP] > value:
         return
@@ -114,11 +114,11 @@ def _closing(window: Indices) -> int:
 
 @compiled
 def _has_room(lanes: LaneState, side: int, meetings: NDArray[np.int64], count: int) -> bool:
-    """Whether there is room for all that one arrival may bring about at a side."""
+    """Whether there is room for all meetings and log entries that one arrival may cause at a side."""
     logs, sides = lanes.logs, lanes.sides
     for each in range(len(sides)):
         window = sides[each]
-        more = window[WAITING] + 1 if each == side else window[HIGH] - window[LOW]  # what enters, or is copied
+        more = window[WAITING] + 1 if each == side else window[HIGH] - window[LOW]  # items that enter, or are copied
         if window[HIGH] + more > logs.shape[1]:
             return False
     return bool(count + sides[side, WAITING] + 1 <= len(meetings))
@@ -126,7 +126,7 @@ def _has_room(lanes: LaneState, side: int, meetings: NDArray[np.int64], count: i
 
 @compiled
 def _advance(lanes: LaneState, side: int, reached: int, meetings: NDArray[np.int64], count: int) -> int:
-    """Move a window as far as `reached` brings it, from one position at which an item enters to the next."""
+    """Move a window as far as `reached` allows, from one position at which an item enters to the next."""
     values, _, _, positions, sides, waiting, logs = lanes
     window = sides[side]
     last = max(window[NEXT], _first(window, reached))
@@ -169,14 +169,14 @@ def _advance(lanes: LaneState, side: int, reached: int, meetings: NDArray[np.int
 
 @compiled
 def trim(window: Indices, values: Indices, log: Indices) -> None:
-    """Take out of what a side holds all that its window has left behind."""
+    """Remove the items from a side's log that its window has left behind."""
     start = (window[NEXT] - 1) * window[STEP]
     while window[LOW] < window[HIGH] and values[log[window[LOW]]] < start:
         window[LOW] += 1
     behind = 0
     for place in range(window[LOW], window[HIGH]):
         behind += values[log[place]] < start
-    if behind:  # between others, where items did not enter in the order of their values: earlier meetings need the old
+    if behind:  # items entered out of order: earlier meetings need the old span, so the rest is copied
         high = window[HIGH]
         for place in range(window[LOW], high):
             if values[log[place]] >= start:
@@ -186,17 +186,17 @@ def trim(window: Indices, values: Indices, log: Indices) -> None:
 
 
 AT_LEAST, MORE, SAME = range(3)
-"""What guards ask of two numbers."""
+"""The tests of guards on two numbers."""
 
 
 class Guards(NamedTuple):
-    """Comparisons that a tuple must not fail: one that does is nobody's, and is never made.
+    """Comparisons that a tuple must not fail: no query selects one that does, so it is never formed.
 
-    Where a number is NaN, nothing is known.
+    A comparison with NaN may hold.
     """
 
     tests: NDArray[np.int64]
-    """By guard: what it asks, and of which two sides."""
+    """By guard: its test, and its two sides."""
     numbers: NDArray[np.float64]
     """By guard, two rows: the numbers of both sides by item, each from 0 on."""
 
@@ -223,9 +223,9 @@ def tuples(
 ) -> int:
     """The next tuples of some meetings, as many as there is room for; outer side first, each in the order of its log.
 
-    Tuples that fail a guard are left out; `picks` get the items of the others, by side, each numbered from its side's
+    Tuples that fail a guard are left out; `picks` gets the items of the others, by side, each numbered from its side's
     base on, and `places` the positions of all windows, if it has room.
-    `done` says how far it came: meetings, and in the next of them items of each side.
+    `done` is the progress: meetings, and in the next of them items of each side.
     """
     count, sides = 0, len(bases)
     last = sides - 1
@@ -288,7 +288,7 @@ def _guarded(
     picks: NDArray[np.int64],
     count: int,
 ) -> int:
-    """Items of the last side that do not fail a guard with the one of another; how many tuples there are then."""
+    """Pick the items of the last side that pass a guard with an item of another side; returns the number of tuples."""
     last = len(bases) - 1
     test, left, right = guards.tests[guard]
     other, mine, theirs = (right, 2 * guard, 2 * guard + 1) if left == last else (left, 2 * guard + 1, 2 * guard)
@@ -333,12 +333,11 @@ _CLOSE, _SLASH = b">/"
 
 
 class RunTexts(NamedTuple):
-    """What the runs of a result give for all items of all sides, and for the tuples that are answered.
+    """The texts of the runs of a result, for all items of all sides, and for the tuples that are answered.
 
-    A run is (side, place): the bytes it takes of an item stand in the store between two `edges`, of which item 0's are
-    at `place`.
-    One that is `MADE` has a row of spans by tuple, in the bytes that were made; one that is `WRAP` stands before so
-    many runs, behind which an end tag follows: `/>` stands for both where they come to nothing.
+    A run is (side, place): its text for an item lies in the store between two `edges`, those of item 0 at `place`.
+    A run with the side `MADE` has a row of spans by tuple, in the bytes `made`; one with `WRAP` stands before the runs
+    of an element (`place` is their number), behind which its end tag follows: if they are empty, `/>` replaces both.
     """
 
     runs: NDArray[np.int64]
@@ -346,7 +345,7 @@ class RunTexts(NamedTuple):
     store: Bytes
     made: Bytes
     spans: Indices
-    """By row of what is made and by tuple: where it starts and ends."""
+    """By row and tuple: where a computed text starts and ends, in two rows each."""
 
 
 @compiled_inline
@@ -361,7 +360,7 @@ def _run_edges(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int)
 
 @compiled_lean
 def _is_empty(texts: RunTexts, run: int, picks: NDArray[np.int64], number: int) -> bool:
-    """Whether the runs that one wraps come to nothing."""
+    """Whether the runs of an element are all empty."""
     for inside in range(run + 1, run + 1 + texts.runs[run, 1]):
         start, end = _run_edges(texts, inside, picks, number)
         if start < end:
@@ -375,7 +374,7 @@ def measure_tuples(
 ) -> None:
     """Where each piece of an answer ends that `lay_out_tuples` is going to write; `offsets[0]` is 0.
 
-    `order` are the numbers of tuples, or, below 0, the complements of the numbers of pieces that are ready.
+    `order` are the numbers of tuples, or, below 0, the complements of the numbers of complete pieces.
     """
     for number in range(len(order)):
         pick = order[number]
@@ -399,12 +398,12 @@ def measure_tuples(
 
 @compiled_lean
 def lay_out_tuples(texts: RunTexts, picks: NDArray[np.int64], order: Indices, ready: ReadyPieces, out: Bytes) -> None:
-    """Write the pieces of an answer one behind the other; what the arguments are says `measure_tuples`.
+    """Write the pieces of an answer one behind the other; the arguments are those of `measure_tuples`.
 
-    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so the store, what is
-    made and `out` have that much room behind their ends.
+    Runs are copied `STRIDE` bytes at a time; surplus bytes are overwritten by the next copy, so the store, `made` and
+    `out` have that much room behind their ends.
     """
-    at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
+    at = np.uint64(0)  # unsigned, so that no index is checked for being negative
     for number in range(len(order)):
         pick = order[number]
         if pick < 0:
@@ -431,7 +430,7 @@ def lay_out_tuples(texts: RunTexts, picks: NDArray[np.int64], order: Indices, re
 
 @compiled_inline
 def _stride(source: Bytes, start: np.uint64, size: np.uint64, out: Bytes, at: np.uint64) -> None:
-    """Copy so many bytes, and some more."""
+    """Copy `size` bytes, rounded up to strides."""
     done = np.uint64(0)
     while done < size:
         for place in range(STRIDE):
@@ -445,7 +444,7 @@ def _stride(source: Bytes, start: np.uint64, size: np.uint64, out: Bytes, at: np
 def merged(times: Sequence[Indices], limits: Sequence[int]) -> Indices:
     """The inputs of the arrivals with these times, in order, as far as that is known.
 
-    Behind its last element here, each input will bring nothing at or before the limit that it has.
+    Behind its last element here, an input brings nothing at or before its limit.
     """
     bounds = np.cumsum([0, *map(len, times)])
     inputs = np.empty(bounds[-1], np.int64)
@@ -455,9 +454,9 @@ def merged(times: Sequence[Indices], limits: Sequence[int]) -> Indices:
 
 @compiled
 def _merge(times: Indices, bounds: Indices, limits: Indices, inputs: Indices) -> int:
-    """Merge by the heads, ties to the first; gives how many arrivals there are.
+    """Merge by the heads, ties to the first; returns the number of arrivals.
 
-    An input that has no head lets the others go on up to its limit.
+    An input without a head lets the others advance up to its limit.
     """
     heads = bounds[:-1].copy()
     known = np.iinfo(np.int64).max  # the least limit of those that have no head

@@ -1,13 +1,13 @@
 """The step join over columns (LAWS 3.5): the same movements and tuples as `law/rounds/joins.py`, in blocks.
 
-A window only ever moves to a position at which a waiting item enters: the positions between let go of what they leave
-behind, and so does the next.
-An item's position is known when it arrives, because its window cannot pass it before it has entered.
-So what a movement costs does not depend on how far it goes.
+A window only ever moves to a position at which a waiting item enters: the positions between only drop items, which the
+next one drops as well.
+The position of an item is known when it arrives, because its window cannot pass it before it has entered.
+So the cost of a movement does not depend on its distance.
 
-Each movement at which all other sides hold something is a *meeting*, a span of items of each side, all of which meet.
-Tuples are made from meetings a block at a time, judged, and their answers laid out; never are all of them there at
-once, and most of those that nobody wants are not made at all (`kernels.Guards`).
+Each movement at which all other sides hold items is a *meeting*: a span of items of each side, all of which meet.
+Tuples are formed from meetings a block at a time, judged, and their answers laid out; they never exist all at once, and
+most tuples that no query selects are not formed at all (`kernels.Guards`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anabranch.columnar.joins.kernels import HIGH, LOW, NEXT, STEP, WAITING, Gua
 from anabranch.columnar.scan.kernels import Bytes, Indices
 
 BLOCK = 1 << 15
-"""How many tuples are judged at a time: as many as stay in a core's own memory."""
+"""The number of tuples that are judged at a time, such that they stay in a core's cache."""
 MEETINGS = 1 << 12
 Picks = NDArray[np.int64]
 """Items of some tuples by their numbers, a row for each side."""
@@ -42,20 +42,20 @@ class Lane:
     size: int
     step: int
     next: int
-    """The position the window has yet to move to."""
+    """The position that the window moves to next."""
     held: int
     waiting: int
     values: Indices
     reached: Indices
     """How far the window may move when each item has arrived."""
     status: Bytes
-    """What those that arrive are to the join: `VOID`, `SHOWN` or `SELECTED`."""
+    """The status of arriving items: `VOID`, `SHOWN` or `SELECTED`."""
     timed: bool = True
-    """Whether the window closes at the end of the input; one of a count is not full then."""
+    """Whether the window closes at the end of the input; a count window does not, since it is not full."""
 
 
 class StepJoinLanes:
-    """The lanes of a join while items arrive; the only one to change their state is whoever asks for `tuples`."""
+    """The lanes of a join while items arrive; only `tuples` changes their state."""
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         sizes = [len(each.values) for each in lanes]
@@ -78,11 +78,11 @@ class StepJoinLanes:
     def tuples(
         self, arrivals: Indices, *, ended: bool, placed: bool = False, guards: Guards = NO_GUARDS
     ) -> Iterator[tuple[Picks, NDArray[np.int64]]]:
-        """Let items arrive, each from the input that is given; the tuples that come of it, by number, in order.
+        """Let items arrive, each from the input that is given; yields the tuples, by number, in order.
 
-        Those that fail a guard are left out.
-        If `placed`, each comes with the positions at which all windows then stand.
-        What is given is overwritten when the next is asked for.
+        Tuples that fail a guard are left out.
+        If `placed`, each comes with the positions of all windows at that time.
+        The arrays are overwritten by the next block.
         """
         sides = len(self._bases)
         picks = np.empty((sides, BLOCK), np.int64)
@@ -100,7 +100,7 @@ class StepJoinLanes:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Let go of what no meeting needs any more."""
+        """Drop the parts of logs that no meeting needs any more."""
         sides, logs = self._lanes.sides, self._lanes.logs
         for side, (window, log) in enumerate(zip(sides, logs, strict=True)):
             held = self._held(side)
@@ -118,7 +118,7 @@ class StepJoinLanes:
         return held
 
     def next(self, side: int) -> int:
-        """The position that a side has yet to move to."""
+        """The position that a side moves to next."""
         return int(self._lanes.sides[side, NEXT])
 
     def held(self, side: int) -> Indices:

@@ -1,7 +1,7 @@
-"""Tuples of items that lie in columns: what expressions come to for them.
+"""Expressions evaluated over tuples of items in columns.
 
 The rows of an evaluation are items, or repeated parts inside of them; here they are tuples.
-Whatever looks at one item only is evaluated for the items of its side, once for all tuples, and taken from there.
+An expression that reads one item only is evaluated once for the items of its side, and its values taken from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anabranch.columnar.scan.shred import Shredded
 
 
 class SideColumns:
-    """The items of one side in columns, and what was found of them."""
+    """The items of one side in columns, and the evaluation over those that fit."""
 
     def __init__(self, shredded: Shredded) -> None:
         self.shredded = shredded
@@ -38,7 +38,7 @@ class SideColumns:
 
 
 class TupleEvaluation(FrameEvaluation):
-    """Expressions over some tuples; their items all fit, or what comes of it means nothing."""
+    """Expressions over some tuples; values are without meaning for tuples with an item that does not fit."""
 
     def __init__(self, sides: Sequence[SideColumns], picks: Picks) -> None:
         self._sides = sides
@@ -62,7 +62,7 @@ class TupleEvaluation(FrameEvaluation):
         return False
 
     def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
-        """The texts of a fragment, and where they are unclear; what is absent is an empty text."""
+        """The texts of a fragment, and where they are unclear; a missing value is an empty text."""
         if not isinstance(fragment, Taken):
             return super().fragment(fragment)
         found, state = self._sides[fragment.side].evaluation.fragment(fragment)

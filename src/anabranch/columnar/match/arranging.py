@@ -1,9 +1,9 @@
-"""Conditions arranged for the kernels that match them: alike ones together, and each clause where it is found.
+"""Conditions arranged for the kernels that match them: those of one form together, each clause in a grid or a list.
 
 Conditions of one form differ in their constants only, and constants are ranks (`forms.py`); so a form is laid out once,
 and each condition is a row of lows and highs.
 
-Many clauses lie in *grids*, so that an entry meets few that it does not fulfil.
+Where clauses are many, they lie in *grids*, so that an entry meets few that it does not fulfil.
 A clause is a box over ranks.
 It goes into the grid over the two axes on which its kind is narrowest, into each cell that it touches; a clause with
 one axis into a row of cells, one without any into the only cell of a grid that everything meets.
@@ -11,10 +11,10 @@ The bins of an axis hold equally many ranks, so many constants in one place have
 
 Where clauses are few, each is a *bit*, and each rank of each axis has a row of bits: the clauses that a value of this
 rank fulfils as far as the axis goes.
-What an entry fulfils is then what all its rows have in common, without a look at any single condition that it does not.
+The clauses that an entry fulfils are the intersection of its rows, without a look at any single clause besides.
 Rows get longer with the clauses, so this is for some hundreds.
 
-A clause that asks for a *key* (`keys.py`) is listed under it instead, unless a grid finds it with less work.
+A clause with a *key* (`keys.py`) is listed under it instead, unless a grid finds it with less work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from anabranch.columnar.scan.wanted import WantedColumns
 
 _MOST_BINS, _MOST_PAIR_BINS = 1 << 16, 1 << 8
 _SPREAD = 16
-"""On the average a clause may lie in so many cells; with more, the grid is made coarser."""
+"""The average number of cells that a clause may lie in; with more, the grid is made coarser."""
 _NO_BINS = np.zeros(1, np.int32)
 
 
@@ -55,20 +55,20 @@ class _Block:
 
     conditions: Places
     clause: int
-    """What is still to be tested, -1 for nothing."""
+    """The clause that is still to be tested, -1 for none."""
     spans: tuple[Places, Places, Places, Places]
     """The lows and highs on one axis of the grid, then those on the other."""
 
 
 class Grids:
-    """All grids over some axes, of which the number of ranks is given."""
+    """All grids over some axes; `sizes` are the numbers of ranks of the axes."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
         self._grids: dict[tuple[int, int], list[_Block]] = {}
 
     def add(self, conditions: Places, clause: int, spans: Mapping[int, tuple[Places, Places]], *, is_box: bool) -> None:
-        """Add one clause of some conditions; `spans` are its lows and highs by axis, and all of it if it `is_box`."""
+        """Add one clause of some conditions; `spans` are its lows and highs by axis, and all of it if `is_box`."""
         narrow = sorted(spans, key=lambda axis: self._width(axis, *spans[axis]))[:2]
         axes = tuple(sorted(narrow))
         key = (axes[0] if axes else -1, axes[1] if len(axes) > 1 else -1)
@@ -78,16 +78,16 @@ class Grids:
         self._grids.setdefault(key, []).append(_Block(conditions, rest, (*chosen[0], *chosen[1])))
 
     def share(self, spans: Mapping[int, tuple[Places, Places]]) -> float:
-        """Which part of all entries is taken to meet such a clause in its grid."""
+        """The estimated part of all entries that meets such a clause in its grid."""
         widths = sorted(self._width(axis, *spans[axis]) for axis in spans)
         return float(np.prod(widths[:2]))
 
     def _width(self, axis: int, lows: Places, highs: Places) -> float:
-        """Which part of an axis a clause has of it, for one in the middle."""
+        """The part of an axis that clauses span, as the median."""
         return float(np.median(np.maximum(highs - lows + 1, 0))) / self._sizes[axis]
 
     def arrays(self) -> Cells:
-        """As the kernel takes them (`kernels_matching.match`)."""
+        """The grids as the kernel takes them (`kernels.match`)."""
         shapes = np.zeros((len(self._grids), 4), np.int64)
         bins: list[Places] = []
         bounds: list[Indices] = [np.zeros(1, np.int64)]
@@ -96,7 +96,7 @@ class Grids:
         spans: list[Places] = [np.empty((0, 4), np.int32)]
         bin_count = cells = members = 0
         for number, (key, blocks) in enumerate(self._grids.items()):
-            made = _made(blocks, [self._sizes[axis] if axis >= 0 else 0 for axis in key])
+            made = _grid_arrays(blocks, [self._sizes[axis] if axis >= 0 else 0 for axis in key])
             shapes[number] = bin_count, bin_count + len(made.bins[0]), made.wide, cells
             bins += made.bins
             bin_count += sum(map(len, made.bins))
@@ -120,7 +120,7 @@ class Grids:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _GridArrays:
     bins: tuple[Places, Places]
     wide: int
     bounds: Indices
@@ -129,8 +129,8 @@ class _Made:
     spans: Places
 
 
-def _made(blocks: Sequence[_Block], sizes: Sequence[int]) -> _Made:
-    """Lay a grid out, as fine as is worth it."""
+def _grid_arrays(blocks: Sequence[_Block], sizes: Sequence[int]) -> _GridArrays:
+    """Lay a grid out, as fine as pays."""
     conditions = np.concatenate([each.conditions for each in blocks])
     clauses = np.concatenate([np.full(len(each.conditions), each.clause, np.int32) for each in blocks])
     spans = [np.concatenate([each.spans[place] for each in blocks]) for place in range(4)]
@@ -149,7 +149,7 @@ def _made(blocks: Sequence[_Block], sizes: Sequence[int]) -> _Made:
     members = np.empty(total, np.int64)
     if total:
         fill_cells(*given, bounds[:-1].copy(), members)
-    return _Made(bins, wide, bounds, conditions[members], clauses[members], np.stack(spans, 1)[members])
+    return _GridArrays(bins, wide, bounds, conditions[members], clauses[members], np.stack(spans, 1)[members])
 
 
 def _bins(size: int, fine: int) -> Places:
@@ -166,7 +166,7 @@ _WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class RankSpan:
-    """What a clause asks on one axis of some conditions: that a rank lies between these, or that it does not."""
+    """A clause on one axis, for some conditions: that a rank lies between low and high, or that it does not."""
 
     axis: int
     lows: Places
@@ -175,7 +175,7 @@ class RankSpan:
 
 
 class ClauseBits:
-    """The clauses of conditions over some axes, of which the number of ranks is given."""
+    """The clauses of conditions over some axes as bits; `sizes` are the numbers of ranks of the axes."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
@@ -188,7 +188,7 @@ class ClauseBits:
         self.count += len(conditions)
 
     def arrays(self) -> Bits:
-        """As the kernel takes them (`kernels_matching.match_few`)."""
+        """The bits as the kernel takes them (`kernels.match_few`)."""
         width = -(-self.count // _WORD) * _WORD
         whose = np.full(width, -1, np.int32)
         held = [np.ones((size, width), np.bool_) for size in self._sizes]
@@ -222,7 +222,7 @@ _EDGE = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What conditions look at, numbered through: axes with ranks, then axes with keys."""
+    """The axes of conditions, numbered through: those with ranks, then those with keys."""
 
     rankings: Mapping[TestAxis, Ranking]
     keys: Mapping[TestAxis, KeyIndex]
@@ -233,7 +233,7 @@ class Axes:
 
     @property
     def first_keys(self) -> list[int]:
-        """By axis with keys: the number of its first; and the number of them all."""
+        """By axis with keys: the number of its first key; and behind them the number of all keys."""
         return [*accumulate((each.count for each in self.keys.values()), initial=0)]
 
 
@@ -242,7 +242,7 @@ def axes_of(
     wanted: WantedColumns,
     key_index: Callable[[TestAxis, WantedColumns, set[FormConstant]], KeyIndex],
 ) -> Axes:
-    """All constants, by the axis they are compared with."""
+    """The axes of all conditions, with the constants that are compared on each."""
     found: dict[TestAxis, set[FormConstant]] = {}
     for group in groups:
         for stage in group.form.stages:
@@ -273,10 +273,10 @@ class Arranged:
         self._lows: list[Places] = []
         self._highs: list[Places] = []
         sizes = [*(each.size for each in self._rankings), *(1 for _ in self._keys)]
-        self._grids, self._bits, self._lists = Grids(sizes), ClauseBits(sizes), _Lists(self._first_keys[-1])
+        self._grids, self._bits, self._lists = Grids(sizes), ClauseBits(sizes), _KeyedClauses(self._first_keys[-1])
         self._asks_keys = False
-        """Whether a clause asks for keys and is not found by one."""
-        self.share = 0.0  # the part of all entries that is taken to meet one of the conditions
+        """Whether a clause with keys lies in a grid, and is not found by a key."""
+        self.share = 0.0  # the estimated part of all entries that meets a condition
         forms: list[int] = []
         bases: list[Indices] = []
         users: list[list[Indices]] = [[] for _ in self._axes]
@@ -323,7 +323,7 @@ class Arranged:
         self.places = self._bits.arrays() if self.are_few else self._grids.arrays()
 
     def _form(self, group: Alike) -> list[list[tuple[int, ...]]]:
-        """Lay out the tests of a form; gives the numbers of those in each clause of each stage."""
+        """Lay out the tests of a form; returns the numbers of the tests in each clause of each stage."""
         self._first_tests.append(len(self._test_axes))
         columns: list[tuple[Places, Places]] = []
         found: list[list[tuple[int, ...]]] = []
@@ -350,7 +350,7 @@ class Arranged:
     def _intervals(
         self, axis: TestAxis | int, tests: Sequence[Test | Missing], group: Alike
     ) -> list[tuple[Places, Places, bool]]:
-        """Tests of one axis that must all hold: one interval, and one for each that must be left out."""
+        """Tests of one axis that must all hold, as intervals: one to lie in, and one for each `!=`, to lie outside."""
         count = len(group.numbers)
         if not isinstance(axis, TestAxis):
             return [(np.zeros(count, np.int32), np.full(count, _EDGE, np.int32), False)]
@@ -379,7 +379,7 @@ class Arranged:
         return found
 
     def _key_test(self, axis: int, test: Test, group: Alike) -> tuple[Places, Places, bool]:
-        """A test for a key, which stands for low and high."""
+        """A test for a key, whose number stands for low and high."""
         number = axis - len(self._rankings)
         keys = self._keys[number].places([each[test.constant] for each in group.constants])
         keys = keys + np.int32(self._first_keys[number])
@@ -429,8 +429,8 @@ class Arranged:
         return self._bits.count <= MOST and not self._asks_keys
 
 
-class _Lists:
-    """Clauses listed by the key that they ask for, of which the number is given."""
+class _KeyedClauses:
+    """Clauses listed by their keys; `count` is the number of keys."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -438,15 +438,15 @@ class _Lists:
         self._asking: list[tuple[Places, Places]] = []
 
     def add(self, keys: Places, conditions: Places, clause: int) -> None:
-        """Add one clause of some conditions; `clause` is what else they ask, -1 for nothing."""
+        """Add one clause of some conditions; `clause` is what is still to be tested, -1 for nothing."""
         self._blocks.append((keys, conditions, np.full(len(keys), clause, np.int32)))
 
     def ask(self, keys: Places, conditions: Places) -> None:
-        """Note which key each of some conditions asks for, however its clauses are found."""
+        """Note the key that each of some conditions tests, however its clauses are found."""
         self._asking.append((keys, conditions))
 
     def arrays(self) -> KeyLists:
-        """As the kernels take them."""
+        """The lists as the kernels take them."""
         keys, conditions, clauses = (_joined([block[part] for block in self._blocks], np.int32) for part in range(3))
         order = np.argsort(keys, kind="stable")
         asked, users = (_joined([each[part] for each in self._asking], np.int32) for part in range(2))
@@ -454,12 +454,12 @@ class _Lists:
         return KeyLists(self._bounds(keys), conditions[order], clauses[order], self._bounds(asked), users)
 
     def _bounds(self, keys: Places) -> Indices:
-        """Where what belongs to each key begins, and the last ends."""
+        """Where the entries of each key begin, and where the last end."""
         return np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=self._count))])
 
 
 def _by_axis(clause: Sequence[Test | Missing | Fixed]) -> list[tuple[TestAxis | int, list[Test | Missing]]]:
-    """The tests of a clause, those of one axis together; what the look decides has an axis of its own."""
+    """The tests of a clause by axis; tests that the look decides have the axis ALWAYS or NEVER."""
     found: dict[TestAxis | int, list[Test | Missing]] = {}
     for test in clause:
         if isinstance(test, Fixed):

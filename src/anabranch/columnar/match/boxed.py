@@ -1,9 +1,9 @@
-"""Items in columns held against boxes: which of them may be in one.
+"""Items in columns compared with boxes: which of them may be in one.
 
 A box is a conjunction of comparisons with constants (`algebra/accents`), over paths that occur at most once in an item.
 Items that fit have the paths of their look and no others, so a comparison is decided by the values there, as far as
 doubles can decide it; what they leave open is taken as possible, and so is everything for items of another look.
-Values that nobody has cut out yet are cut out once for a batch.
+Columns that no query needs are shredded once for a batch.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from anabranch.predicate import Compare, Not, Operator, Predicate, terms
 from anabranch.stream.path import Path
 
 MOST_BOXES = 64
-"""More than these are not held against columns: then all items may be in one."""
+"""More boxes are not compared with columns: then all items may be in one."""
 _NEAR = 1e-12
-"""Doubles that differ by less than this part of them may stand for one number."""
+"""Doubles that differ by less than this part of their value may stand for one number."""
 
 
 def carries(look: Look, path: Path) -> bool:
@@ -39,7 +39,7 @@ def carries(look: Look, path: Path) -> bool:
 
 
 def column_of(look: Look, path: Path) -> PartColumn | None:
-    """The column that has the only value at a path; None where there is none, or more than that."""
+    """The column that has the only value at a path; None where there is none, or where there are several."""
     found = _parts_at(look, path)
     if len(found) != 1 or not path.steps:
         return None
@@ -73,7 +73,7 @@ class BoxColumns:
 
     @staticmethod
     def of(shredded: Shredded, known: Flags, boxes: Sequence[Box], carried: Iterable[Path] = ()) -> BoxColumns:
-        """`carried` are paths of which it is asked who has something there."""
+        """`carried` are paths for which the presence of a value is needed."""
         if shredded.wanted is None:
             return BoxColumns(known, shredded.fits, None, {})
         look = shredded.wanted.look
@@ -106,7 +106,7 @@ class BoxColumns:
         return found
 
     def judge(self, box: Box) -> tuple[Flags, Flags]:
-        """Which entries may be in a box, and which are for certain; of those that do not fit, nobody knows."""
+        """Which entries may be in a box, and which are for certain; those that do not fit may be."""
         found = [self._judge(literal, slice(0, len(self.fits))) for literal in box]
         may, must = (np.logical_and.reduce([each[side] for each in found]) for side in (0, 1))
         return may | ~self.fits, must & self.fits
@@ -136,14 +136,14 @@ class BoxColumns:
 
 
 def _compared(found: Numbers, op: Operator, constant: Fraction) -> tuple[Flags, Flags]:
-    """Where numbers may stand in this relation to a constant, and where they do; NaN is a text that is not clear."""
+    """Which numbers may be in this relation to a constant, and which are for certain; NaN is a text that is unclear."""
     nothing = np.zeros(len(found), np.bool_)
     try:
         value = float(constant)
     except OverflowError:
         return ~nothing, nothing
     if Fraction(Decimal(repr(value))) == constant and len(Decimal(repr(value)).as_tuple().digits) <= MOST_DIGITS:
-        holds: Flags = OPERATORS[op](found, value)  # doubles stand for one decimal each
+        holds: Flags = OPERATORS[op](found, value)  # each double stands for one decimal
         unclear = np.isnan(found)
         return holds | unclear, holds & ~unclear
     near = abs(value) * _NEAR
@@ -164,7 +164,7 @@ def _compared(found: Numbers, op: Operator, constant: Fraction) -> tuple[Flags, 
 
 @dataclass(frozen=True)
 class _Values:
-    """What stands in one column, by entry; of entries that do not fit it means nothing."""
+    """The values of one column, by entry; without meaning for entries that do not fit."""
 
     data: Bytes
     starts: Indices
@@ -184,7 +184,7 @@ class _Values:
 
 
 def _values(shredded: Shredded, columns: Sequence[PartColumn]) -> dict[PartColumn, _Values]:
-    """The values in some columns, which may have been cut out already."""
+    """The values in some columns; they are shredded again where a column is missing."""
     wanted = shredded.wanted
     assert wanted is not None
     rows = wanted.rows

@@ -2,8 +2,8 @@
 
 A condition is made of Boolean trees (`logic.py`) over tests of columns, read or computed.
 It has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
-Unclear is what may raise an error (text that is no number) or has too many digits for a double; `and` and `or` go on
-over it where the other side decides, as LAWS 2.4 has it for errors.
+A test is unclear that may raise an error (text that is no number) or whose value has too many digits for a double;
+`and` and `or` ignore it where the other side decides, as LAWS 2.4 has it for errors.
 A number of many digits is compared as the double nearest to it, which is unclear only where it equals the constant.
 """
 
@@ -25,7 +25,7 @@ NO, UNCLEAR, YES = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The same for all items that fit the template."""
+    """A verdict that is the same for all items that fit the look."""
 
     verdict: int
 
@@ -50,7 +50,7 @@ class TextTest:
 
 @dataclass(frozen=True, slots=True)
 class MomentTest:
-    """The dateTime in a column against the one that a text is; where the text is none, it is unclear for all items."""
+    """The dateTime in a column against that of a text; unclear for all items where the text is no dateTime."""
 
     column: Column
     operator: Operator
@@ -66,7 +66,7 @@ class PresenceTest:
 
 @dataclass(frozen=True, slots=True)
 class PatternTest:
-    """Whether the text of a column contains another; what is absent is an empty text, as `contains` takes it."""
+    """Whether the text of a column contains another; a missing text counts as empty, as in `contains`."""
 
     column: Column
     text: bytes
@@ -84,18 +84,18 @@ class SumTest:
 
 @dataclass(frozen=True, slots=True)
 class RowTest:
-    """Whether a condition holds for one of the rows of a repeated part, which lies in no other."""
+    """Whether a condition holds for one of the rows of a repeated part, which lies in no other repeated part."""
 
     frame: int
     condition: Condition
-    """Its columns are those of the rows; what stands around them is computed for each row."""
+    """Its columns are those of the rows; values of the item around them are computed for each row."""
 
 
 ColumnTest: TypeAlias = NumberTest | TextTest | MomentTest | PresenceTest | PatternTest | SumTest | RowTest
 ItemTest: TypeAlias = Settled | ColumnTest
 Condition: TypeAlias = tuple[Tree[ItemTest], ...]
-"""Trees that must all hold, one after the other: none is looked at where one before it is unclear, whose error its own
-would hide."""
+"""Trees that must all hold, in order: where one is unclear, the condition is, whatever the later ones say, since the
+law may raise its error."""
 ALWAYS: Condition = (Settled(YES),)
 
 
@@ -106,17 +106,17 @@ def tests(condition: Condition) -> list[ColumnTest]:
 
 
 def columns_of(condition: Condition) -> set[Column]:
-    """The columns that a condition looks at; of what is computed for rows, those that it is made of."""
+    """The columns that a condition reads; for values computed for rows, the columns that they are computed from."""
     return {column for each in tests(condition) for column in _columns(each)}
 
 
 def numbers_of(condition: Condition) -> set[Column]:
-    """Those of them whose numbers it looks at."""
+    """The columns whose numbers a condition reads."""
     return {column for each in tests(condition) for column in _number_columns(each)}
 
 
 def columns_as_written(condition: Condition) -> set[Column]:
-    """The columns of which a condition needs more than on which side of a constant their numbers are."""
+    """The columns that a condition reads for more than comparing their numbers with constants."""
     asked = (each for each in tests(condition) if not isinstance(each, NumberTest | PresenceTest))
     found = {column for each in asked for column in _columns(each)}
     return found | {column for column in columns_of(condition) if not isinstance(column, int)}

@@ -1,22 +1,24 @@
-"""Conditions taken apart so that thousands of them can be judged together (`index.py`).
+"""Conditions in a normal form, so that thousands of them can be matched together (`index.py`).
 
 Conditions that differ in their constants only have one *form*.
 A form has stages, one behind the other; a stage is a disjunction of clauses, a clause a conjunction of tests.
 Kleene's three-valued logic is a distributive lattice with De Morgan's laws, so a stage in this normal form has the same
 outcome as the condition it came from, unclear ones too.
 
-A form is not made of a condition that is always unclear, that asks of the template what may be otherwise in other items
-before it goes on, or whose normal form is too large; such a condition is judged by itself.
+A condition has no form where it is always unclear, where an early stage depends on the look, which may differ for other
+items, or where its normal form is too large; such a condition is judged by itself.
 
-Values are *ranks* among the constants they are compared with: a constant has an odd rank, what lies between two of them
-an even one; where an item has no value the rank is the last, and what is not known has -1.
-So every comparison is whether a rank lies in an interval, whatever was compared.
-A comparison with nothing is false (LAWS 2.3), so its negation is the opposite comparison, or that nothing is there.
-Numbers are found by the cell they lie in: the span of the constants is cut into a few more cells than there are
-constants, and what a cell is given by, (value - least) * scale, never falls while values rise, however it is rounded.
-Texts are found by their first eight bytes as one number, and by the rest where these are equal.
-Moments are found by their nanoseconds; a constant that is none of them has no rank, and its condition is judged by
-itself, too.
+Values become *ranks* among the constants that they are compared with: a constant has an odd rank, a value between two
+constants an even one; a missing value has the last rank, and an unknown one has -1.
+So every comparison tests whether a rank lies in an interval, whatever the type of the values.
+A comparison with a missing value is false (LAWS 2.3), so its negation is the opposite comparison, or that the value is
+missing.
+The rank of a number is searched in its cell: the span of the constants is divided into a few times as many cells as
+there are constants, and the number of a cell, (value - least) * scale, never falls while values rise, however it is
+rounded.
+Texts are compared by their first eight bytes as one number, and by the rest where these are equal.
+DateTimes are compared by their nanoseconds; a constant whose nanoseconds do not fit has no rank, and its condition is
+judged by itself, too.
 """
 
 from __future__ import annotations
@@ -64,34 +66,34 @@ MOST_CLAUSES = 64
 
 
 class AxisKind(Enum):
-    """What is looked at in a column."""
+    """What a test reads of a column."""
 
     NUMBER = "number"
     TEXT = "text"
     MOMENT = "moment"
-    """Its dateTime."""
+    """The dateTime of its text."""
     PRESENCE = "presence"
-    """Whether there is anything."""
+    """Whether there is a value."""
     PATTERN = "pattern"
-    """Which of some patterns its text contains."""
+    """The patterns that its text contains."""
     SUM = "sum"
-    """Its number, against the sums of another and constants."""
+    """Its number, compared with the sum of another column and a constant."""
     ROWS = "rows"
-    """Which of some conditions of one form hold for one of the rows of a repeated part."""
+    """The conditions of one form that hold for one of the rows of a repeated part."""
 
 
 class TestAxis(NamedTuple):
-    """What a test looks at."""
+    """What a test reads."""
 
     column: Column
-    """Of rows, the repeated part."""
+    """For ROWS: the repeated part."""
     kind: AxisKind
     addend: Column | None = None
     rows: Form | None = None
 
 
 class Test(NamedTuple):
-    """An axis against a constant, which is given by its number."""
+    """A comparison on an axis with a constant, which is given by its number."""
 
     axis: TestAxis
     operator: Operator
@@ -99,38 +101,38 @@ class Test(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """Whether an item has nothing there."""
+    """Whether an item has no value on an axis."""
 
     axis: TestAxis
 
 
 class Fixed(NamedTuple):
-    """The same for all items that fit the template, and unclear for others."""
+    """A test with one outcome for all items that fit the look; it is unclear for others."""
 
     holds: bool
 
 
 FormConstant: TypeAlias = "Constant | tuple[FormConstant, ...]"
-"""A constant of a form; a condition on rows, which has a form of its own, is one by its constants."""
+"""A constant of a form; for a condition on rows, which has a form of its own, the tuple of its constants."""
 Clause: TypeAlias = tuple[Test | Missing | Fixed, ...]
 Stage: TypeAlias = tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What conditions have in common that differ in constants only."""
+    """The common structure of conditions that differ in constants only."""
 
     stages: tuple[Stage, ...]
 
     @property
     def axes(self) -> tuple[TestAxis, ...]:
-        """What it looks at."""
+        """The axes of its tests."""
         tests = (test for stage in self.stages for clause in stage for test in clause)
         return tuple(dict.fromkeys(test.axis for test in tests if not isinstance(test, Fixed)))
 
     @property
     def columns(self) -> Iterator[Column]:
-        """The columns that these are, but for what stands in rows."""
+        """The columns of its axes, but for those inside rows."""
         for axis in self.axes:
             if axis.rows is None:
                 yield axis.column
@@ -139,7 +141,7 @@ class Form:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the template has a say in it."""
+        """Whether the look decides one of its tests."""
         return any(isinstance(test, Fixed) for stage in self.stages for clause in stage for test in clause)
 
 
@@ -157,12 +159,12 @@ def formed(condition: Condition) -> tuple[Form, tuple[FormConstant, ...]] | None
     large = 1
     for stage in stages:
         large *= len(stage)
-    hasty = any(isinstance(test, Fixed) for stage in stages[:-1] for clause in stage for test in clause)
-    return None if hasty or large > MOST_CLAUSES else (form, tuple(constants))
+    is_early = any(isinstance(test, Fixed) for stage in stages[:-1] for clause in stage for test in clause)
+    return None if is_early or large > MOST_CLAUSES else (form, tuple(constants))
 
 
 def has_ranks(form: Form, constants: Sequence[FormConstant]) -> bool:
-    """Whether all constants of a condition of some form have ranks: a text that is to be a moment may be none."""
+    """Whether all constants of a condition have ranks: a text that is compared as a dateTime may be none."""
     for test in chain.from_iterable(chain.from_iterable(form.stages)):
         if isinstance(test, Test):
             constant = constants[test.constant]
@@ -174,7 +176,7 @@ def has_ranks(form: Form, constants: Sequence[FormConstant]) -> bool:
 
 
 def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Condition:
-    """A condition with other constants; a number may stand there with the other sign."""
+    """A condition with other constants; a number may occur in it with the opposite sign."""
 
     def test(leaf: ItemTest) -> Tree[ItemTest]:
         match leaf:
@@ -202,13 +204,13 @@ def _column_with(column: Column, values: Mapping[Constant, Constant]) -> Column:
 
 
 def _number_with(number: float, values: Mapping[Constant, Constant]) -> float:
-    """A number for another, perhaps with the other sign."""
+    """The replacement of a number, which may occur with the opposite sign."""
     turned = -1.0 if number not in values and -number in values else 1.0
     return turned * float(values.get(turned * number, turned * number))
 
 
 def _text_with(text: bytes, values: Mapping[Constant, Constant]) -> bytes:
-    """A text for another; what lies behind all texts with a prefix is made of the prefix."""
+    """The replacement of a text; a prefix with AFTER behind it is replaced by its prefix."""
     if text.endswith(AFTER):
         return _text_with(text.removesuffix(AFTER), values) + AFTER
     found = values.get(text, text)
@@ -217,7 +219,7 @@ def _text_with(text: bytes, values: Mapping[Constant, Constant]) -> bytes:
 
 
 AFTER = b"\xff"
-"""Behind a text: greater than whatever begins with it, since no byte of a text is 255."""
+"""A prefix with this behind it is greater than all texts with the prefix, since no byte of a text is 255."""
 
 
 _AXES = {NumberTest: AxisKind.NUMBER, TextTest: AxisKind.TEXT, MomentTest: AxisKind.MOMENT}
@@ -319,7 +321,7 @@ def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], 
 
 
 _CELLS = 4
-"""So many cells there are to a constant."""
+"""The number of cells per constant."""
 
 
 class Ranking(Protocol):
@@ -359,7 +361,7 @@ def _numbers_in(constants: Iterable[FormConstant]) -> list[float]:
 
 
 class _Presence:
-    """The only constant says that something is there."""
+    """The ranking of presence: its only constant stands for 'there is a value'."""
 
     size = 4
 
@@ -421,7 +423,7 @@ class _Moments:
 
 
 class _Sums:
-    """The numbers that are added to those in one row, and that in another is compared with their sums."""
+    """The constants that are added to the numbers in one row; those in another row are compared with the sums."""
 
     def __init__(self, row: int, addend: int, constants: Sequence[float]) -> None:
         self.size = 2 * len(constants) + 2

@@ -1,22 +1,21 @@
-"""Thousands of conditions judged together: an index over predicates.
+"""Thousands of conditions matched together: an index over predicates.
 
-A `Matcher` is built for some conditions and asked batch by batch which of them take which entries.
+A `Matcher` is built for some conditions and finds, batch by batch, which of them match which entries.
 Its cost follows the items and their matches, hardly the number of conditions:
 
 * each value is ranked once among all constants it is compared with (`forms.py`);
 * each clause of a condition lies in the cells of a *grid* that it touches, over the one or two axes on which it is
   narrowest, so an entry is only tried with the clauses of its cell; where conditions are few, clauses are bits
   (`arranging.py`);
-* a clause that asks for a key, such as a pattern in a text, is listed under it, and an entry is only tried with the
-  clauses of the keys that it has (`keys.py`);
+* a clause with a key, such as a pattern in a text, is listed under the key, and an entry is only tried with the clauses
+  of the keys that it has (`keys.py`);
 * conditions on the rows of a repeated part are matched with the rows, by another such index, and are keys of the
   entries that the rows lie in;
 * conditions of one form (`forms.py`) are arranged together, and differ in numbers only.
 
-What is unclear for a value that is not known concerns only the conditions that look at it; they are judged in three
-values.
-The answer is that of `condition.judge` for every condition and entry, with one difference that cannot be seen: an entry
-that does not fit is never taken, only left open.
+A value that is not known concerns only the conditions that read it; they are evaluated in three-valued logic.
+The outcome is that of `judging.judge` for every condition and entry, with one difference that no answer shows: an entry
+that does not fit never matches, it is only left open.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ _EDGE = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class Matches:
-    """What some conditions make of the entries of a batch."""
+    """The matches of some conditions with the entries of a batch."""
 
     count: int
     """How many conditions there are."""
     conditions: Places
     pairs: Places
-    """Each pair of a condition and an entry that it takes, in the order of entries."""
+    """The pairs of a condition and an entry that matches it, in the order of entries."""
     open_conditions: Indices
     open_entries: Indices
     """The pairs that are left to the law, in the order of entries."""
 
     def part(self, first: int, last: int) -> Matches:
-        """What some of the conditions make of them, which are numbered from 0 on then."""
+        """The matches of some of the conditions, which are then numbered from 0 on."""
         if (first, last) == (0, self.count):
             return self
         taken = (self.conditions >= first) & (self.conditions < last)
@@ -73,13 +72,13 @@ class Matches:
         )
 
     def without(self, gone: Flags) -> Matches:
-        """The same for all conditions but some."""
+        """The matches without those of some conditions."""
         kept, opened = ~gone[self.conditions], ~gone[self.open_conditions]
         taken = self.conditions[kept], self.pairs[kept]
         return Matches(self.count, *taken, self.open_conditions[opened], self.open_entries[opened])
 
     def opened(self, unclear: Flags) -> Matches:
-        """The same, where some of the pairs are left to the law after all."""
+        """The matches, of which some are left to the law after all."""
         conditions = np.concatenate([self.open_conditions, self.conditions[unclear]])
         entries = np.concatenate([self.open_entries, self.pairs[unclear]])
         order = np.argsort(entries, kind="stable")
@@ -108,10 +107,10 @@ class Matcher:
         numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int32)
         self._numbers = numbers
         self.share = self._laid.share
-        """The part of all entries that is taken to meet one of the conditions."""
+        """The estimated part of all entries that meets one of the conditions."""
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
         self._pairs = _room(len(numbers), _ROOM)
-        """Those of the last batch."""
+        """The pairs of the last batch."""
 
     def constants(self, row: int) -> Numbers:
         """The numbers that the column in a row is compared with, rising."""
@@ -123,9 +122,9 @@ class Matcher:
         return np.unique(np.concatenate([*formed, np.array(sorted(single), np.float64)]))
 
     def match(self, shredded: Shredded) -> Matches | None:
-        """Judge the entries of a batch, which was cut for the same `wanted`; None where fewer must be shown at once.
+        """Match the entries of a batch, which was shredded for the same `wanted`; None where there are too many pairs.
 
-        What is found is there until the next batch is judged.
+        The result is valid until the next batch is matched.
         """
         if not self._has_formed(shredded):
             return None
@@ -146,7 +145,7 @@ class Matcher:
         return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
     def _part(self, kind: int) -> tuple[Places, Places]:
-        """The conditions and entries of pairs that were taken, or are open."""
+        """The conditions and entries of the pairs that match, or that are open."""
         count = self._pairs.counts[kind]
         conditions, entries = self._pairs.conditions[kind, :count], self._pairs.entries[kind, :count]
         return (conditions if self._is_ordered else self._numbers[conditions]), entries
@@ -197,7 +196,7 @@ def _key_index(axis: TestAxis, wanted: WantedColumns, constants: set[FormConstan
 
 
 class _RowKeys:
-    """Conditions of one form that may hold for rows of a repeated part, found by an index over the rows."""
+    """The conditions of one form on the rows of a repeated part as keys, found by an index over the rows."""
 
     def __init__(self, axis: TestAxis, wanted: WantedColumns, conditions: Sequence[tuple[FormConstant, ...]]) -> None:
         """Conditions are given by their constants."""

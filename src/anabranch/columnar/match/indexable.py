@@ -1,15 +1,16 @@
-"""Computed conditions as tests that an index can find, where a constant stands inside of what is computed.
+"""Computed conditions as tests that an index can find, where a computed column contains a constant.
 
 The compiler makes a boolean column of every condition that is no comparison of a column with a constant.
 A column is computed for all items, so thousands of conditions with other constants in them would cost thousands of
-columns. Some of them say the same as a test of columns without the constant:
+columns.
+Some of them are equivalent to a test of columns without the constant:
 
     contains(text, K)                    whether a text contains a pattern
     a >= b + K, and the like             a number against the sum of another and a constant
     text >= xs:dateTime(K)               a moment against another
     some $v in v satisfies condition     whether a row of a repeated part fulfils the condition
 
-What a query gives may ask something, too: a loop whose `where` holds for no row gives nothing.
+A result may imply a condition, too: a loop whose `where` holds for no row gives nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _TEXTS = (Kind.UNTYPED, Kind.STRING)
 
 
 def indexable(condition: Condition, look: Look, marks: Container[Constant]) -> Condition:
-    """The same condition; `marks` stand for constants that differ from query to query."""
+    """An equivalent condition; `marks` stand for constants that differ from query to query."""
     found = _Conversion(look, marks)
 
     def test(leaf: ItemTest) -> Tree[ItemTest]:
@@ -77,7 +78,7 @@ def indexable(condition: Condition, look: Look, marks: Container[Constant]) -> C
 
 
 def asked_by_result(fragments: Sequence[Fragment], look: Look, marks: Container[Constant]) -> Condition:
-    """What must hold that fragments give anything, as far as an index can find it."""
+    """The condition under which fragments give anything, as far as an index can find it."""
     match fragments:
         case (Made(RowLoop(frame, condition, _, -1, 0)),) if condition is not None:
             asked: Expression = RowQuantifier(frame, True, condition)
@@ -93,15 +94,15 @@ def asked_by_result(fragments: Sequence[Fragment], look: Look, marks: Container[
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """Makes tests of boolean expressions."""
+    """Converts boolean expressions to tests."""
 
     look: Look
     marks: Container[Constant]
     frame: int = -1
-    """The repeated part in whose rows they are asked, -1 for items."""
+    """The repeated part for whose rows they are evaluated, -1 for items."""
 
     def tests(self, expression: Expression) -> Tree[ItemTest] | None:
-        """Tests that hold where an expression is true, and are unclear where it is; None where nothing is gained."""
+        """Tests that hold where an expression is true, and are unclear where it is; None where that gains nothing."""
         match expression:
             case Junction(is_and, operands):
                 found = [self.tests(each) for each in operands]
@@ -113,7 +114,7 @@ class _Conversion:
                 inside = self.tests(operand)
                 if inside is None:
                     return None
-                return Or((And((_is_true(clear), inside)), NumberTest(clear, "=", 0.0)))  # unclear where that is
+                return Or((And((_is_true(clear), inside)), NumberTest(clear, "=", 0.0)))  # unclear where `clear` is
             case FunctionCall("not", (operand,), _):
                 inside = self.tests(operand)
                 return None if inside is None else Not(inside)
@@ -147,7 +148,7 @@ class _Conversion:
         return part < len(self.look.of_items.parts) and self.look.frames[part] == self.frame
 
     def _column(self, value: Expression) -> Column:
-        """What a test looks at for a value: a part as it is read, if it stands here."""
+        """The column of a value in a test: a part as it is read, if it has one value in each row."""
         match value:
             case PartText(column, 0) if self._is_here(column):
                 return column
@@ -164,7 +165,7 @@ class _Conversion:
         if isinstance(left, ConstantValue) or has_constant(left, self.marks):
             return None
         constant = constant_of(literal)
-        column = left if self.frame < 0 else self._column(left)  # items' own may be in the unit of other queries
+        column = left if self.frame < 0 else self._column(left)  # a column of items may be in the unit of other queries
         if isinstance(constant, bytes):
             return TextTest(column, operator, constant) if left.kind in _TEXTS else None
         try:
@@ -183,7 +184,7 @@ class _Conversion:
         return NumberTest(column, operator, constant) if is_known else None
 
     def _moment(self, operator: Operator, left: Expression, text: str) -> MomentTest | None:
-        """A dateTime, or a text that is to be one, against another."""
+        """A dateTime, or a text that is cast to one, against a literal."""
         match left:
             case FunctionCall("xs:dateTime", (inside,), _):
                 left = inside
@@ -212,7 +213,7 @@ class _Conversion:
 
 
 def _says_found(clear: Expression) -> bool:
-    """Whether a condition says that rows which are looked up are known: whoever asks for these rows says so, too."""
+    """Whether a condition only says that looked-up rows are known, which reading these rows implies anyway."""
     match clear:
         case Junction(True, operands):
             return all(map(_says_found, operands))

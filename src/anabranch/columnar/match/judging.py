@@ -1,6 +1,6 @@
-"""Conditions judged one by one: what each makes of the entries of a batch.
+"""Conditions judged one by one: the verdicts of each on the entries of a batch.
 
-The index (`index.py`) finds the same for thousands of them together.
+The index (`index.py`) finds the same for thousands of conditions together.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ def long_numbers(shredded: Shredded, row: int) -> tuple[Indices, Numbers]:
 
 
 def least(parts: Iterator[Verdicts]) -> Verdicts:
-    """What `and` gives."""
+    """The verdicts of `and`."""
     return reduce(np.minimum, parts)
 
 
 def greatest(parts: Iterator[Verdicts]) -> Verdicts:
-    """What `or` gives."""
+    """The verdicts of `or`."""
     return reduce(np.maximum, parts)
 
 
 def opposite(verdicts: Verdicts) -> Verdicts:
-    """What `not` gives."""
+    """The verdicts of `not`."""
     return YES - verdicts
 
 

@@ -21,7 +21,7 @@ from anabranch.columnar.scan.kernels import (
 )
 
 NEVER, ALWAYS = -1, -2
-"""Stand for the axis of a test that the template decides."""
+"""The axes of tests that the look decides."""
 _ALL_BITS, _ONE_BIT = np.uint64((1 << 64) - 1), np.uint64(1)
 _SEQUENCE, _SHIFT = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
 """A de Bruijn sequence: shifted by a bit's place, its six highest bits are another number for each place."""
@@ -42,9 +42,9 @@ def fill_cells(
     heads: Indices,
     members: Indices,
 ) -> int:
-    """Put intervals, or boxes, into the cells of a grid that they touch.
+    """Put intervals, or boxes, into the cells of a grid that they touch; returns how often.
 
-    Without `members`, count into `heads` only, and give the sum; with them, `heads` are where each cell goes on.
+    Without `members`, count into `heads` only; with them, `heads` is where the next member of each cell goes.
     """
     total = 0
     for number in range(len(lows)):
@@ -84,11 +84,11 @@ class Conditions(NamedTuple):
     highs: Places
     user_bounds: Indices
     users: Indices
-    """By axis: the conditions that look at it."""
+    """By axis: the conditions that read it."""
     settled: Indices
-    """The conditions in which the template has a say."""
+    """The conditions of which the look decides a test."""
     keyed: Flags
-    """By axis: whether entries have keys there (`keys.py`); a test's low is the key it asks for."""
+    """By axis: whether entries have keys there (`keys.py`); the low of a test is its key."""
 
 
 class Cells(NamedTuple):
@@ -109,10 +109,10 @@ class Cells(NamedTuple):
 
 
 class Bits(NamedTuple):
-    """Clauses as bits: whose each is, and rows of bits for each rank of each axis, from `rows` on.
+    """Clauses as bits: the condition of each, and a row of bits for each rank of each axis, from `rows` on.
 
     A row has the clauses that a value of this rank fulfils as far as the axis goes; `untested` has those that do not
-    look at an axis.
+    read an axis.
     """
 
     conditions: Places
@@ -132,7 +132,7 @@ class KeyLists(NamedTuple):
     clauses: Places
     user_bounds: Indices
     users: Places
-    """By key: the conditions that ask for it, however they are found."""
+    """By key: the conditions that test it, however they are found."""
 
 
 class EntryKeys(NamedTuple):
@@ -143,11 +143,11 @@ class EntryKeys(NamedTuple):
     """The complement of a key where it is not clear whether the entry has it."""
     latest: Indices
     latest_open: Indices
-    """By key: the last entry that was found to have it, or may have it, among those that were looked at."""
+    """By key: the last entry so far that has it, or that may have it."""
 
 
 class Pairs(NamedTuple):
-    """Room for pairs of a condition and an entry, in the order of entries: those taken, and those left open."""
+    """A buffer for pairs of a condition and an entry, in the order of entries: those that match, and open ones."""
 
     seen: Indices
     """By condition: the last entry it was tried with."""
@@ -176,7 +176,7 @@ def _is_inside(entry: int, axis: int, at: int, ranks: Places, held: EntryKeys, l
 
 @compiled_lean
 def _verdict(condition: int, entry: int, fits: bool, ranks: Places, held: EntryKeys, laid: Conditions) -> int:
-    """What one condition makes of one entry, stage by stage."""
+    """The verdict of one condition on one entry, stage by stage."""
     form = laid.forms[condition]
     first_test = laid.first_tests[form]
     for stage in range(laid.stage_bounds[form], laid.stage_bounds[form + 1]):
@@ -212,7 +212,7 @@ def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
 
 @compiled_inline
 def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
-    """Whether all is known of an entry, as it is of most."""
+    """Whether all ranks of an entry are known, as those of most are."""
     known = fit
     for axis in range(len(ranks)):
         known = known and ranks[axis, entry] >= 0
@@ -221,7 +221,7 @@ def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
 
 @compiled_lean
 def _judge_unknown(entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs) -> bool:
-    """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
+    """Note the pairs of an entry with the conditions that read an unknown rank of it; whether there was room."""
     for axis in range(len(ranks) + 1):
         if axis < len(ranks):
             if ranks[axis, entry] >= 0:
@@ -240,7 +240,7 @@ def _judge_unknown(entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: 
 def _judge_one(
     condition: int, entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs
 ) -> bool:
-    """Note what one condition makes of one entry, unless that is done; whether there was room."""
+    """Note the outcome of one condition for one entry, unless that is done; whether there was room."""
     if pairs.seen[condition] == entry:
         return True
     pairs.seen[condition] = entry
@@ -252,7 +252,7 @@ def _judge_one(
 def _take(
     condition: int, clause: int, entry: int, fit: bool, ranks: Places, held: EntryKeys, laid: Conditions, pairs: Pairs
 ) -> bool:
-    """Note a condition whose clause holds if what else it asks does, -1 for nothing; whether there was room."""
+    """Note a condition if the rest of its clause holds, -1 for no rest; whether there was room."""
     if pairs.seen[condition] == entry:
         return True
     if clause >= 0 and not _holds(condition, clause, entry, ranks, held, laid):
@@ -263,7 +263,7 @@ def _take(
 
 @compiled_lean
 def _holds(condition: int, clause: int, entry: int, ranks: Places, held: EntryKeys, laid: Conditions) -> bool:
-    """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
+    """Whether an entry fulfils a clause of a condition; it does not where a rank is unknown."""
     first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
     for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
         test = laid.tests[place]
@@ -277,7 +277,7 @@ def _holds(condition: int, clause: int, entry: int, ranks: Places, held: EntryKe
 def _match_keys(
     entry: int, fit: bool, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, pairs: Pairs
 ) -> bool:
-    """The pairs of an entry that are clear by what is not known of it, and by its keys; whether there was room."""
+    """Note the pairs of an entry that its unknown ranks and its keys lead to; whether there was room."""
     for at in range(found.bounds[entry], found.bounds[entry + 1]):
         key = found.keys[at]
         if key >= 0:
@@ -307,11 +307,11 @@ def _match_keys(
 def match(
     fits: Flags, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, cells: Cells, pairs: Pairs
 ) -> bool:
-    """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
+    """Find all pairs of a condition and an entry that matches, and those that are open; whether there was room."""
     for entry in range(len(fits)):
         fit = fits[entry]
         is_known = _is_known(entry, fit, ranks)
-        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most have not
+        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most entries have no more
         if has_more and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for grid in range(len(cells.axes)):
@@ -336,11 +336,11 @@ def match(
 def match_few(
     fits: Flags, ranks: Places, laid: Conditions, found: EntryKeys, lists: KeyLists, bits: Bits, pairs: Pairs
 ) -> bool:
-    """The same as `match`, for so few clauses that each is a bit."""
+    """Match as `match` does, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
         is_known = _is_known(entry, fit, ranks)
-        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most have not
+        has_more = not is_known or found.bounds[entry] < found.bounds[entry + 1]  # most entries have no more
         if has_more and not _match_keys(entry, fit, ranks, laid, found, lists, pairs):
             return False
         for word in range(bits.untested.shape[1]):

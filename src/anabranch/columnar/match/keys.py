@@ -1,10 +1,9 @@
-"""Tests that are found by *keys*: what an entry has any number of, and what few entries have.
+"""Tests that are found by *keys*, of which an entry has any number, and each of which few entries have.
 
 The patterns that a text contains are its keys, and so are the conditions that hold for a row of a repeated part.
-A condition that asks for a key is listed under it (`arranging.py`), so an entry meets the conditions that ask for what
-it has and no others.
+A condition with a key is listed under it (`arranging.py`), so an entry meets only the conditions of its own keys.
 
-On such an axis the rank of an entry only says whether anything is known of its keys.
+On such an axis the rank of an entry only says whether its keys are known.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class FoundKeys(NamedTuple):
 
     entries: Places
     keys: Places
-    """What belongs together, in the order of entries."""
+    """Pairs of an entry and a key that it has, in the order of entries."""
     open_entries: Places
     open_keys: Places
-    """What may belong together, which the law must say; likewise."""
+    """Pairs of an entry and a key that it may have, which the law must decide, in the order of entries."""
 
 
 class KeyIndex(Protocol):
@@ -43,7 +42,7 @@ class KeyIndex(Protocol):
     count: int
     """How many keys there are."""
     share: float
-    """The part of all entries that is taken to have one of them."""
+    """The estimated part of all entries that has one of the keys."""
 
     def places(self, given: Sequence[FormConstant]) -> Places:
         """The numbers of some of the keys."""
@@ -53,10 +52,10 @@ class KeyIndex(Protocol):
 
 
 MOST_KEYS = 1 << 22
-"""So many keys may be found in one batch."""
+"""The number of keys that may be found in one batch."""
 _NO_KEYS = np.empty(0, np.int32)
 _LETTERS = 8
-"""One of so many texts is taken to contain a pattern of one byte, and of these again as many one of two bytes."""
+"""The estimate for patterns: one of 8 texts contains a pattern of one byte, one of 64 a pattern of two bytes."""
 
 
 class PatternKeys:
@@ -85,7 +84,7 @@ class PatternKeys:
 
 
 def entry_keys(entries: int, count: int, found: Sequence[FoundKeys], firsts: Sequence[int]) -> EntryKeys:
-    """The keys of entries on all axes, of which there are `count`; those of an axis are numbered from its first on."""
+    """The keys of entries on all axes; `count` is the number of keys, and `firsts` the first key of each axis."""
     owners, keys = [_NO_KEYS], [_NO_KEYS]
     for each, first in zip(found, firsts, strict=True):
         owners += [each.entries, each.open_entries]

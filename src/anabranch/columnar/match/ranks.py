@@ -1,4 +1,4 @@
-"""The compiled loops that find where values stand among constants: their ranks (`forms.py`)."""
+"""The compiled loops that find the ranks of values among constants (`forms.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEY = 8
 
 @compiled
 def rank_presence(starts: Places, missing: int, ranks: Places) -> None:
-    """The ranks of what is there; `missing` is that of nothing."""
+    """The ranks of presence; `missing` is the rank of a missing value."""
     for entry in range(len(starts)):
         ranks[entry] = 1 if starts[entry] >= 0 else missing if starts[entry] == ABSENT else UNKNOWN
 
@@ -30,9 +30,9 @@ def rank_numbers(
     scale: float,
     ranks: Places,
 ) -> None:
-    """The ranks of numbers, `missing` where there is none.
+    """The ranks of numbers, `missing` for missing values.
 
-    The constants of each cell, which are equally wide, stand between two of `cells`.
+    Cells are equally wide; the constants of a cell lie between two of `cells`.
     """
     last = len(cells) - 2
     for entry in range(len(values)):
@@ -41,7 +41,7 @@ def rank_numbers(
             ranks[entry] = missing if starts[entry] in (ABSENT, NOT_A_NUMBER) else UNKNOWN
             continue
         cell = (value - least) * scale
-        if not cell >= 0.0:  # also where that is infinity times nothing
+        if not cell >= 0.0:  # also NaN, where infinity was multiplied by zero
             cell = 0.0
         cell = min(cell, last)
         low, high = cells[int(cell)], cells[int(cell) + 1]
@@ -56,7 +56,7 @@ def rank_numbers(
 
 @compiled
 def rank_ticks(ticks: Indices, known: Flags, starts: Places, missing: int, constants: Indices, ranks: Places) -> None:
-    """The ranks of moments, `missing` where there is none."""
+    """The ranks of moments, `missing` for missing values."""
     for entry in range(len(ticks)):
         if not known[entry]:
             ranks[entry] = missing if starts[entry] == ABSENT else UNKNOWN
@@ -81,10 +81,10 @@ def rank_sums(
     constants: Numbers,
     ranks: Places,
 ) -> None:
-    """Where numbers stand among the sums of others and constants, `missing` where there is none.
+    """The ranks of numbers among the sums of other numbers and constants, `missing` for missing values.
 
-    A sum that is rounded never falls while the constant rises, so the sums are searched as the constants would be.
-    Where several constants give the same sum, which the number is, there is no one rank; then it is not known.
+    A rounded sum never falls while the constant rises, so the sums are searched like the constants.
+    Where the number equals the sums of several constants, its rank is unknown.
     """
     for entry in range(len(values)):
         value, addend = values[entry], addends[entry]
@@ -119,7 +119,7 @@ def _order(data: Bytes, start: int, end: int, other: Bytes, first: int, last: in
 
 @compiled
 def _key(data: Bytes, start: int, end: int) -> np.uint64:
-    """The first bytes of a text as one number, which is in the same order."""
+    """The first bytes of a text as one number; numbers are in the order of the texts."""
     key = np.uint64(0)
     for place in range(_KEY):
         key = key << np.uint64(8) | np.uint64(data[start + place] if start + place < end else 0)
@@ -128,7 +128,7 @@ def _key(data: Bytes, start: int, end: int) -> np.uint64:
 
 @compiled
 def text_keys(constants: Bytes, bounds: Indices, found: NDArray[np.uint64]) -> None:
-    """The keys of texts, which stand one behind the other, between two bounds each."""
+    """The keys of concatenated texts, each between two bounds."""
     for number in range(len(found)):
         found[number] = _key(constants, bounds[number], bounds[number + 1])
 
@@ -144,7 +144,7 @@ def rank_texts(
     known: NDArray[np.uint64],
     ranks: Places,
 ) -> None:
-    """The ranks of texts, `missing` where there is none; `known` are the keys of the constants."""
+    """The ranks of texts, `missing` for missing ones; `known` are the keys of the constants."""
     for entry in range(len(starts)):
         start, end = starts[entry], ends[entry]
         if start < 0:

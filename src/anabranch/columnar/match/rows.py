@@ -1,4 +1,4 @@
-"""Computed columns as rows of a batch, where conditions look at them as they look at what was read."""
+"""Computed columns as rows of a batch, so that conditions read them like scanned columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[S
     """The rows of a repeated part, as entries of their own, and the entry that each lies in, which may be unfit.
 
     The repeated part lies in no other; `wanted` has the computed columns of its rows in the place of those of items.
-    Where rows are looked up, the entries are told, too, whose rows are not known.
+    Where rows are looked up, it also gives the entries whose rows are not known.
     """
     look = wanted.all_parts
     if isinstance(look, JoinedLook) and frame in look.lookups:
@@ -59,7 +59,7 @@ def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[S
 
 
 def _looked_up_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices, Flags]:
-    """The rows of a lookup, of which all that is asked for is computed."""
+    """The rows of a lookup, whose wanted columns are all computed."""
     around = FrameEvaluation(shredded)
     inside = around.inside(frame)
     starts, ends = np.full((2, len(wanted.rows), inside.count), kernels.UNCLEAR, np.int32)
@@ -105,7 +105,7 @@ def _filled(
 
 
 def _numbers(value: ColumnValue) -> Numbers:
-    """Numbers, or outcomes as 1 and 0; NaN where it is unclear which."""
+    """Numbers, or outcomes as 1 and 0; NaN where they are unclear."""
     if value.verdicts is None:
         assert value.numbers is not None
         if value.kind is Kind.INTEGER:

@@ -1,12 +1,12 @@
-"""An axis: the reference values of all items of a range, for all time windows that look at the same reference.
+"""An axis: the reference values of all items of a range, for all time windows over the same reference.
 
-Whether an item is late, and how far the stream has come, is judged here, in the order of the stream (LAWS 3.2): rows of
-clear entries in columns, and single items in between by the law.
+Whether an item is late, and how far the stream has come, is decided here, in the order of the stream (LAWS 3.2): for
+runs of clear entries in columns, and for single items in between by the law.
 All values are exact and counted from the stream's origin: integers in columns, fractions else.
 
 A range is counted without knowing the ranges before it.
-What it finds late is late whatever came before; if something it did not find late is below what the stream had reached
-before (`Reached.low`), the result is void, and the range is counted again from there.
+An item that it finds late is late whatever came before; if an item that it did not find late is below what the stream
+had reached before (`Reached.low`), the count is void, and the range is counted again from there.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class AxisBatch:
     """The values of some entries in order."""
 
     unclear: Flags
-    """The entries that are the law's."""
+    """The entries that are left to the law."""
     ticks: Indices | None = None
-    """The values of the others from the origin on, in units of `10**-places`; None where these have none."""
+    """The values of the others from the origin on, in units of `10**-places`; None where they have none."""
     places: int = 0
     most: int = 0
     """No value is larger, nor smaller than minus this."""
@@ -86,7 +86,7 @@ class ReferenceAxis:
         return self._largest
 
     def batch(self, sight: Sight, column: PartColumn, known: Flags) -> AxisBatch:
-        """The values of some entries that stand in a column; `known` are those that are good items for certain."""
+        """The values of some entries that stand in a column; `known` are the good items for certain."""
         if self._least_places > MOST_PLACES:
             return AxisBatch(np.ones(len(known), np.bool_))
         ticks, exact, places, are_times = _references(sight, column, self._least_places, self._scale)
@@ -104,8 +104,8 @@ class ReferenceAxis:
     ) -> tuple[Bytes, dict[int, list[bool]]]:
         """Judge a batch whose unclear entries have been shown.
 
-        Gives a state for each entry, 0 for those that are clear and not late, and for the others that are items which
-        of their nodes are late.
+        Returns a state for each entry, 0 for those that are clear and not late, and by entry that was shown as an item
+        which of its nodes are late.
         """
         states = np.ones(len(batch.unclear), np.uint8)
         nodes: dict[int, list[bool]] = {}
@@ -153,7 +153,7 @@ class ReferenceAxis:
         return is_late
 
     def _bound(self, unit: int) -> int:
-        """The least integer that is not late; beyond all that columns hold where nothing or everything is."""
+        """The least integer that is not late; beyond all values of columns where nothing or everything is late."""
         if self._largest is None:
             return -_FAR
         if isinstance(self._largest, float):
@@ -169,7 +169,7 @@ class ReferenceAxis:
         self._low = low if self._low is None else min(self._low, low)
 
     def reached(self) -> Reached:
-        """What the range has shown."""
+        """What the range has shown of this axis."""
         return Reached(self._largest, self._low, self._first, tuple(self._late))
 
 
@@ -186,7 +186,7 @@ def _places(*values: Fraction) -> int:
 def _references(sight: Sight, column: PartColumn, least: int, scale: TimeScale) -> tuple[Indices, Flags, int, Flags]:
     """The values of entries as integers, which of them are exact, their decimal places, `least` or more, and the times.
 
-    Times have many digits; so the texts are read where they are known, and mean what they say: in items that fit.
+    Times have many digits; so texts are read where they are known and in the units of the query: in items that fit.
     """
     shredded = sight.shredded
     assert shredded.wanted is not None, "only what was shredded is counted"
@@ -208,7 +208,7 @@ def _references(sight: Sight, column: PartColumn, least: int, scale: TimeScale) 
 
 
 def _moments(shredded: Shredded, row: int, mantissas: Indices, given: Indices, scale: TimeScale) -> Flags:
-    """Read dateTimes among texts that are no decimals, in units of a scale; gives which values are times."""
+    """Read dateTimes among texts that are no decimals, in units of a scale; returns which values are times."""
     others = given < 0
     if not others.any():
         return np.full(len(given), scale.is_time)

@@ -1,6 +1,6 @@
-"""A batch of entries as many windows see it in columns: what each takes, where it stands, what it adds.
+"""A batch of entries in columns, for many windows: which entries each selects, their panes, and the values they add.
 
-An entry is clear for a member if all that its window asks of it is known exactly; the others are left to the law.
+An entry is clear for a member if all that its window needs of it is known exactly; the others are left to the law.
 Members that are touched by unit changes see the batch in the units of their start (`units.py`).
 """
 
@@ -42,9 +42,9 @@ class AggregatedPlace:
     """One place of an aggregated path, by the rows of `Columns`; -1 for none."""
 
     taken: int
-    """How many values entries have there; each has one without it."""
+    """The row with the number of values of each entry there; -1 where each has one."""
     leaf: int
-    """The numbers; without them, only how many there are."""
+    """The row of the numbers; -1 where only their count is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class KeyTexts(NamedTuple):
 
     texts: TextColumn
     missing: Flags | None
-    """Where there is none; None for nowhere."""
+    """Which entries miss it; None where none does."""
 
 
 @dataclass(slots=True)
@@ -72,18 +72,18 @@ class PaneBatch:
     shredded: Shredded
     axes: list[AxisBatch]
     asked: dict[int, list[int]] = field(default_factory=dict)
-    """By entry: members for whom it is the law's, beside those for whom it is unclear on their axis."""
+    """By entry: members for whom it is left to the law, beside those for whom it is unclear on their axis."""
     always: Sequence[int] = ()
-    """The members for whom all entries are the law's."""
+    """The members for whom all entries are left to the law."""
     members: Sequence[int] = ()
-    """Whose the conditions are."""
+    """By condition: its member."""
     conditions: Places = field(default_factory=lambda: np.empty(0, np.int32))
     entries: Places = field(default_factory=lambda: np.empty(0, np.int32))
-    """The pairs of a condition and an entry that it takes for certain, if it is clear on its axis and not late."""
+    """The pairs of a condition and an entry that matches for certain, if it is clear on its axis and not late."""
     paths: Sequence[Sequence[AggregatedPath]] = ()
-    """By condition; exact in the entries that it takes."""
+    """By condition; exact in the entries that match."""
     keys: Sequence[Sequence[KeyTexts]] = ()
-    """By condition: the parts of the key, where windows are grouped; clear in the entries that it takes."""
+    """By condition: the parts of the key, where windows are grouped; clear in the entries that match."""
     columns: Columns | None = None
 
     @property
@@ -123,7 +123,8 @@ class BatchJudge:
     ) -> PaneBatch:
         """Judge some entries; `known` are those that are good items for certain, `matches` is for the conditions.
 
-        To members who are `touched` the values mean something else than they say, and what was matched is nothing.
+        For `touched` members the values are in other units than those that were matched, so their conditions are judged
+        again.
         """
         if compiled is None or shredded.wanted is None:
             nothing = [AxisBatch(np.ones(len(known), np.bool_)) for _ in self._axes]
@@ -150,7 +151,7 @@ class BatchJudge:
         return batch
 
     def _axis(self, number: int, compiled: CompiledPanes | None, sight: Sight | None, known: Flags) -> AxisBatch:
-        """The values of one axis, as a member sees them that was compiled."""
+        """The values of one axis, in the units of a compiled member."""
         assert compiled is not None
         assert sight is not None
         if compiled.reference is None:
@@ -158,7 +159,7 @@ class BatchJudge:
         return self._axes[number].batch(sight, compiled.reference, known)
 
     def _take(self, batch: PaneBatch, compiled: CompiledMany, matches: Matches, sights: Sequence[Sight | None]) -> None:
-        """Set down what is taken for certain; what turns out to be unclear is left to the law."""
+        """Note the pairs that match for certain; those that turn out to be unclear are left to the law."""
         columns = batch.columns = Columns(self._decimals)
         conditions, entries = matches.conditions, matches.pairs
         paths: list[list[AggregatedPath]] = []
@@ -201,7 +202,7 @@ def _fits(query: PaneQuery, axis: AxisBatch) -> bool:
 
 
 def _sights(compiled: CompiledMany, shredded: Shredded, touched: Mapping[int, Evolution]) -> list[Sight | None]:
-    """The batch as each member sees it; None for those who leave everything to the law."""
+    """The batch in the units of each member; None for members that leave everything to the law."""
     plain = Sight(shredded)
     evolutions = {id(each): each for each in touched.values()}
     known = {key: sight_of(shredded, each) for key, each in evolutions.items()}
@@ -215,7 +216,7 @@ def _sights(compiled: CompiledMany, shredded: Shredded, touched: Mapping[int, Ev
 def _matched_again(
     compiled: CompiledMany, sights: Sequence[Sight | None], matches: Matches, touched: Container[int]
 ) -> Matches:
-    """What conditions take, where those of touched members are held against the values as they know them."""
+    """The matches, where conditions of touched members are judged again, with values in their units."""
     others = matches.without(np.array([each in touched for each in compiled.matched], np.bool_))
     conditions, entries = [others.conditions], [others.pairs]
     open_conditions, open_entries = [others.open_conditions], [others.open_entries]
@@ -235,7 +236,7 @@ def _matched_again(
 
 
 class _Leaf(NamedTuple):
-    """What entries have at a place, or in the rows of a repeated part: their sums, and the least and greatest."""
+    """The values of entries at a place, or in the rows of a repeated part: their sums, and the least and greatest."""
 
     row: int
     ticks: Indices
@@ -245,7 +246,7 @@ class _Leaf(NamedTuple):
     least: Numbers
     greatest: Numbers
     unclear: Flags | None
-    """Where that cannot be told; None for nowhere."""
+    """Where they are unclear; None for nowhere."""
 
 
 _Summed: TypeAlias = Column | GivenRows
@@ -253,22 +254,22 @@ _Summed: TypeAlias = Column | GivenRows
 
 
 class Columns:
-    """The columns of one batch, each made once for all members that see it alike."""
+    """The columns of one batch, each made once for all members that know the same units."""
 
     def __init__(self, decimals: dict[tuple[Column, bool], int]) -> None:
         """`decimals` are the decimal places of the numbers by column, as they were before, mapped ones apart."""
         self._decimals = decimals
         self._known: set[tuple[int, Column]] = set()
         self._sights: dict[int, Sight] = {}
-        """Those that were asked for; columns are known by the numbers of these objects."""
+        """The sights in use, which are kept because columns are cached by their identities."""
         self._leaves: dict[tuple[int, _Summed | tuple[int, Fraction], int], _Leaf] = {}
-        """By what is seen, what is summed and its decimal places; the places in panes by axis and width."""
+        """By sight, summed column and decimal places; the offsets in panes by axis and width."""
         self._times: list[Indices] = []
-        """How many values there are, by row and entry."""
+        """The number of values, by row and entry."""
         self._taken: dict[tuple[int, Condition | GivenRows], tuple[int, Flags | None]] = {}
-        """By condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
+        """By sight and condition: the row that says where it holds, -1 for everywhere, and where it is unclear."""
         self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
-        """By the identities of what is seen and of what is aggregated: they are many, and compared for each batch."""
+        """By the identities of sight and path: comparing paths by value would be slow, since there are many."""
         self._evaluations: dict[int, FrameEvaluation] = {}
         self._on_axes: dict[int, int] = {}
         """By the identity of an axis: the row that says where it has times."""
@@ -359,7 +360,7 @@ class Columns:
         return self._leaves[key]
 
     def _added(self, given: GivenRows, decimals: int, sight: Sight) -> _Leaf:
-        """What the rows of a repeated part come to, by entry; sets down how many there are, too."""
+        """The sums of the rows of a repeated part, by entry; notes their number, too."""
         count = len(sight.shredded.fits)
         around, doubt = self._condition(given.condition, sight)
         times, sums = np.zeros((2, count), np.int64)
@@ -422,20 +423,20 @@ class Columns:
         return KeyTexts(found.texts, missing), _some(unclear)
 
     def _rows(self, given: GivenRows, sight: Sight) -> FrameEvaluation | None:
-        """The rows of a repeated part in the entries, of which those have none that do not fit."""
+        """The rows of a repeated part in the entries; entries that do not fit have none."""
         if sight.shredded.frames is None:
             return None
         return self._evaluation(sight).inside(given.frame)
 
     def _evaluation(self, sight: Sight) -> FrameEvaluation:
-        """What is computed of the entries, each once."""
+        """The evaluation of expressions over the entries, one for each sight."""
         if id(sight) not in self._evaluations:
             self._sights[id(sight)] = sight
             self._evaluations[id(sight)] = FrameEvaluation(sight.shredded)
         return self._evaluations[id(sight)]
 
     def _decimals_of(self, given: Aggregand, sight: Sight) -> int:
-        """The decimal places of the numbers at a place: those of the batch before, or else what most have."""
+        """The decimal places of the numbers at a place: those of the batch before, or else those of most numbers."""
         column = given.column
         assert column is not None
         column = column.column if isinstance(column, PartText) else column
@@ -456,7 +457,7 @@ class Columns:
 
 
 _BINARY = -1
-"""The decimal places of doubles that have too many."""
+"""Stands for the decimal places of doubles that have too many."""
 _MOST_BINARY = 6
 
 
@@ -479,7 +480,7 @@ def _values(sight: Sight, column: Column) -> Numbers:
 
 
 def _row_values(given: GivenRows, rows: FrameEvaluation) -> tuple[Numbers, States | None]:
-    """The numbers in the rows of a repeated part, and which are absent or unclear; zeros where nobody asks."""
+    """The numbers in the rows of a repeated part, and which are absent or unclear; zeros if only counted."""
     found = rows.value(given.column)
     if given.is_counted:
         return np.zeros(rows.count), found.state

@@ -1,8 +1,8 @@
-"""What the law sees in single items, and what a range comes to: the words in which tasks and branches talk of panes.
+"""The count of a range, which tasks send to branches, and what the law reads in single items.
 
 A range is counted for many *members* at once, one for each window query over its stream.
-Members whose windows look at the same reference of the same items share an *axis*: what is late, and how far the range
-goes, is found once for all of them (LAWS 3.2).
+Members with windows over the same reference of the same items share an *axis*: lateness, and how far the range goes, is
+found once for all of them (LAWS 3.2).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anabranch.stream.elements import Item, Punctuation
 Reach: TypeAlias = Fraction | float
 """How far a stream has come: a value, or infinity."""
 Texts: TypeAlias = tuple[str | Fraction, ...] | DynamicError
-"""What an aggregated path leads to, as exact numbers where units have changed; or why it failed."""
+"""The values of an aggregated path, as exact numbers where units have changed; or why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +39,28 @@ class Seen:
     error: DynamicError | None
     """Why it has none."""
     texts: tuple[Texts, ...]
-    """If it is selected: what each aggregated path leads to, or why it failed; where times are counted, one for each
-    time behind these.
+    """If it is selected: the values of each aggregated path, or why it failed; where times are counted, behind these a
+    value for each time.
     """
     key: Key | DynamicError | None = ()
-    """If it is selected, and windows are grouped: the key of its group, why it has none, or None if it is not asked
-    for one.
+    """If it is selected, and windows are grouped: the key of its group, why it has none, or None if a
+    condition leaves it out of all groups.
     """
     spoils: DynamicError | None = None
-    """Why windows fail that hold it."""
+    """The error of all windows that hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What the law sees in one item."""
+    """What the law reads in one item."""
 
     nodes: tuple[Seen, ...]
     error: DynamicError | None = None
-    """Where a predicate failed: nothing of the item is selected."""
+    """The error of a predicate, where one failed: then nothing of the item is selected."""
 
 
 class ItemLaw(Protocol):
-    """The law for one window query, for what columns leave unclear."""
+    """The law for one window query, for items that columns leave unclear."""
 
     def item(self, item: Item) -> Looked: ...
 
@@ -68,14 +68,14 @@ class ItemLaw(Protocol):
         """An item as it is in the units of the start."""
 
     def punctuation(self, punctuation: Punctuation, evolution: Evolution | None) -> Reach | None:
-        """The value, counted from the origin, that an item would have that shows as much; None if it shows nothing.
+        """The reference value, from the origin on, of an item that would show the same progress; None for no progress.
 
         The evolution is given where values are not in the units of the start.
         """
 
 
 _KEYS = "keys "
-"""What the tables of keys are called, with the number of the member."""
+"""The names of key tables begin so; the number of the member follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +83,18 @@ class Reached:
     """What a range shows of one axis."""
 
     largest: Reach | None = None
-    """The largest value, that of the start and of punctuations among them."""
+    """The largest value, including that at the start and those of punctuations."""
     low: Fraction | None = None
     """The least value that was not late."""
     first: Fraction | None = None
     """The first value."""
     late: tuple[int, ...] = ()
-    """The offsets of items that came too late."""
+    """The offsets of late items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What there is to say of a range for one member, beside its panes."""
+    """The count of a range for one member, without its panes."""
 
     reached: Reached
     span: int
@@ -106,7 +106,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class CountedRange:
-    """What there is to say of a range."""
+    """The count of a range for all members."""
 
     file: str
     span: int
@@ -115,15 +115,15 @@ class CountedRange:
     """By member: which axis it has, -1 for none, and how many nodes it selected."""
     panes: ManyPanes
     keys: Mapping[int, Sequence[Key]] = field(default_factory=lambda: NO_KEYS)
-    """By member whose windows are grouped: the keys of the groups, that of number 1 first."""
+    """By member whose windows are grouped: the keys of the groups; the first has the number 1."""
 
     def of(self, member: int) -> Counted:
-        """What there is to say for one member."""
+        """The count for one member, without its panes."""
         axis, selected = self.members[member]
         return Counted(Reached() if axis < 0 else self.axes[axis], self.span, selected, self.file)
 
     def part(self, members: Sequence[int]) -> CountedRange:
-        """The same for some members, who keep their numbers."""
+        """The count for some members, which keep their numbers."""
         wanted = np.zeros(max(self.members, default=-1) + 1, np.bool_)
         wanted[list(members)] = True
         found = {each: self.members[each] for each in members}
@@ -131,7 +131,7 @@ class CountedRange:
         return CountedRange(self.file, self.span, self.axes, found, self.panes.part(wanted), keys)
 
     def to_bytes(self) -> bytes:
-        """One blob."""
+        """The count as one blob."""
         named = {f"{_KEYS}{member}": key_table(keys) for member, keys in self.keys.items()}
         tables = {name: _table_bytes(table) for name, table in {**self.panes.tables(), **named}.items()}
         axes = [
@@ -144,7 +144,7 @@ class CountedRange:
 
     @staticmethod
     def from_bytes(data: bytes) -> CountedRange:
-        """What `to_bytes` gave this blob for."""
+        """The count from a blob of `to_bytes`."""
         at = data.index(b"\n") + 1
         file, span, axes, members, sizes = json.loads(data[:at])
         tables: dict[str, pa.Table] = {}

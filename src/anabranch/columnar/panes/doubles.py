@@ -1,8 +1,8 @@
 """Sums of computed doubles, which are exact binary fractions (LAWS 2.2), in whole numbers.
 
-A double that is a decimal of few places too, such as 12 or 2.5, is summed like the decimals of items.
-Others have up to 53 binary digits anywhere behind the point; their sum is held in *limbs*, whole numbers of 32 bits of
-weight each, into which a double is added without rounding.
+A double that is also a decimal of few places, such as 12 or 2.5, is summed like the decimals of items.
+Others have up to 53 binary digits anywhere behind the point; their sum is held in *limbs*, whole numbers of which each
+weighs 2**32 times the one before, to which a double is added without rounding.
 
 Guarantees: nothing is rounded; limbs do not overflow below 2**29 values.
 """
@@ -22,13 +22,13 @@ LIMBS = 10
 _BITS = 32
 _LOW = (1 << _BITS) - 1
 _POINT = 160
-"""So many binary digits stand behind the point."""
+"""The number of binary digits behind the point."""
 _DIGITS = 53
 _REACH = (2.0 ** (_DIGITS - _POINT), 2.0**96)
 
 
 def binary_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
-    """Doubles in units of `10**-places`, and which of them are exact binary fractions of so few places."""
+    """Doubles in units of `10**-places`, and which of them are exact."""
     with np.errstate(over="ignore", invalid="ignore"):
         halves = values * float(2**places)
         ticks = halves * float(5**places)
@@ -45,7 +45,7 @@ def in_reach(values: Numbers) -> Flags:
 
 @compiled
 def add_doubles(owners: Indices, taken: Flags, values: Numbers, high: Numbers, low: Numbers, unclear: Flags) -> None:
-    """Add up the rows that are taken, by the entry that owns each, as two doubles; unclear where these do not do."""
+    """Add up the rows that are taken, by owner, as two doubles; an entry is unclear where two do not suffice."""
     for row in range(len(owners)):
         if not taken[row]:
             continue
@@ -60,7 +60,7 @@ def add_doubles(owners: Indices, taken: Flags, values: Numbers, high: Numbers, l
 
 @compiled
 def _both(one: float, other: float) -> tuple[float, float]:
-    """The sum of two doubles as the nearest double and what that lacks (Knuth's TwoSum)."""
+    """The sum of two doubles as the nearest double and its error (Knuth's TwoSum)."""
     total = one + other
     added = total - one
     return total, (one - (total - added)) + (other - added)
@@ -96,7 +96,7 @@ def add_binary(
 
 @compiled
 def _add(value: float, limbs: Indices) -> None:
-    """Add a double in reach to limbs."""
+    """Add a double that is `in_reach` to limbs."""
     if value == 0:
         return
     fraction, exponent = math.frexp(abs(value))

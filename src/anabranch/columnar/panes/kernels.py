@@ -2,12 +2,12 @@
 
 Texts of up to 18 digits are read as integers with their decimal places.
 Where only the double is known that `number_at` (`columnar/scan/kernels.py`) read from a text of at most 15 digits, it
-stands for exactly one such decimal, and that can be had back: it is the integer nearest to `value * 10**places`, if
+stands for exactly one such decimal, which can be recovered: it is the integer nearest to `value * 10**places`, if
 this divided by `10**places` gives the double again.
 Below 2**50 this is exact: the product is less than a quarter away from the integer if the text has no more places than
 asked for, and if it has more, the quotient is another double, because decimals of 15 digits lie further apart.
 
-Guarantees: what is called exact is the decimal of the text; sums do not overflow below 2**31 values.
+Guarantees: a number that is called exact is the decimal of the text; sums do not overflow below 2**31 values.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _POWERS = np.array([10**power for power in range(MOST_PLACES + 1)], np.int64)
 _MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
 _LARGEST = float(1 << 50)
 NODES = 20
-"""An order is the number of an entry, and in these bits that of a node in it."""
+"""The order of a node is the number of its entry and, in the lowest so many bits, the number of the node in it."""
 HALF = 32
 LOW = (1 << HALF) - 1
 
 
 class Statistics(NamedTuple):
-    """What is known of aggregated paths, by pane: arrays of one row per path and one column per pane."""
+    """The partial aggregates of paths, by pane: arrays of one row per path and one column per pane."""
 
     counts: Indices
     high: Indices
@@ -43,17 +43,17 @@ class Statistics(NamedTuple):
     least_at: Indices
     greatest: NDArray[np.float64]
     greatest_at: Indices
-    """NaN where there is no value, or nobody asks; and the places of the values in the stream."""
+    """NaN where there is no value, or it is not needed; and the places of the values in the stream."""
 
     @staticmethod
     def empty(paths: int, count: int) -> Statistics:
-        """Without values, to be filled in."""
+        """Statistics without values, to be filled in."""
         counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
         least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
         return Statistics(counts, high, low, places, least, least_at, greatest, greatest_at)
 
     def each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistics:
-        """The same with a function of each array."""
+        """The statistics with a function applied to each array."""
         return Statistics(*map(function, self))
 
 
@@ -79,7 +79,7 @@ def best_places(values: Numbers) -> int:
 
 @compiled
 def read_decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
-    """Texts as integers with so many decimal places each; -1 places for what is no plain decimal of few digits."""
+    """Texts as integers (`mantissas`) with decimal places; -1 places for other texts than decimals of few digits."""
     for item in range(len(starts)):
         at, stop = starts[item], ends[item]
         negative = at < stop and data[at] == _MINUS
@@ -104,7 +104,7 @@ def read_decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices,
 
 
 def text_ticks(mantissas: Indices, given: Indices, places: int) -> tuple[Indices, Flags]:
-    """Decimals with the places given in units of `10**-places`, and which of them are exact."""
+    """Decimals with `given` places each, in units of `10**-places`, and which of them are exact."""
     shift = places - given
     exact = (given >= 0) & (shift >= 0)
     power = _POWERS[np.where(exact, shift, 0)]
@@ -139,13 +139,13 @@ def place(
     row_panes: Indices,
     row_entries: Indices,
 ) -> int:
-    """Give a row to each run of hits of a member in one pane; gives the number of rows.
+    """Give a row to each run of hits of a member in one pane; returns the number of rows.
 
-    A hit is a pair of a condition and an entry, in the order of entries; what is by condition has -1 in `members` where
-    nothing is to be counted.
+    A hit is a pair of a condition and an entry, in the order of entries; `members` is -1 for conditions that are not
+    counted.
     `rows` is by hit, -1 for none: an entry is left out (its state is not 0), or no window holds its pane.
     Pane `p` of an axis is where `p <= tick * factor / width < p + 1`; most hits are in the pane of the one before.
-    A step of 0 is that of sessions, which have every pane.
+    A step of 0 stands for sessions, which use every pane.
     Without an axis, hits are numbered instead, and each has a row.
     """
     panes, lows, highs, current = np.zeros((4, len(members)), np.int64)
@@ -200,11 +200,11 @@ def place_groups(
     row_panes: Indices,
     row_entries: Indices,
 ) -> int:
-    """The same for windows that are grouped: gives a row to the hits of a member in one pane with one key.
+    """Give a row to the hits of a member in one pane with one key, where windows are grouped; otherwise as `place`.
 
     `keys` are by entry, in the row that each condition has in `key_rows`.
-    `slots` are a table of -1, a power of two and at least twice as many as hits; `seed` is an odd number that nobody
-    who writes items knows.
+    `slots` is a hash table of -1, whose size is a power of two and at least twice the number of hits; `seed` is an odd
+    random number, which writers of items cannot know.
     """
     panes, lows, highs = np.zeros((3, len(members)), np.int64)
     mask = len(slots) - 1
@@ -264,8 +264,8 @@ def add_up(
 
     The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `times` that
     says how many values an entry has there, -1 for one in each; `leaves` the row of `ticks`, their sums, and of the
-    `least` and the `greatest` of them, -1 where only their number is asked for; `ranked` has a bit for the least and
-    one for the greatest, where asked for.
+    `least` and the `greatest` of them, -1 where only their number is needed; `ranked` has a bit for the least and
+    one for the greatest, where they are needed.
     The order of an entry is its number behind `order`, above the bits for nodes.
     Sums are held in two halves, so that no value can carry out of them.
     """
@@ -312,7 +312,7 @@ def add_rows(
     greatest: Numbers,
     unclear: Flags,
 ) -> None:
-    """Add up the rows of a repeated part that are taken, by the entry that owns each; in entries there is nothing yet.
+    """Add up the rows of a repeated part that are taken, by owner; the entries' sums are empty before.
 
     An entry is unclear where its sum becomes too large for 64 bits.
     """
@@ -337,7 +337,7 @@ def merge(
 ) -> None:
     """Merge the columns picked into those of their groups; `firsts` says for each group which column is its first.
 
-    What is merged into holds the first columns already; another one that stands before it in the stream becomes that.
+    `into` holds the first columns already; a column that stands before the first in the stream becomes the first.
     """
     for number in range(len(picks)):
         pick, group = picks[number], groups[number]

@@ -1,19 +1,19 @@
-"""Keys of groups (LAWS 3.8): what tells the groups of a window apart, and the numbers that rows have for them.
+"""Keys of groups (LAWS 3.8), and the numbers that rows have for them.
 
-A key has one part for each expression of the `group by`: nothing, where it is missing, or a text, which keys are
-compared by wherever they are, in tasks, in rows on their way and in branches.
-A condition is a text, too, `true` or `false`, and so is what a change of unit has made a number.
+A key has one part for each expression of the `group by`: a text, or nothing where it is missing; keys are compared by
+these texts everywhere, in tasks, in rows on their way and in branches.
+A boolean is the text `true` or `false`, and a number that a change of unit has made is its text, too.
 
 An item whose key raises, or has several values, is in no group (LAWS 3.8), and one for which the condition in front of
-the `group by` raises spoils the windows that hold it.
+the `group by` raises makes the windows fail that hold it (it *spoils* them).
 Neither must be forgotten before its windows close, for dead letters are written then.
-So it travels as a group of its own, whose key says what there is to tell.
+So it is counted as a group of its own, whose key holds the error.
 
 Where a range is counted, keys get numbers from 1 on in the order in which they are met.
-Texts are found in a hash table of compiled loops, which grows; several parts are numbered pair by pair.
+Texts are looked up in a growing hash table in compiled loops; several parts are numbered pair by pair.
 
-Guarantees: time is linear in the bytes of the texts, whoever has written them: which of them share a place in the table
-depends on a number that each process draws for itself, and nothing else does.
+Guarantees: time is linear in the bytes of the texts, whoever has written them: collisions in the table depend on a
+number that each process draws for itself, and nothing else does.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from anabranch.errors import DynamicError
 KeyPart: TypeAlias = bytes | None
 Key: TypeAlias = tuple[KeyPart, ...]
 _LEFT_OUT, _SPOILS = b"\xfe", b"\xfd"
-"""No text begins so."""
+"""The first byte of a key that holds an error; no text begins so."""
 SEED = randbits(62) | 1
-"""Given to the loops, for what they know of their module is kept on disk."""
+"""An argument of the loops, since constants of their module are compiled in and kept on disk."""
 _FIRST_ROOM = 1 << 10
 
 
 def error_key(error: DynamicError, item: ItemAt, parts: int, *, spoils: bool) -> Key:
-    """The key, of so many parts, of an item that is in no group, and perhaps spoils its windows."""
+    """The key, of `parts` parts, of an item that is in no group, and perhaps spoils its windows."""
     told = json.dumps([error.message, error.code, *item]).encode()
     return ((_SPOILS if spoils else _LEFT_OUT) + told, *[None] * (parts - 1))
 
@@ -58,20 +58,20 @@ def spoils(key: Key) -> bool:
 
 
 def error_of(key: Key) -> tuple[DynamicError, ItemAt]:
-    """Why an item is in no group, and which."""
+    """The error of an item that is in no group, and the item."""
     assert key[0] is not None, "it says why"
     message, code, *item = json.loads(key[0][1:])
     return DynamicError(message, code=code), ItemAt(*item)
 
 
 class _Texts(NamedTuple):
-    """Texts by number, and where they are found."""
+    """A hash table of texts and their numbers."""
 
     slots: Indices
-    """By hash: a number, or -1; where a place is taken, the next one is used."""
+    """By hash: the number of a text, or -1; where a slot is taken, the next one is used."""
     hashes: Indices
     bounds: Indices
-    """By number: where a text begins, and the one behind it."""
+    """By number: where a text begins, and where it ends."""
     data: Bytes
 
 
@@ -81,7 +81,7 @@ def _number_texts(
 ) -> tuple[int, int]:
     """Number the texts of the rows that are asked for, from a row on; -1 for a new one, unless it `learns` those.
 
-    Gives the row at which there was no room for a new text, and how many texts are known then.
+    Returns the row at which there was no room for a new text, and the number of texts then.
     """
     slots, hashes, bounds, data = known
     mask = len(slots) - 1
@@ -134,7 +134,7 @@ class TextNumbers:
         return self._count
 
     def of(self, texts: TextColumn, asked: Flags) -> Indices:
-        """The numbers of the texts in the rows that are asked for; what the others have means nothing."""
+        """The numbers of the texts in the rows that are asked for; those of other rows are without meaning."""
         numbers = np.zeros(len(asked), np.int64)
         at = 0
         while at < len(asked):
@@ -145,7 +145,7 @@ class TextNumbers:
         return numbers
 
     def find(self, texts: TextColumn, asked: Flags) -> Indices:
-        """The same of texts that may not be known; -1 for these."""
+        """The numbers of texts, without adding new ones; -1 for texts that are not known."""
         numbers = np.full(len(asked), -1, np.int64)
         _number_texts(texts, asked, 0, self._count, SEED, self._known, numbers, False)
         return numbers
@@ -161,7 +161,7 @@ class TextNumbers:
         return [data[start:end] for start, end in pairwise(bounds)]
 
     def _grow(self, size: int) -> None:
-        """Make room for twice as many texts, and for one of a size."""
+        """Make room for twice as many texts, and for one of this size."""
         slots, hashes, bounds, data = self._known
         slots = np.full(2 * len(slots), -1, np.int64)
         _fill(slots, hashes[: self._count])
@@ -176,7 +176,7 @@ class TextNumbers:
 
 @compiled
 def _fill(slots: Indices, hashes: Indices) -> None:
-    """Put numbers that are known into a table that has none."""
+    """Put known numbers into an empty table."""
     mask = len(slots) - 1
     for number in range(len(hashes)):
         slot = hashes[number] & mask
@@ -191,7 +191,7 @@ class GroupNumbers:
     def __init__(self, parts: int) -> None:
         self._parts = [TextNumbers() for _ in range(parts)]
         self._pairs = [TextNumbers() for _ in range(parts - 1)]
-        """Of the numbers of all parts before, and that of a part."""
+        """By part behind the first: numbers of pairs, of the number of all parts before and that of the part."""
 
     def of(self, parts: Sequence[TextColumn], missing: Sequence[Flags | None], asked: Flags) -> Indices:
         """The numbers of the keys of entries that are asked for; their parts are texts or missing."""

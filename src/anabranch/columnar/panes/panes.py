@@ -10,12 +10,12 @@ Rows of count windows have the number of the node among those selected in the ra
 Windows that are grouped (LAWS 3.8) have rows by pane and key (`keys.py`).
 
 Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which nothing changes.
-Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
-start, so windows are placed and values aggregated exactly; the others take no notice.
+Members that read a path whose unit has changed are *touched*: they get every item in the units of their start, so
+windows are placed and values aggregated exactly; the others are not concerned.
 
 A dead letter for a window shows the items whose values failed, which are single ones, and their partials know them.
-Where a window can fail without any of them, its dead letter shows the item that comes first in it; then every pane
-tells which that is (`Member.told`).
+Where a window can fail without any of them, its dead letter shows the first item of the window; then every pane notes
+its first item (`Member.told`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
 _SPELLED_ELSE = re.compile(rb"""></|['&\r\n\t]|<[!?]|\s/?>|\s\s|\s=|=\s""")
-"""What an item may hold that is written otherwise when it is written again."""
+"""What may be spelled differently in an item when it is serialised again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Member:
     query: PaneQuery
     law: ItemLaw
     told: bool = True
-    """Whether every pane tells which item comes first in it."""
+    """Whether every pane notes its first item."""
     view: int = -1
     """Members of one view know values in the same units."""
 
@@ -79,10 +79,10 @@ class PaneCounter:
         largest: Callable[[int], Reach | None] = lambda _: None,
         touched: Mapping[int, Evolution] = MappingProxyType({}),
     ) -> None:
-        """`bury` is told whose dead letter it is.
+        """`bury` takes the member of a dead letter, and the letter.
 
-        `largest` gives the largest value before the range by axis, if known; `touched` are members to whom values mean
-        something else than they say, with the evolution that tells what.
+        `largest` gives the largest value before the range by axis, if known; `touched` are members for whom units have
+        changed, with the evolution of the stream.
         """
         self._members = members
         self._touched = touched
@@ -101,7 +101,7 @@ class PaneCounter:
             for early in [max(e.query.early for e, axis in zip(members, self._axis_of, strict=True) if axis == number)]
         ]
         self._alike: dict[tuple[int, bool], list[int]] = {}
-        """The members by how many paths they aggregate, and whether by group: those are counted together."""
+        """The members by how many paths they aggregate, and whether by group; equal ones are counted together."""
         for number, each in enumerate(members):
             self._alike.setdefault((len(each.query.asked), bool(each.query.keys)), []).append(number)
         self._keys = {
@@ -119,9 +119,9 @@ class PaneCounter:
     # --- a batch ------------------------------------------------------------------------------------------
 
     def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
-        """Begin a batch; gives the entries that must be shown.
+        """Begin a batch; returns the entries that must be shown.
 
-        `known` are those that are good items for certain; `matches` is what the conditions of `compiled` take.
+        `known` are those that are good items for certain; `matches` are those of the conditions of `compiled`.
         """
         self._batch = self._judge.judge(compiled, shredded, known, matches, self._touched)
         return self._batch.shown
@@ -139,7 +139,7 @@ class PaneCounter:
                 self._punctuations[entry] = element
 
     def _looked(self, item: Item, wanted: Sequence[int]) -> dict[int, Looked]:
-        """What the law sees in an item for some members, each in the units that it knows."""
+        """What the law reads in an item for some members, each in the units that it knows."""
         known: dict[int, Item] = {}
         for number, evolution in self._touched.items():
             member = self._members[number]
@@ -182,7 +182,7 @@ class PaneCounter:
     # --- rows ---------------------------------------------------------------------------------------------
 
     def _counted(self, batch: PaneBatch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
-        """Add up the hits of members who aggregate so many paths, all of them by group or none."""
+        """Add up the hits of members that aggregate `paths` paths, all of them by group or none."""
         count = len(batch.entries)
         if self._room.shape[1] < count:
             self._room = np.empty((5, count), np.int64)
@@ -217,7 +217,7 @@ class PaneCounter:
         return self._without_binary(found, batch, hit_rows, conditions)
 
     def _numbered(self, batch: PaneBatch, whose: Indices) -> tuple[Indices, Indices]:
-        """By condition the row of its groups, if it is counted; and the groups, by row and entry that it takes."""
+        """By condition the row of its groups, if it is counted; and the groups, by row and matching entry."""
         counted = np.flatnonzero(whose >= 0)
         rows = np.zeros(len(whose), np.int64)
         rows[counted] = np.arange(len(counted))
@@ -252,7 +252,7 @@ class PaneCounter:
         return rows.at(~held)
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
-        """With the items that come first, where it may have to be known."""
+        """The rows with their first items, for members that need them."""
         tells = np.array([each.told for each in self._members], np.bool_)
         told = np.flatnonzero(tells[rows.members])
         rows.firsts[told] = np.arange(len(told))
@@ -281,7 +281,7 @@ class PaneCounter:
         for paths, parts in self._rows.items():
             alone = [each for count, each in single.rows.items() if count == paths]
             rows[paths] = together([*alone, *parts], paths)
-            if self._members[0].query.scale.slack or rows[paths].keys.any():  # else, few rows are of one pane
+            if self._members[0].query.scale.slack or rows[paths].keys.any():  # otherwise few rows have the same pane
                 level = rows[paths].merged()
                 rows[paths] = rows[paths] if level is None else level
         members = {number: (axis, self._single.selected[number]) for number, axis in enumerate(self._axis_of)}
@@ -291,7 +291,7 @@ class PaneCounter:
 
 
 def _raw(shredded: Shredded, entry: int) -> str:
-    """The text of an item that fits, as far as a dead letter shows it; most stand as they would be written."""
+    """The text of an item that fits, as far as a dead letter shows it; most need not be serialised again."""
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     if (shredded.wanted is not None and shredded.wanted.look.is_json) or _SPELLED_ELSE.search(data):
@@ -300,14 +300,14 @@ def _raw(shredded: Shredded, entry: int) -> str:
 
 
 def table_for(count: int) -> Indices:
-    """An empty table for the rows of so many hits."""
+    """An empty hash table for the rows of `count` hits."""
     return np.full(1 << (2 * count).bit_length(), -1, np.int64)
 
 
 def _by_condition(conditions: Indices) -> tuple[Indices, Indices]:
-    """The order in which the rows of a condition are one behind the other; and where each row is then, -1 for none.
+    """The order that sorts rows by condition, and the place of each row in it; -1 for none.
 
-    Whoever merges the rows of many batches finds each member's in long runs.
+    When the rows of many batches are merged, those of each member then lie in long runs.
     """
     order = rising(conditions)
     at = np.full(len(order) + 1, -1, np.int64)
@@ -325,12 +325,12 @@ def placing(
     queries: Sequence[PaneQuery],
     axis_of: Sequence[int],
 ) -> tuple[NDArray[Any], ...]:
-    """Where the hits of some members are placed: by condition, and the axes, whose entries have these states."""
+    """The arguments of `place` for the hits of some members: by condition, and by axis, with the entries' states."""
     rows: list[tuple[int, ...]] = []
     for member in batch.members:
         panes, axis = queries[member].panes, axis_of[member]
         ratio = queries[member].ratio(batch.axes[axis].places) if axis >= 0 else (1, 1)
-        is_near = max(*ratio, panes.size, panes.step) < _FAR  # nothing of one that is not is taken for certain
+        is_near = max(*ratio, panes.size, panes.step) < _FAR  # the batch leaves members that are not near to the law
         numbers = (*ratio, panes.size, panes.step) if is_near else (1, 1, 1, 1)
         numbers = (*numbers[:3], 0) if queries[member].is_session else numbers
         rows.append((member if member in members else -1, axis, *numbers))
@@ -343,7 +343,7 @@ def placing(
 def add_path(
     batch: PaneBatch, rows: Indices, path: int, into: Rows, queries: Sequence[PaneQuery], entries: int
 ) -> None:
-    """Add the values of one aggregated path to the rows of its hits; so many entries came before the batch."""
+    """Add the values of one aggregated path to the rows of its hits; `entries` came before the batch."""
     assert batch.columns is not None, "what hits has columns"
     places = [each[path].places if path < len(each) else () for each in batch.paths]
     asked = [queries[member].ranked for member in batch.members]
@@ -365,7 +365,7 @@ def add_path(
 
 
 def binary_sums(batch: PaneBatch, rows: Indices, path: int, count: int) -> list[Fraction]:
-    """The exact sums of an aggregated path in so many rows of hits, for the conditions to which it gives doubles."""
+    """The exact sums of an aggregated path in `count` rows of hits, for the conditions to which it gives doubles."""
     assert batch.columns is not None, "what hits has columns"
     places = [each[path].places if path < len(each) and each[path].is_binary else () for each in batch.paths]
     limbs = np.zeros((count, LIMBS), np.int64)
@@ -384,7 +384,7 @@ def binary_sums(batch: PaneBatch, rows: Indices, path: int, count: int) -> list[
 
 
 def exactly(known: Partial, total: Fraction) -> Partial:
-    """What is known of computed doubles whose sum was held beside."""
+    """The partial aggregate of computed doubles, with their exact sum, which was held apart."""
     least, greatest = (each and each._replace(exact=Fraction(each.value)) for each in (known.least, known.greatest))
     return replace(known, rest=total, least=least, greatest=greatest)
 
@@ -404,11 +404,11 @@ class SingleItems:
         file: str,
     ) -> None:
         self.items: dict[int, tuple[Item, dict[int, Looked]]] = {}
-        """Those of the batch, by entry, with what the law sees in them for some members."""
+        """The items of the batch, by entry, with what the law reads in them for some members."""
         self.panes: list[dict[tuple[int, int, bool], Pane]] = [{} for _ in queries]
-        """By member: what is known of its panes, by key and number, those of early times apart."""
+        """By member: its panes, by key and number, those of early times apart."""
         self.selected = [0] * len(queries)
-        """How many nodes count windows have taken, those of columns among them."""
+        """By member: how many nodes its count windows have taken, also in columns."""
         self._queries = queries
         self._names = names
         self._keys = keys
@@ -417,7 +417,7 @@ class SingleItems:
         self._entries = 0
 
     def begin(self, entries: int) -> None:
-        """Begin with a batch before which there were so many entries."""
+        """Begin a batch behind `entries` entries of the range."""
         self._entries = entries
 
     def take(self, member: int, entry: int, late: Sequence[bool]) -> None:
@@ -439,7 +439,7 @@ class SingleItems:
                     self._add(member, pane, entry, number, item, node, is_early=is_early)
 
     def number(self, member: int, hits: Indices) -> Indices:
-        """The numbers of the nodes that a count window takes, those of single items between those of its hits."""
+        """The numbers of the hits of a count window, which single items are numbered between."""
         at, count = self.selected[member], 0
         numbers = at + np.arange(len(hits))
         for entry, (item, looked) in sorted(self.items.items()):
@@ -457,7 +457,7 @@ class SingleItems:
         return numbers
 
     def put(self, member: int, key: int, number: int, pane: Pane) -> None:
-        """Merge something into a pane."""
+        """Merge a pane into that with the same key and number."""
         panes, at = self.panes[member], (key, number, pane.is_early)
         panes[at] = panes[at].merge(pane) if at in panes else pane
 
@@ -470,9 +470,9 @@ class SingleItems:
         error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
         known = zip(node.texts, query.numeric, strict=True)
         partials = tuple(_partial(each, order, at, asked) for each, asked in known)
-        if query.is_session:  # of the place in the pane, nobody asks for the sum
+        if query.is_session:  # the sum of the offsets in the pane is not needed
             partials = (*partials[:-1], replace(partials[-1], total=0, places=0, rest=Fraction(0)))
-        if error is not None:  # nothing is known of it but that, and whether it is a time
+        if error is not None:  # it has no values but the error, and whether it is a time
             partials = (*[Partial()] * len(query.paths), *partials[len(query.paths) :])
             key: Key | None = error_key(error, at, len(query.keys), spoils=node.spoils is not None)
         else:
@@ -488,7 +488,7 @@ class SingleItems:
 
 
 def _partial(texts: Texts, order: int, item: ItemAt, numeric: bool) -> Partial:
-    """What is known of the values of a node, of which perhaps only the number is asked for."""
+    """The partial aggregate of the values of a node; only their number if not `numeric`."""
     if isinstance(texts, DynamicError):
         return Partial.failed(texts, order, item)
     if not numeric:

@@ -1,18 +1,17 @@
-"""A window over columns: which items it takes, where the value stands that places them, and what is aggregated.
+"""A window compiled for columns: the condition of its items, the column of its reference, and the aggregated columns.
 
-Compiled are windows over items of the usual look, reached by plain child steps, with conditions as in
-`columnar/items/query.py`; the reference of a time window and the aggregated paths lead to leaves, each perhaps behind
-a condition of its own (`avg($w/en[. > 1])`, `count($w[en > 1])`).
+Windows over items that are reached by plain child steps compile, with conditions as in `columnar/items/query.py`; the
+reference of a time window and the aggregated paths lead to leaves, each perhaps with a condition of its own
+(`avg($w/en[. > 1])`, `count($w[en > 1])`).
 The keys of windows that are grouped lead to leaves, or are texts that are computed for each item.
-Windows of any other kind are looked at item by item.
+Other windows are counted item by item, by the law.
 
 Windows over the same items with the same reference and the same aggregated paths can all be put together from panes as
 wide as the greatest common divisor of theirs (the sharing paper's section 4.3, *relaxed* windows).
-Only the count of a range is shared: what a branch keeps are panes of its own width, into which it puts the others.
+Only the count of a range is shared: a branch keeps panes of its own width, into which it merges the relaxed ones.
 So windows do not change when other subscriptions come or go.
-Relaxed panes may be many: 20 and 21 have 1 in common.
-Windows are counted together where that makes no more panes than they have apart, and none has to put its own together
-from too many.
+Relaxed panes may be many: the common divisor of 20 and 21 is 1.
+Windows are counted together where that makes no more panes than they have apart, and none has to merge too many.
 """
 
 from __future__ import annotations
@@ -59,26 +58,26 @@ class PaneQuery:
 
     clause: ast.For
     paths: tuple[ast.Expression, ...]
-    """What is aggregated."""
+    """The aggregated expressions."""
     asked: tuple[frozenset[FunctionName], ...]
-    """By path: the functions that are taken over it.
+    """By path: the functions that are applied to it.
 
-    Where it is asked which windows hold times (LAWS 3.1), these are counted as the values of one path more are.
-    Sessions count them, and tell behind that the least and the greatest place of their items in a pane (`sessions.py`).
+    Where it matters which windows hold times (LAWS 3.1), these are counted as the values of one more path.
+    Sessions count them, and have behind that a path for the offsets of their items in a pane (`sessions.py`).
     """
     panes: Panes
     scale: TimeScale = PLAIN
-    """What the reference of a time window counts in."""
+    """Origin, slack and time unit of the reference of a time window."""
     early: Fraction = Fraction(0)
     """Times below this are in windows that begin before those of plain numbers do (LAWS 3.1)."""
     plain: bool = True
-    """Whether its names mean what they say: no namespace is declared around it."""
+    """Whether no namespace is declared around it, so that names need not be expanded."""
     axis: Hashable = None
     """Queries of equal axis, but for None, find the same reference values in every item."""
     keys: tuple[ast.Expression, ...] = ()
-    """What items are grouped by in each window, if they are."""
+    """The expressions by which items are grouped in each window, if they are."""
     where: ast.Expression | None = None
-    """What is asked of each item of a time window before it is in a group."""
+    """The condition on items of a time window before they are grouped."""
 
     @cached_property
     def is_timed(self) -> bool:
@@ -94,17 +93,17 @@ class PaneQuery:
 
     @cached_property
     def numeric(self) -> list[bool]:
-        """Which paths are asked for more than the number of nodes they lead to."""
+        """Which paths are needed for more than the number of their values."""
         return [any(AGGREGATES[each].takes_numbers for each in asked) for asked in self.asked]
 
     @cached_property
     def ranked(self) -> list[int]:
-        """Which paths are asked for their least value (1), their greatest (2), or both (3)."""
+        """Of which paths the least value (1), the greatest (2), or both (3) are needed."""
         needs = ["".join(AGGREGATES[each].needs for each in asked) for asked in self.asked]
         return [("l" in each) + 2 * ("g" in each) for each in needs]
 
     def ratio(self, places: int) -> tuple[int, int]:
-        """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""
+        """Whole numbers by which a value with `places` decimal places is multiplied and divided to find its pane."""
         if places not in self._ratios:
             width, unit = self.panes.width, 10**places
             common = math.gcd(unit, width.denominator)
@@ -113,7 +112,7 @@ class PaneQuery:
 
     @cached_property
     def _ratios(self) -> dict[int, tuple[int, int]]:
-        """By decimal places: they are asked for with each batch."""
+        """A cache, by decimal places."""
         return {}
 
 
@@ -122,9 +121,9 @@ class Given:
     """A place that an aggregated path leads to in each item, and the condition under which it counts."""
 
     column: Column | None
-    """What is read or computed; None where nothing but the number of values is asked for."""
+    """The column that is read or computed; None where only the number of values is needed."""
     condition: Condition
-    """Also that there is such a value, where items may lack it."""
+    """The condition on the value, which includes its presence where items may lack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +133,22 @@ class GivenRows:
     frame: int
     """The repeated part."""
     column: Expression
-    """What is read or computed there; a row that has none does not count."""
+    """The value that is read or computed there; a row that has none does not count."""
     rows: Expression
     """Which of the rows count."""
     condition: Condition
-    """That on the item around them."""
+    """The condition on the item around them."""
     is_counted: bool = False
-    """Whether only the number of the values is asked for."""
+    """Whether only the number of the values is needed."""
 
 
 Aggregand: TypeAlias = Given | GivenRows
-"""What a path leads to in an item: one place, or the rows of a repeated part."""
+"""The values of a path in an item: those of one place, or of the rows of a repeated part."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPanes:
-    """What a window takes from items of the look it was compiled for."""
+    """A window, compiled for the look of its items."""
 
     is_reached: bool
     """Whether the path leads to such items at all."""
@@ -166,13 +165,13 @@ class CompiledPanes:
 
     @property
     def repeated(self) -> list[Expression]:
-        """What it looks at in the rows of repeated parts."""
+        """The expressions that it evaluates for the rows of repeated parts."""
         found = [each for each in self._given if isinstance(each, GivenRows)]
         return [part for each in found for part in (each.column, each.rows)]
 
     @property
     def computed(self) -> list[Expression]:
-        """What it aggregates that is computed for each item."""
+        """The aggregated expressions that are computed for each item."""
         found = [each.column for each in self._given if isinstance(each, Given)]
         return [each for each in found if each is not None and not isinstance(each, int)]
 
@@ -183,12 +182,12 @@ class CompiledPanes:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those on items, and on what is aggregated of them."""
+        """The conditions on items, and on the values that are aggregated."""
         return (self.condition, *(each.condition for each in self._given))
 
     @property
     def numbers(self) -> set[Column]:
-        """The columns whose numbers it looks at."""
+        """The columns whose numbers it reads."""
         read = (self.reference, *(each.column for each in self._given if isinstance(each, Given)))
         found: set[Column] = {column for column in read if column is not None}
         computed = [each for each in self.looked_at if not isinstance(each, PartText)]
@@ -196,15 +195,15 @@ class CompiledPanes:
 
     @property
     def columns(self) -> set[Column]:
-        """All columns it looks at."""
+        """All columns that it reads."""
         read = map(read_columns, (*self.repeated, *self.looked_at))
         return self.numbers.union(*map(columns_of, self.conditions), *read)
 
 
 def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | None:
-    """Compile a window for a look; None where it is not made for columns.
+    """Compile a window for a look; None where it does not compile.
 
-    `root` is the name of the stream's root, which stands in no namespace.
+    `root` is the name of the stream's root, which is in no namespace.
     """
     if not query.plain:
         return None
@@ -305,9 +304,9 @@ def _looked_up(lookup: ast.Call, scope: LookScope, numeric: bool) -> tuple[Aggre
 
 
 def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:
-    """What is aggregated at a place; the predicate is put to what was `judged` on the way there.
+    """The values at a place; the predicate is evaluated for the spot `judged` on the way there.
 
-    It may raise in items that have nothing at the place itself.
+    It may raise in items that have no value at the place itself.
     """
     around = () if judged is None or not judged.is_single else (*_there(judged), *_condition(judged, tail))
     if spot.is_single:
@@ -322,7 +321,7 @@ def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, n
 
 
 def _rounds(loop: ast.Flwor, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
-    """What the rounds of a loop give, whose path leads to one part of items."""
+    """The values of the rounds of a loop, whose path leads to one part of items."""
     (clause,) = loop.clauses
     assert isinstance(clause, ast.For)
     found: list[Aggregand] = []
@@ -348,7 +347,7 @@ def _rounds(loop: ast.Flwor, scope: LookScope, numeric: bool) -> tuple[Aggregand
 
 
 def _summand(scope: LookScope, result: ast.Expression) -> Expression:
-    """What a round gives: a text of few digits, or a double."""
+    """The value of a round: a text, or a computed number."""
     found = scope.value(result)
     if isinstance(found, PartText) or found.kind in (Kind.DOUBLE, Kind.INTEGER):
         return found
@@ -365,7 +364,7 @@ def _there(spot: Spot) -> Condition:
 
 
 def _condition(spot: Spot, tail: _Tail) -> Condition:
-    """What a predicate asks of a place; that there is only one keeps errors in their order."""
+    """The condition of a predicate at a place; there is only one predicate, so errors keep their order."""
     return (LookScope({None: spot}).condition(_predicate(tail)),)
 
 
@@ -378,38 +377,38 @@ def _predicate(tail: _Tail) -> ast.Expression:
 
 @dataclass(frozen=True)
 class CompiledMany:
-    """What several windows take from items of a look; None for those that are not made for columns."""
+    """Several windows, compiled for a look; None for those that do not compile."""
 
     members: tuple[CompiledPanes | None, ...]
 
     @property
     def columns(self) -> set[Column]:
-        """All columns that one of them looks at."""
+        """All columns that the windows read."""
         return set().union(*(each.columns for each in self.members if each))
 
     @property
     def numbers(self) -> set[Column]:
-        """The columns whose numbers one of them looks at."""
+        """The columns whose numbers the windows read."""
         return set().union(*(each.numbers for each in self.members if each))
 
     @cached_property
     def matched(self) -> tuple[int, ...]:
-        """The members that take items by a condition, in the order of `conditions`."""
+        """The members with a condition, in the order of `conditions`."""
         return tuple(number for number, each in enumerate(self.members) if each and each.is_reached)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What is to be matched for them."""
+        """The conditions of the windows, to be matched together."""
         return tuple(each.condition for number in self.matched if (each := self.members[number]))
 
     @property
     def missing(self) -> int:
-        """How many of them are not made for columns."""
+        """How many of the windows do not compile."""
         return self.members.count(None)
 
 
 def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> CompiledMany:
-    """Compile several windows for a look; what is aggregated alike is one object, which is known by its identity."""
+    """Compile several windows for a look; equal aggregated paths become one object, which is compared by identity."""
     known: dict[tuple[Aggregand, ...], tuple[Aggregand, ...]] = {}
     found: list[CompiledPanes | None] = []
     for query in queries:
@@ -421,7 +420,7 @@ def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> Compile
 
 
 _MOST = 8
-"""Of so many relaxed panes a pane may be made."""
+"""The number of relaxed panes that a pane may be made of, at most."""
 
 
 def shared(queries: Sequence[PaneQuery]) -> list[list[int]]:
@@ -447,13 +446,13 @@ def _is_worth_it(queries: Sequence[PaneQuery]) -> bool:
     """Whether relaxed panes are no more than those of all queries apart, and not too many for any of them."""
     widths = [each.panes.width for each in queries]
     common = reduce(_common, widths)
-    if queries[0].is_session:  # what is in one pane is of one session only where panes are as wide as the gap
+    if queries[0].is_session:  # a pane is within one session only where it is as wide as the gap
         return len(set(widths)) == 1
     return not queries[0].is_timed or (1 / common <= sum(1 / each for each in widths) and max(widths) <= _MOST * common)
 
 
 def relaxed(queries: Sequence[PaneQuery]) -> PaneQuery:
-    """What is counted for queries that are counted together."""
+    """The query that is counted for queries that are counted together."""
     first = queries[0]
     if len(queries) == 1:
         return first
@@ -463,7 +462,7 @@ def relaxed(queries: Sequence[PaneQuery]) -> PaneQuery:
 
 
 def _key(query: PaneQuery) -> Hashable:
-    """What queries have in common that are counted together; None for one that is counted alone."""
+    """The key that queries share which may be counted together; None for one that is counted alone."""
     window = query.clause.window
     reference = window.reference if isinstance(window, ast.TimeWindow | ast.SessionWindow) else None
     looked_at = (query.clause.source, reference, query.paths, query.keys, query.where)

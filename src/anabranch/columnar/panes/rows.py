@@ -8,14 +8,14 @@ greatest with their places in the stream.
 A pane that holds anything else (a failure, INF, more digits than fit, a fraction) is a `Pane`, the same in Python's own
 numbers.
 
-Written down, rows are Arrow tables: columns of the fewest bytes that hold them, and what few rows have is a table of
-its own.
-The place in the stream is only written of a row that tells which item comes first, and of a row of a group, for
-groups come in the order of their first items; the others count as the last ones.
+Rows are written as Arrow tables: columns of the fewest bytes that hold them, and tables apart for values that few rows
+have.
+The place in the stream is only written for rows that note their first item, and for rows of groups, since groups come
+in the order of their first items; the others count as last.
 A `Pane` is a line of JSON.
 
-Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and counts that could take it
-beyond 64 and 32 bits are no plain numbers.
+Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and a pane whose count could
+take it beyond 64 and 32 bits is no row.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MOST_PANES = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """What is known of the selected nodes in a pane."""
+    """The partial aggregates of the selected nodes in a pane."""
 
     order: int
-    """The place of the first one in the stream."""
+    """The place of the first node in the stream."""
     first: ItemAt | None
     """The item with it, for a dead letter of a window that fails without any item at fault; None where none can.
 
@@ -56,25 +56,25 @@ class Pane:
     """Whether it holds times that are in windows before the first of plain numbers, and nothing else."""
 
     def merge(self, other: Pane) -> Pane:
-        """What is known of both."""
+        """The pane of the nodes of both."""
         first = self if self.order <= other.order else other
         partials = tuple(a.merge(b) for a, b in zip(self.partials, other.partials, strict=True))
         known = first.first or (other if first is self else self).first
         return Pane(first.order, known, partials, self.is_early)
 
     def without(self, path: int) -> Pane:
-        """The same, with nothing known of one path."""
+        """The pane without the values of one path."""
         partials = (Partial() if number == path else each for number, each in enumerate(self.partials))
         return replace(self, partials=tuple(partials))
 
     def moved(self, base: int) -> Pane:
-        """The same, so many places further on in the stream."""
+        """The pane, `base` places further on in the stream."""
         return Pane(self.order + base, self.first, tuple(each.moved(base) for each in self.partials), self.is_early)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Panes that hold plain numbers; what is by aggregated path has one row per path and one column per pane."""
+    """Panes that hold plain numbers; the statistics have one row per aggregated path and one column per pane."""
 
     members: Indices
     keys: Indices
@@ -82,7 +82,7 @@ class Rows:
     panes: Indices
     orders: Indices
     firsts: Indices
-    """Which of `told` comes first in the pane, -1 where that need not be known."""
+    """The first item of the pane, by its number in `told`; -1 where it is not noted."""
     told: tuple[ItemAt, ...]
     known: Statistics
 
@@ -103,7 +103,7 @@ class Rows:
     def at(self, picks: Indices | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
         picks = np.flatnonzero(picks) if picks.dtype == np.bool_ else picks
-        return self._each(lambda each: each.take(picks, -1, mode="clip"))  # none is outside, and not to look is fast
+        return self._each(lambda each: each.take(picks, -1, mode="clip"))  # unchecked: no index is outside
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from one to another."""
@@ -115,7 +115,7 @@ class Rows:
         return Rows(members, keys, panes, orders, firsts, self.told, self.known.each(function))
 
     def of(self, member: int) -> Rows:
-        """The same as the rows of one member, with nothing told that none of them tells."""
+        """The rows as those of one member; items that no row refers to are dropped."""
         members = np.full(len(self), member, np.int64)
         if not self.told:
             return replace(self, members=members)
@@ -126,9 +126,9 @@ class Rows:
         return replace(self, members=members, firsts=firsts, told=told)
 
     def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
-        """The same for members who are called otherwise, each so many places further on in the stream.
+        """The rows with other numbers for members (`places`), each moved by `orders` in the stream.
 
-        So many panes of a member, or nodes behind those that have arrived, are one of its panes then.
+        `widths` panes of a member, or nodes counted from `arrived` on, are merged into one of its panes.
         """
         base, width, before = orders[self.members], widths[self.members], arrived[self.members]
         panes = self.panes if (width == 1).all() and not before.any() else (before + self.panes) // width
@@ -137,11 +137,11 @@ class Rows:
         return Rows(places[self.members], self.keys, panes, self.orders + base, self.firsts, self.told, known)
 
     def renamed(self, bases: Indices, numbers: Indices) -> Rows:
-        """The same with other numbers for groups: those of a member lie in `numbers` from its base on."""
+        """The rows with other numbers for groups: those of a member lie in `numbers` from its base on."""
         return replace(self, keys=numbers[bases[self.members] + self.keys])
 
     def without(self, path: int) -> Rows:
-        """The same, with nothing known of one path."""
+        """The rows without the values of one path."""
         known = self.known.each(np.copy)
         for each, nothing in zip(known, Statistics.empty(self.paths, len(self)), strict=True):
             each[path] = nothing[path]
@@ -149,15 +149,15 @@ class Rows:
 
     @property
     def is_merged(self) -> bool:
-        """Whether these rows of one member are what `merged` gives."""
+        """Whether these rows of one member are as `merged` returns them."""
         keys, panes = self.keys, self.panes
         rises = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (panes[1:] > panes[:-1]))
         return bool(rises.all() and _is_level(self.known))
 
     def merged(self) -> Rows | None:
-        """By member, group and pane, rising, each once, with as many decimal places for all values of a member's path.
+        """The rows by member, group and pane, rising, each once; the values of a member's path have the same places.
 
-        None where that takes more than plain numbers.
+        None where a merged pane is no plain row.
         """
         rows = self._levelled()
         if rows is None:
@@ -178,7 +178,7 @@ class Rows:
         return found
 
     def _order(self) -> Indices:
-        """The rows by member, group and pane; without groups, parts mostly come in that order."""
+        """The order of rows by member, group and pane; without groups, parts mostly come in that order."""
         if self.keys.any():
             return np.lexsort((self.panes, self.keys, self.members))
         order = rising(self.members)
@@ -187,7 +187,7 @@ class Rows:
         return np.lexsort((self.panes, self.members)) if falls.any() else order
 
     def _levelled(self) -> Rows | None:
-        """With the same decimal places for all; None where sums become too large."""
+        """The rows with equally many decimal places in a member's path; None where sums become too large."""
         if _is_level(self.known):
             return self
         most = np.zeros((self.paths, int(self.members.max()) + 1), np.int64)
@@ -208,7 +208,7 @@ class Rows:
         return replace(self, known=known)
 
     def read(self) -> list[Pane]:
-        """The rows one by one."""
+        """The rows as panes."""
         known = self.known
         paths = [
             [
@@ -236,7 +236,7 @@ def rising(numbers: Indices) -> Indices:
 
 
 def _is_level(known: Statistics) -> bool:
-    """Whether all values of a path have as many decimal places."""
+    """Whether all values of a path have equally many decimal places."""
     return bool((known.places == known.places[:, :1]).all())
 
 
@@ -245,7 +245,7 @@ def _ranked(value: float, order: int) -> Ranked | None:
 
 
 def together(parts: Sequence[Rows], paths: int) -> Rows:
-    """Rows one behind the other."""
+    """Concatenated rows."""
     if not parts:
         return Rows.empty(paths)
     if len(parts) == 1:
@@ -317,7 +317,7 @@ class ManyPanes:
 
     @staticmethod
     def of(panes: Iterable[Numbered]) -> ManyPanes:
-        """Panes that are known one by one, by rising members."""
+        """Panes, sorted into plain rows and others; they come by rising members."""
         plain: dict[int, list[Numbered]] = {}
         odd: list[Numbered] = []
         for each in panes:
@@ -326,12 +326,12 @@ class ManyPanes:
         return ManyPanes({paths: laid_out(given, paths) for paths, given in plain.items()}, tuple(odd))
 
     def part(self, members: NDArray[np.bool_]) -> ManyPanes:
-        """The panes of some members, who keep their numbers."""
+        """The panes of some members, which keep their numbers."""
         rows = {paths: each.at(members[each.members]) for paths, each in self.rows.items()}
         return ManyPanes(rows, tuple(each for each in self.odd if members[each[0]]))
 
     def member(self, member: int, paths: int) -> tuple[Rows, list[GroupPane]]:
-        """The panes of one member, who is then the only one; the members of rows must be rising."""
+        """The panes of one member, which then has the number 0; the members of rows must be rising."""
         rows = self.rows[paths] if paths in self.rows else Rows.empty(paths)
         first, last = np.searchsorted(rows.members, (member, member + 1)).tolist()
         odd = [((key, number), pane) for each, key, number, pane in self.odd if each == member]
@@ -364,7 +364,7 @@ class ManyPanes:
                     if not there.any():
                         continue
                     columns[f"{name} {path}"] = pa.array(there)
-                    at = np.where(values == 0, at, 0)  # elsewhere, equal values are one
+                    at = np.where(values == 0, at, 0)  # the place matters only for the sign of zero
                     found[f"{name} {path} of {paths}"] = pa.table(
                         [pa.array(values[there]), _narrow(at[there])], ["value", "at"]
                     )

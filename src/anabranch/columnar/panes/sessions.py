@@ -1,14 +1,14 @@
-"""Sessions as panes (LAWS 3.9): panes as wide as the gap, of which each knows where in it its items stand.
+"""Sessions as panes (LAWS 3.9): panes as wide as the gap, each with the least and greatest offset of its items.
 
-Two items of a key whose values are in one interval `[p*G, (p+1)*G)` are less than the gap `G` apart, so they are of one
-session whatever else there is; what is known of them is merged as the items of any pane are.
-Beside what is aggregated, a pane tells the least and the greatest *offset* of its items from its begin.
-From these and the numbers of the panes follows which panes of a key are one session: its neighbours, where the least
-value of one is less than the gap behind the greatest of the one before.
+Two items of a key whose values are in one interval `[p*G, (p+1)*G)` are less than the gap `G` apart, so they are in one
+session whatever else there is, and are merged like the items of any pane.
+Beside its aggregates, a pane has the least and the greatest *offset* of its items from its begin.
+These and the numbers of the panes decide which panes of a key are one session: neighbours, where the least value of one
+is less than the gap behind the greatest of the one before.
 
 An offset is held as the double that is nearest to it.
-It is a decimal of few digits, for those of the gap bound it from above; a double stands for exactly one such
-(`kernels.py`), and what has more digits is left to the law, whose numbers are exact.
+It is a decimal of few digits, since it is less than the gap; a double stands for exactly one such decimal
+(`kernels.py`), and offsets with more digits are left to the law, whose numbers are exact.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 
 PLACED: frozenset[str] = frozenset({"min", "max"})
-"""What is asked of the offsets of items."""
+"""The functions that are applied to the offsets of items."""
 EARLY = Fraction(-(1 << 62))
 """Sessions have no first pane, so no time is before it."""
 _MOST = 1 << 62
 _EXACT = 10**15
-"""Whole numbers below this are those of decimals that a double stands for."""
+"""Below this number of units, a double stands for one decimal exactly."""
 
 
 def decimal_places(*values: Fraction) -> int | None:
@@ -37,7 +37,7 @@ def decimal_places(*values: Fraction) -> int | None:
 
 
 def offsets(ticks: Indices, places: int, most: int, gap: Fraction) -> Numbers | None:
-    """How far values in units of `10**-places` lie behind the begins of their panes; None where columns cannot tell.
+    """The offsets of values, in units of `10**-places`, from the begins of their panes; None where columns cannot tell.
 
     No value is larger than `most`, nor smaller than minus this.
     """
@@ -64,7 +64,7 @@ class RowBounds(NamedTuple):
 
 
 def row_bounds(rows: Rows, path: int, gap: Fraction, origin: Fraction) -> RowBounds | None:
-    """The bounds of rows whose offsets are those of a path; None where columns have no room for them.
+    """The bounds of rows whose offsets are those of a path; None where they do not fit 64 bits.
 
     The origin, from which on they count, is a whole number in their unit as well.
     """
@@ -83,7 +83,7 @@ def row_bounds(rows: Rows, path: int, gap: Fraction, origin: Fraction) -> RowBou
 
 
 class SessionSpans(NamedTuple):
-    """Sessions: from which row to which each has its rows, and where it begins and ends, itself not in it."""
+    """Sessions: the begin and end of their rows, and their starts and stops (exclusive) in values."""
 
     begins: Indices
     ends: Indices

@@ -1,4 +1,4 @@
-"""The compiled loops that make windows of panes: which panes each holds, and what is least or greatest in each."""
+"""The compiled loops that make windows of panes: the span of panes of each, and the least or greatest value in each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def window_spans(
     """The windows from `following` on and before `ended` that hold a pane, as far as there is room for them.
 
     Window `k` holds the panes `k * step <= pane < k * step + size`; `panes` are rising.
-    Gives how many windows there are, which have `numbers` and whose panes lie between `begins` and `ends`, and the `k`
-    to go on with.
+    Returns the number of windows, which have `numbers` and whose panes lie between `begins` and `ends`, and the `k` to
+    continue with.
     """
     count, held, stop, k = 0, 0, 0, following
     while count < len(begins):
@@ -58,9 +58,9 @@ def find_many(
     counts: Indices,
     after: Indices,
 ) -> int:
-    """The windows of many branches: for rows between two bounds each, what `window_spans` finds; there is room for all.
+    """Find the windows of many branches, as `window_spans` does, with rows between two bounds; there is room for all.
 
-    Gives how many there are, and those of each branch; -1 where no window holds a pane, or one that was answered does.
+    Returns their number, and sets those of each branch; -1 where a pane is in no window, or in one that was answered.
     """
     count = 0
     for branch in range(len(counts)):
@@ -92,9 +92,9 @@ def find_groups(
     ends: Indices,
     numbers: Indices,
 ) -> int:
-    """The groups of windows: for rows by rising key, and pane, what `window_spans` finds for the rows of each key.
+    """Find the groups of windows, as `window_spans` does, for the rows of each key; rows are sorted by key and pane.
 
-    There is room for all of them; gives how many there are.
+    There is room for all of them; returns their number.
     """
     count, first = 0, 0
     while first < len(keys):
@@ -114,7 +114,7 @@ def find_groups(
 
 @compiled
 def first_of(begins: Indices, ends: Indices, orders: Indices, found: Indices) -> None:
-    """The least order in each of some spans, which move on; each is looked at twice however many spans hold it."""
+    """The least order in each of some rising spans; each order is read at most twice, however many spans hold it."""
     queue = np.empty(len(orders), np.int64)
     head, tail, stop = 0, 0, 0
     for span in range(len(begins)):
@@ -135,8 +135,8 @@ def best_of(
 ) -> None:
     """The least value in each window (the greatest where the sign is -1), of equal ones the earlier; NaN for none.
 
-    The windows move on.
-    A value is kept as long as none behind it beats it, so each is looked at twice however many windows hold it.
+    The windows are rising.
+    A value is kept as long as no later one beats it, so each is read at most twice, however many windows hold it.
     """
     queue = np.empty(len(values), np.int64)
     head, tail, stop = 0, 0, 0

@@ -1,11 +1,10 @@
-"""Columns in the units of the start: windows over values whose units have changed are counted in columns, too.
+"""Columns in the units of query start: windows over values whose units have changed are counted in columns, too.
 
-Windows need more than which side of a constant a value is on (`columnar/items/evolution.py`): they place and add up,
-exactly.
-So a number is brought back as a decimal, in integers, where it is one of few digits, and is not known else; what is not
-known is the law's.
-Where the changes of a path are too many to be held against columns, each item is asked for its unit, once for all
-members.
+Conditions only compare a value with constants (`columnar/items/evolution.py`); windows need its exact value, to place
+and to add it.
+So a number is mapped back in integers, where the result is a decimal of few digits; other numbers are unknown, and left
+to the law.
+Where a path has changed too often to be compared with columns, the unit of each item is looked up, once for all.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _LARGEST = 10**MOST_DIGITS
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A batch as some members know it."""
+    """A batch with its numbers in the units that some members know."""
 
     shredded: Shredded
     mapped: frozenset[PartColumn] = frozenset()
-    """The columns whose numbers are not those that are written."""
+    """The columns whose numbers are mapped, and differ from the texts."""
 
     def is_made_for(self, compiled: CompiledPanes) -> bool:
-        """Whether a window looks at no text of such a column, and computes nothing with it."""
+        """Whether a window reads no text of a mapped column, and computes nothing with it."""
         if not self.mapped:
             return True
         tested = (column for each in compiled.conditions for column in columns_as_written(each))
@@ -98,7 +97,7 @@ def _units(shredded: Shredded, evolution: Evolution, paths: Sequence[Path]) -> d
 
 
 def decimals(values: Numbers, by: Affine) -> Numbers:
-    """Numbers under a map, where that makes decimals of few digits of them, which doubles stand for; NaN else."""
+    """Numbers under a map, where the results are decimals of few digits, which doubles stand for; NaN for others."""
     places = best_places(values)
     ticks, exact = exact_ticks(values, places)
     unit = 10**places
@@ -118,7 +117,7 @@ def decimals(values: Numbers, by: Affine) -> Numbers:
 
 
 def _split(number: int) -> tuple[int, int, int]:
-    """How often 2 and 5 divide a number, and what is left."""
+    """How often 2 and 5 divide a number, and the rest of it."""
     powers = []
     for prime in (2, 5):
         count = 0

@@ -17,29 +17,29 @@ from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_entries, cut_items,
 from anabranch.stream.limits import Limits
 
 LONGEST_FITTING = 1 << 16
-"""Items of more bytes are left to the law: what is answered in columns is not counted (LAWS 2.6)."""
+"""Longer items are left to the law, in bytes: answers in columns do not count the law's steps (LAWS 2.6)."""
 _USUAL_SIZE = 64
 _WIDER = 3
-"""So much longer is a record of JSON as an item, mostly."""
+"""The room for the XML item of a JSON record, as a multiple of the record's bytes; few items need more."""
 
 
 class CutItems(NamedTuple):
-    """Entries in columns, which point into some bytes."""
+    """Entries in columns, which point into `data`."""
 
     columns: ItemColumns
     data: Bytes
     frames: Frames | None
     templated: int
-    """How many of those that fit were recognised by the template."""
+    """The number of entries that fit and were recognised by the template."""
     marks: Bytes
-    """By entry: what may be copied of it (`decoded.py`)."""
+    """By entry: its mark, which tells what may be copied of it (`decoded.py`)."""
 
 
 class ItemCutter:
     """Cuts items out of one piece of bytes, as long as there is room."""
 
     def __init__(self, raw: Bytes, wanted: WantedColumns, limits: Limits, count: int | None = None) -> None:
-        """`count` says how many entries there are, where that is known."""
+        """`count` is the number of entries, where that is known."""
         self.raw = raw
         self.wanted = wanted
         self.count = 0
@@ -60,11 +60,11 @@ class ItemCutter:
 
     @property
     def room(self) -> int:
-        """How many more entries there is room for."""
+        """The number of further entries that there is room for."""
         return len(self._columns.fits) - self.count
 
     def cut(self, at: int, stop: int, *, lines: bool) -> int:
-        """Cut items out, beginning at a place; gives where that stopped (`xml_scan.cut_items`)."""
+        """Cut items out of the bytes from `at` on; gives the place where it stopped (`xml_scan.cut_items`)."""
         given = self.wanted.guide, self._longest, self._columns, self._log, self._decoded
         entries = self.count, len(self._columns.fits)
         if self.wanted.look.is_json:
@@ -77,7 +77,7 @@ class ItemCutter:
         return at
 
     def cut_all(self, ends: Indices) -> None:
-        """Take everything apart as entries that stand one behind the other and end at `ends`."""
+        """Take all bytes apart as consecutive entries that end at `ends`."""
         given = self.wanted.guide, self._longest, self._columns, self._log, self._decoded
         if self.wanted.look.is_json:
             self._written = transcode_entries(self.raw, ends, *given, self._out)
@@ -87,13 +87,13 @@ class ItemCutter:
         self.count = len(ends)
 
     def pass_over(self, entries: int) -> None:
-        """Leave room for entries that somebody else has cut out."""
+        """Skip the rows of entries that the splitter has cut out."""
         self._columns.fits[self.count : self.count + entries] = False
         self._by_template[self.count : self.count + entries] = False
         self.count += entries
 
     def finished(self, *, with_marks: bool = False) -> CutItems:
-        """What was cut out; entries with marks only fit for those who look at marks."""
+        """The entries that were cut out; marked ones fit only with `with_marks`, for callers that check marks."""
         columns, by_template = self._columns.first(self.count), self._by_template[: self.count]
         marks = self._decoded.marks[: self.count]
         if not with_marks:
@@ -108,7 +108,7 @@ class ItemCutter:
         return CutItems(columns, data, frames, int(np.count_nonzero(templated)), marks)
 
     def _data(self) -> Bytes:
-        """What columns point into: the bytes of items, and decoded texts behind them."""
+        """The bytes that columns point into: those of items, and decoded texts behind them."""
         decoded = int(self._decoded.size[0])
         if self.wanted.look.is_json:
             return self._room[: len(self._out) + decoded] if decoded else self._out[: self._written]

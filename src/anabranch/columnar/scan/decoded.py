@@ -1,14 +1,13 @@
-"""Texts that are not written as they are: with references to characters, or with signs that attributes write otherwise.
+"""Texts whose bytes are not their characters: with character references, or with signs that attributes escape.
 
     <name a="&lt;5">AT&amp;T says "hello"</name>
 
 Columns of texts are for values, so a scanner decodes such a text into room of its own behind the bytes, and conditions
 and functions see its characters.
-What is written is another matter: a text that is copied into an answer has to be escaped, as an element or an attribute
-does it.
-So entries with such texts are *marked*, and what an answer copies or computes of them is left to the law, one item and
-one query at a time; elements that are copied whole are not, since their bytes are canonical.
-An entry whose bytes are not canonical, `<a></a>` for `<a/>`, is marked, too; nothing at all is copied of that one.
+A text that is copied into an answer has to be escaped again, by the rules of elements or of attributes.
+So entries with such texts are *marked*, and answers that copy or compute texts of them are left to the law, one item
+and one query at a time; elements that are copied whole are not, since their bytes are canonical.
+An entry whose bytes are not canonical, `<a></a>` for `<a/>`, is marked, too; nothing at all is copied from it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ from anabranch.columnar.scan.kernels import Bytes, Indices, compiled_lean
 from anabranch.stream.serialize import escape_attribute, escape_text
 
 CANONICAL, WITH_SIGNS, NOT_CANONICAL = range(3)
-"""The marks of an entry: its texts are plain, some are not, or its very bytes are not what would be serialised."""
+"""The marks of an entry: all its texts are plain, some are not, or its bytes differ from their serialisation."""
 COPIES_NOTHING, COPIES_ELEMENTS, TAKES_TEXTS = range(3)
-"""What an answer is made of: text of the query alone, elements of the item too, or its texts and what is computed."""
+"""The content of an answer: text of the query alone, also elements of the item, or also its texts and values
+computed from them."""
 
 AMPERSAND = ord("&")
 _REFERENCES = {"amp;": "&", "lt;": "<", "gt;": ">", "quot;": '"', "apos;": "'", "#x9;": "\t", "#xA;": "\n"}
@@ -35,29 +35,29 @@ NO_REFERENCE = -1
 IS_CANONICAL = np.array(
     [[escape(each) == f"&{name}" for name, each in _REFERENCES.items()] for escape in (escape_text, escape_attribute)]
 )
-"""By whether it is in an attribute, and by number: whether a reference is what would be serialised."""
+"""By whether it is in an attribute, and by number: whether the serialiser writes this reference."""
 
 
 class DecodedTexts(NamedTuple):
-    """Where scanners put decoded texts, and the marks of entries."""
+    """The decoded texts that scanners have written, and the marks of entries."""
 
     data: Bytes
     size: Indices
-    """How many bytes are there: a single number."""
+    """The number of bytes written, as an array of one."""
     base: int
-    """The place of the first of them, as columns have it: behind all bytes that were read or written."""
+    """The place of the first byte in columns: behind all bytes that were read or written."""
     marks: Bytes
     """By entry."""
 
 
 def is_left_to_law(marks: NDArray[np.uint8], parts: Indices) -> NDArray[np.bool_]:
-    """Whether answers made of such parts can be laid out for entries with such marks."""
+    """By entry: whether its mark and the content of an answer, `parts`, leave the answer to the law."""
     return marks + parts > TAKES_TEXTS
 
 
 @compiled_lean
 def reference_at(data: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Which reference begins with the ampersand at a place, and the place behind it; `NO_REFERENCE` for none."""
+    """The number of the reference whose ampersand is at `at`, and the place behind it; `NO_REFERENCE` for none."""
     for number in range(len(_SIZES)):
         size = _SIZES[number]
         if at + size >= stop:
@@ -74,9 +74,9 @@ def reference_at(data: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled_lean
 def decode(data: Bytes, begin: int, end: int, decoded: DecodedTexts, entry: int) -> tuple[int, int]:
-    """Put the characters of `data[begin:end]` down, which has no other references, and mark the entry.
+    """Decode `data[begin:end]`, which has only known references, and mark the entry.
 
-    Gives where they begin and end, -1 for both where there is no room.
+    Gives the start and end of its characters, -1 for both where there is no room.
     """
     first = write = decoded.size[0]
     at = begin

@@ -25,14 +25,14 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry
 
 VOID, SHOWN, SELECTED = 0, 1, 2
-"""An item without a place in time windows; one that only shows how far its stream is; one that is selected."""
+"""An item without a place in time windows; one that only shows the progress of its stream; a selected one."""
 
 _ZERO, _NINE, _POINT, _MINUS = b"09.-"
 
 
 @compiled
 def _decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
-    """The digits of numbers that were read as simple ones, and how many of them stand behind the point."""
+    """The digits of simple numbers, as integers, and the number of digits behind the point."""
     for item in range(len(starts)):
         mantissa, point = np.int64(0), -1
         for place in range(starts[item], ends[item]):
@@ -47,15 +47,15 @@ def _decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, pla
 
 
 LARGEST = 1 << 60
-"""What values may reach in units: so much that sums of a few of them still are no more than an int64 holds."""
+"""The limit of values in units: sums of a few of them still fit into an int64."""
 MOST_BYTES = 1 << 31
-"""What places in bytes can tell apart."""
+"""The limit of the bytes of a batch: places are int32."""
 
 
 def shred_entries(
     data: bytes, ends: Indices, wanted: WantedColumns, limits: Limits, *, with_marks: bool = False
 ) -> Shredded:
-    """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
+    """Take consecutive items in `data` apart, each of which ends at one of `ends`."""
     assert len(data) < MOST_BYTES
     cutter = ItemCutter(np.frombuffer(data, np.uint8), wanted, limits, len(ends))
     cutter.cut_all(ends)
@@ -76,7 +76,7 @@ def shredded_again(shredded: Shredded, wanted: WantedColumns) -> tuple[Shredded,
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """Exact numbers by entry: digits, and how many of them stand behind the point; or a fraction known otherwise."""
+    """Exact numbers by entry: digits and the number of them behind the point, or a fraction in `others`."""
 
     digits: Indices
     places: Indices
@@ -86,10 +86,10 @@ class Decimals:
     def read(
         shredded: Shredded, column: Column | None, others: Mapping[int, Fraction], count: int, parts: int = 1
     ) -> Decimals:
-        """The numbers in a column of the first `count` entries; `others` are those that are known otherwise.
+        """The numbers in a column of the first `count` entries; `others` gives numbers that are not in the column.
 
-        Those in the column count so many parts of a whole, a power of ten.
-        Where a number is neither clear nor known, it is 0.
+        A number in the column is divided by `parts`, a power of ten.
+        Where a number is neither clear in the column nor in `others`, it is 0.
         """
         digits, places = np.zeros(count, np.int64), np.zeros(count, np.int64)
         if column is not None:
@@ -102,18 +102,18 @@ class Decimals:
         return Decimals(digits, places, others)
 
     def part(self, start: int, end: int) -> Decimals:
-        """Those of some entries in a row."""
+        """The numbers of the entries `start` to `end`."""
         others = {entry - start: value for entry, value in self.others.items() if start <= entry < end}
         return Decimals(self.digits[start:end], self.places[start:end], others)
 
     @property
     def denominator(self) -> int:
-        """The least number that makes all of them integers."""
+        """The least factor that makes all numbers integers."""
         most = int(self.places.max(initial=0))
         return math.lcm(10**most, *(each.denominator for each in self.others.values()))
 
     def in_units(self, unit: int) -> Indices:
-        """All of them `unit` times; OverflowError where one is too large."""
+        """All numbers times `unit`; OverflowError where one is too large."""
         found = np.zeros(len(self.digits), np.int64)
         for places in map(int, np.unique(self.places)):
             chosen = self.places == places
@@ -127,7 +127,7 @@ class Decimals:
 
 
 def in_unit(value: Fraction, unit: int) -> int:
-    """An exact number `unit` times, the part below one cut off; OverflowError where it is too large."""
+    """An exact number times `unit`, rounded down; OverflowError where it is too large."""
     found = math.floor(value * unit)
     if abs(found) >= LARGEST:
         raise OverflowError
@@ -135,5 +135,5 @@ def in_unit(value: Fraction, unit: int) -> int:
 
 
 def common_unit(columns: Sequence[Decimals], others: Sequence[Fraction]) -> int:
-    """The unit in which all of these are integers."""
+    """The unit in which all these numbers are integers."""
     return math.lcm(*(each.denominator for each in columns), *(each.denominator for each in others))

@@ -1,7 +1,7 @@
 """The rows of repeated parts: each occurrence of a part that may come several times in an item.
 
 A *frame* is a repeated part; its rows are in the order of the items, and within an item in document order.
-Rows of a frame inside of another belong to rows of that one.
+Each row of a frame inside another frame belongs to a row of that frame.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of one frame; columns are by wanted row, as those of items are."""
+    """The rows of one frame; `starts`, `ends` and `values` are by wanted row, as those of items are."""
 
     parents: Indices
     """By row: the row of the frame around it, or the item."""
     heads: Indices
-    """Where the rows of each of these begin, and the last end."""
+    """By parent: its first row here; the last number is the number of rows."""
     starts: Places
     ends: Places
     values: Numbers
 
     def rows_in(self, around: Indices) -> tuple[Indices, Indices]:
-        """The rows that lie in some rows of the frame around, in their order, and for each the place of its own."""
+        """The rows inside some rows of the frame around, in order, and for each the index of its parent in `around`."""
         counts = self.heads[around + 1] - self.heads[around]
         owners = np.repeat(np.arange(len(around)), counts)
         within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -45,7 +45,7 @@ class Frames(Protocol):
 
 @dataclass(frozen=True)
 class LoggedFrames:
-    """The frames of a batch, as a scanner has logged them."""
+    """The frames of a batch, from the log of a scanner."""
 
     wanted: WantedColumns
     data: Bytes
@@ -72,7 +72,7 @@ class LoggedFrames:
                 ]
             )
             starts, ends = (np.empty((len(row_frames), count), np.int32) for _ in range(2))
-            values = np.empty((len(row_frames), count))  # rows of what lies elsewhere mean nothing, and are not touched
+            values = np.empty((len(row_frames), count))  # rows of other frames mean nothing
             mine = np.flatnonzero(row_frames == number)
             starts[mine], ends[mine], values[mine] = ABSENT, ABSENT, np.nan
             _place(spans, row_frames, number, starts, ends)
@@ -88,7 +88,7 @@ class LoggedFrames:
 
 @compiled
 def _place(spans: Places, row_frames: Indices, frame: int, starts: Places, ends: Places) -> None:
-    """Put the logged spans of a frame where they belong."""
+    """Set the logged spans of a frame in its columns."""
     for at in range(len(spans)):
         column, row = spans[at, 0], spans[at, 1]
         if row_frames[column] == frame:
@@ -97,7 +97,7 @@ def _place(spans: Places, row_frames: Indices, frame: int, starts: Places, ends:
 
 @compiled
 def _read_numbers(data: Bytes, starts: Places, ends: Places, values: Numbers) -> None:
-    """The simple numbers that texts are."""
+    """Read the texts that are simple numbers."""
     for row in range(len(starts)):
         if starts[row] >= 0:
             value, end = number_at(data, starts[row], ends[row])

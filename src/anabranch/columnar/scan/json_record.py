@@ -46,7 +46,7 @@ from anabranch.columnar.scan.words import WORD, are_equal, put_bytes
 LONGEST_ITEM = 1 << 16
 """Records that would be items of more bytes are left to the law."""
 ITEM_ROOM = LONGEST_ITEM + WORD
-"""The room that `out` has to have for the next item."""
+"""The room that `out` must have for the next item."""
 REFUSED = -1
 """In the place of a position: the record is left to the law."""
 NO_ROOM = -2
@@ -65,11 +65,11 @@ _NOTHING = -1
 
 
 class ScanState(NamedTuple):
-    """What a scan remembers between records, and the objects that are open in one, by level."""
+    """The state of a scan: followers and stamps between records, and by level the open objects of a record."""
 
     followers: Indices
-    """By place among `children`: the place of the part that came behind it last, -1 for none; then by part: the place
-    of the one that came first in it."""
+    """By place among `children`: the place of the part that last followed it, -1 for none; then by part: the place of
+    its first member."""
     stamps: Indices
     """By part: the number of the object in which it was seen last; behind them the number of the last object."""
     parts: Indices
@@ -127,7 +127,7 @@ def write_item(
 ) -> int:
     """Write the record in `data[at:stop]` into `out` from a place on, and set the columns of an entry; gives its end.
 
-    Where it is REFUSED or has NO_ROOM, the caller takes back what is in the log.
+    Where it is REFUSED or has NO_ROOM, the caller removes its rows and spans from the log.
     """
     names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated = guide[:11]
     types, typed, arrays = guide.types, guide.typed, guide.arrays
@@ -277,7 +277,7 @@ def write_item(
         else:
             return REFUSED
 
-        # --- what is known of the part that has ended ---
+        # --- the columns of the part that has ended ---
         text, whole = texts[part], wholes[part]
         if frames[part] == 0:
             if text >= 0:
@@ -306,7 +306,7 @@ def write_item(
 
 @compiled_inline
 def _enter_object(state: ScanState, level: int, part: int, row: int, begin: int, places: int) -> None:
-    """Open an object, whose element begins at a place in `out`; there are so many places in `Guide.children`."""
+    """Open an object whose element begins at `begin` in `out`; `places` is the length of `Guide.children`."""
     stamps = state.stamps
     stamps[-1] += 1
     state.objects[level] = stamps[-1]
@@ -329,9 +329,9 @@ def _find_key(
     followers: Indices,
     last: int,
 ) -> tuple[int, int]:
-    """Which of `children[low:high]` the key at a place is, and the place of its value; REFUSED if it is none.
+    """The place of the key at `at` among `children[low:high]`, and the place of its value; REFUSED if it is none.
 
-    The one that came behind the last when that was seen before is tried first, then the others, from the last one on.
+    The key that followed the last key in an earlier record is tried first, then the others, from the last one on.
     """
     place = followers[last]
     end = _key_end(data, at, stop, names, bounds, are_attributes, children[place]) if place >= 0 else REFUSED
@@ -353,7 +353,7 @@ def _find_key(
 
 @compiled_inline
 def _key_end(data: Bytes, at: int, stop: int, names: Bytes, bounds: Indices, are_attributes: Flags, part: int) -> int:
-    """The place behind the quote of a key, if it is that of a part; no name has a quote or a backslash in it."""
+    """The place behind the key at `at`, if it is the name of a part; no name has a quote or a backslash in it."""
     low, size = bounds[part], bounds[part + 1] - bounds[part]
     if are_attributes[part]:
         if at >= stop or data[at] != _AT_SIGN:
@@ -367,7 +367,7 @@ def _key_end(data: Bytes, at: int, stop: int, names: Bytes, bounds: Indices, are
 
 @compiled_inline
 def _scalar(data: Bytes, at: int, stop: int) -> tuple[int, int, int]:
-    """Where the text of the value at a place begins and ends, and the place behind the value; REFUSED if it is none.
+    """The start and end of the text of the value at `at`, and the place behind the value; REFUSED if it is none.
 
     A text with escapes ends at ESCAPED.
     """
@@ -400,10 +400,10 @@ def _put_text(
     write: int,
     limit: int,
 ) -> tuple[int, int, int, bool]:
-    """Write the text that `_scalar` gave behind a name of some size, and leave room for what has to follow it.
+    """Write the text that `_scalar` gave behind a name of `size` bytes, and leave room for the end tag or quote.
 
-    Gives the place behind the value in `data`, where its text begins and ends in `out`, and whether it is plain;
-    REFUSED where that has no room or XML does not allow the text.
+    Gives the place behind the value in `data`, the start and end of its text in `out`, and whether it is plain;
+    REFUSED where there is no room or XML does not allow the text.
     """
     plain = True
     limit -= 1 if is_attribute else size + 3

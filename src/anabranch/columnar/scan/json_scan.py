@@ -3,7 +3,7 @@
     {"id": 7, "tag": ["a", "b"], "note": null}
     <item><id>7</id><tag>a</tag><tag>b</tag><note/></item>
 
-So whatever is behind the scanner sees XML only.
+So all code behind the scanner sees XML only.
 A record is taken if it is correct JSON, all its keys are parts of the look and all its texts are such as XML allows
 (`json_tokens.py`); anything else is left to the law.
 Texts that are not plain are decoded, too, and such records are marked (`decoded.py`).
@@ -54,7 +54,7 @@ from anabranch.stream.limits import Limits
 
 
 def longest_line(look: Look, limits: Limits) -> int:
-    """The most bytes of a record for which no other limit matters, if it is of the look: scanners do not count.
+    """The number of bytes up to which a record of the look cannot exceed any limit: scanners do not count nodes.
 
     A record has no more nodes than bytes.
     """
@@ -83,12 +83,12 @@ def cut_lines(
     out: Bytes,
     out_at: int,
 ) -> tuple[int, int, int]:
-    """Transcode the lines in `data[at:stop]`; gives the number of entries and where it stopped in `data` and `out`.
+    """Transcode the lines in `data[at:stop]`; gives the number of entries, and its places in `data` and `out`.
 
     There are `count` entries before, and `most` are no more than `columns` have room for; `data[stop - 1]` is a line
     end. Each line that is not blank is an entry, also one that does not fit, whose columns mean nothing.
-    It stops early where `out` has less than `ITEM_ROOM` left or the log is full, but for a line that an empty log has
-    no room for; that does not fit.
+    It stops early where `out` has less than `ITEM_ROOM` left or the log is full; a line that is too large for an empty
+    log does not fit.
     """
     state = new_state(guide)
     while count < most and at < stop and len(out) - out_at >= ITEM_ROOM:
@@ -98,7 +98,7 @@ def cut_lines(
             text += 1
         if text < end:
             finish = end - 1 if data[end - 1] == CR else end
-            # whoever cuts the line out again takes one CR away, too
+            # the splitter, too, takes one CR away
             fit = end - begin <= longest and data[finish - 1] != CR
             if fit:
                 written = transcode(data, begin, finish, guide, columns, log, decoded, count, out, out_at, state)
@@ -159,7 +159,7 @@ def transcode_entries(
     decoded: DecodedTexts,
     out: Bytes,
 ) -> int:
-    """Transcode records that stand one behind the other and end at `ends`, each an entry; gives where `out` ends.
+    """Transcode consecutive records that end at `ends`, each an entry; gives the end of what was written to `out`.
 
     A record for which there is no room does not fit.
     """
@@ -192,9 +192,9 @@ def write_lines(
     ends: Places,
     unclear: Flags,
 ) -> int:
-    """Write records that fit as the lines that they leave as, one behind the other; gives where the last one ends.
+    """Write records that fit as lines of the answer, one behind the other; gives the end of the last one.
 
-    Those are unclear that are not asked for, have no room, or may be spelled otherwise by `json_items.write_value`.
+    Unclear are records that are not asked for, have no room, or that `json_items.write_value` may spell otherwise.
     """
     write = 0
     for entry in range(len(asked)):

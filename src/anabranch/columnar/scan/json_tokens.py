@@ -28,7 +28,7 @@ TRUE, FALSE, NULL = (np.frombuffer(word, np.uint8) for word in (b"true", b"false
 NONE = -1
 """In the place of a position: there is no such token."""
 ESCAPED = -2
-"""In the place of a position: there are escapes in the text, or signs, so its bytes do not mean themselves."""
+"""In the place of a position: the text has escapes or signs, so its bytes are not its characters."""
 
 _SMALL_N, _SMALL_T = b"nt"
 _DELETE = 0x7F
@@ -40,12 +40,12 @@ _WRITTEN = [
 ]
 _SIGN_SIZES = np.array([[len(each) for each in row] for row in _WRITTEN])
 _SIGNS = np.array([[list(each.ljust(_SIGN_SIZES.max(), b"\0")) for each in row] for row in _WRITTEN], np.uint8)
-"""By whether it is in an attribute, and by character: how it is written; nothing for those that are left to the law."""
+"""By whether it is in an attribute, and by character: its escaped form; empty for characters left to the law."""
 
 
 @compiled_inline
 def skip_space(data: Bytes, at: int, stop: int) -> int:
-    """The first place that has no white space."""
+    """The first place from `at` on without white space."""
     while at < stop and data[at] <= SPACE and data[at] in (SPACE, TAB, LF, CR):
         at += 1
     return at
@@ -53,7 +53,7 @@ def skip_space(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_inline
 def word_end(data: Bytes, at: int, stop: int, word: Bytes) -> int:
-    """Where a word ends, if it stands here."""
+    """The end of a word, if it stands at `at`."""
     if stop - at < len(word):
         return NONE
     for place in range(len(word)):
@@ -64,7 +64,7 @@ def word_end(data: Bytes, at: int, stop: int, word: Bytes) -> int:
 
 @compiled_inline
 def _digits_end(data: Bytes, at: int, stop: int) -> int:
-    """Behind one digit or more."""
+    """The end of one digit or more at `at`."""
     begin = at
     while at < stop and _ZERO <= data[at] <= _NINE:
         at += 1
@@ -73,7 +73,7 @@ def _digits_end(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_inline
 def number_end(data: Bytes, at: int, stop: int) -> int:
-    """Where a number ends that begins here."""
+    """The end of the number at `at`."""
     if at < stop and data[at] == _MINUS:
         at += 1
     if at < stop and data[at] == _ZERO:
@@ -96,9 +96,9 @@ def number_end(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_inline
 def text_end(data: Bytes, at: int, stop: int) -> int:
-    """Where the text of a string ends that begins here, which is the place of its quote; ESCAPED where it has escapes.
+    """The end of the text of a string at `at`, which is the place of its quote; ESCAPED at the first escape or sign.
 
-    Only what is in front of the first of them was looked at then.
+    The bytes behind that are not checked.
     """
     while at < stop:
         count = plain_before(word_at(data, at))
@@ -120,7 +120,7 @@ def text_end(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_lean
 def _character_size(data: Bytes, at: int, stop: int) -> int:
-    """How many bytes the character beyond ASCII has that stands here; 0 where XML or UTF-8 allow none."""
+    """The number of bytes of the character beyond ASCII at `at`; 0 where XML or UTF-8 allow none."""
     front = data[at]
     if 0xC2 <= front <= 0xDF:
         size, code = 2, front & 0x1F
@@ -141,7 +141,7 @@ def _character_size(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_lean
 def _size_of(code: int) -> int:
-    """How many bytes a character has in UTF-8; 0 for one that is not plain."""
+    """The number of bytes of a character in UTF-8; 0 for one that is not plain."""
     if code < 0x80:
         return int(_MEANS_ITSELF[code] or code == BACKSLASH)
     if code < 0x800:
@@ -157,8 +157,8 @@ def decode_text(
 ) -> tuple[int, int, bool]:
     """Write the text of a string as XML has it, its escapes decoded, into `out[write:limit]`.
 
-    Gives the place of the quote behind it, where it ends in `out`, and whether all of it is plain; NONE for the places
-    where that is not possible.
+    Gives the place of the quote behind it, its end in `out`, and whether all of it is plain; NONE for both places where
+    it cannot be written.
     """
     plain = True
     while at < stop and data[at] != QUOTE:
@@ -194,7 +194,7 @@ def decode_text(
 
 @compiled_lean
 def _put_sign(code: int, is_attribute: bool, out: Bytes, write: int, limit: int) -> int:
-    """Write a character of ASCII as `serialize` does; NONE where it cannot be, or there is no room."""
+    """Write a character of ASCII as `serialize` does; NONE where XML does not allow it, or there is no room."""
     size = _SIGN_SIZES[int(is_attribute), code] if 0 <= code <= _DELETE else 0
     if size == 0 or limit - write < size:
         return NONE
@@ -205,7 +205,7 @@ def _put_sign(code: int, is_attribute: bool, out: Bytes, write: int, limit: int)
 
 @compiled_lean
 def _escaped(data: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Where an escape ends, given the place behind its backslash, and its character; of those that XML allows."""
+    """The end of the escape whose backslash is before `at`, and its character; NONE where it is none we decode."""
     if at < stop and data[at] in (BACKSLASH, _SLASH, QUOTE):
         return at + 1, int(data[at])
     if at < stop and data[at] in (_SMALL_N, _SMALL_T):
@@ -224,7 +224,7 @@ def _escaped(data: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled_lean
 def _hexadecimal(data: Bytes, at: int, stop: int) -> int:
-    """The number in `u` and four digits."""
+    """The number in `u` and four hexadecimal digits."""
     if stop - at < 5 or data[at] != _U:
         return NONE
     code = 0
@@ -242,7 +242,7 @@ def _hexadecimal(data: Bytes, at: int, stop: int) -> int:
 
 @compiled_lean
 def _encode(code: int, size: int, out: Bytes, write: int) -> None:
-    """A character in UTF-8."""
+    """Write a character in UTF-8."""
     if size == 1:
         out[write] = code
         return

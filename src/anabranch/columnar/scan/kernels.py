@@ -1,7 +1,8 @@
 """The compiled loops: cutting items out of bytes, comparing texts, gathering raw items.
 
-Each is compiled once for all templates and queries, which come as arrays, and is kept on disk for other processes.
-Shapes: what is known of an item's leaves is in arrays of one row per leaf asked for (a *slot*) and one column per item.
+Each is compiled once for all templates and queries, which are passed as arrays, and is cached on disk for other
+processes.
+Shapes: the leaves of items are in arrays of one row per wanted leaf (a *slot*) and one column per item.
 
 Guarantees: time is linear in bytes; a number is the double nearest to the text or NaN.
 """
@@ -30,45 +31,45 @@ SPACE, TAB, LF, CR = b" \t\n\r"
 _MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
 
 MOST_DIGITS = 15
-"""Decimals of so many digits differ whenever their nearest doubles do not, so doubles compare as exactly as they do."""
+"""Decimals of up to 15 digits that differ have different nearest doubles, so doubles compare them exactly."""
 SIMPLE = 10**MOST_DIGITS
-"""Numbers of few digits are below, since those with an exponent do not count among them."""
-_HOLDS = 18  # so many digits an int64 holds
+"""All simple numbers are below; a number with an exponent is not simple."""
+_HOLDS = 18  # digits that an int64 holds
 _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
-"""All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
+"""Powers of ten, all exact: dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
 
 
 ABSENT, UNCLEAR = -1, -2
-"""What stands in the place of a start, and of an end: an item has nothing there, or it is not clear what."""
+"""In the place of a start, and of an end: an item does not have the part, or its text is not clear."""
 NOT_A_NUMBER = -3
-"""Stands there for a computed number that is NaN: no comparison with it holds, `!=` aside."""
+"""In the same place, for a computed number that is NaN: no comparison with it holds, except `!=`."""
 _LOOK = 4096
-"""So many bytes are looked at before anything is made of what was seen."""
+"""The number of bytes that are scanned before their result is tested."""
 
 
 _KEPT = Path(config.CACHE_DIR or Path(__file__).resolve().parent.parent / "__pycache__")  # type: ignore[attr-defined]
-"""Where compiled loops are kept: beside these files, or where the user says."""
+"""The cache of compiled loops: beside these files, or where the user says."""
 
 
 def compiled(function: Kernel, **options: Any) -> Kernel:
-    """Numba's decorator, for functions that keep their type."""
+    """Compile a function with Numba; type checkers still see its type."""
     config.CACHE_DIR = str(folder_of(function.__code__.co_filename, _KEPT))  # type: ignore[attr-defined]
     try:
         return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
+    except RuntimeError:  # there is no folder for the cache: each process compiles for itself
         return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
 
 
 def compiled_lean(function: Kernel) -> Kernel:
     """As `compiled`, for functions that make no arrays.
 
-    There is no counting of who uses an array then, which costs more than many a small function does.
+    References to arrays are not counted then, which costs more than many a small function.
     """
     return compiled(function, _nrt=False)
 
 
 def compiled_inline(function: Kernel) -> Kernel:
-    """The same for a small function that is put in the place of each call."""
+    """As `compiled_lean`, for a small function that is inlined into each caller."""
     return compiled(function, _nrt=False, forceinline=True)
 
 
@@ -105,14 +106,14 @@ def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
 
 
 class Pattern(NamedTuple):
-    """A template and what is wanted of it, as the kernel takes it."""
+    """A template and its wanted leaves, as arrays for the kernel."""
 
     pieces: Bytes
     """Its fixed bytes."""
     bounds: Indices
-    """Where each piece of them begins, and the last ends."""
+    """The start of each piece among these bytes, and the end of the last."""
     slots: Indices
-    """By leaf: in which row it is wanted, -1 for none."""
+    """By leaf: its row, -1 where it is not wanted."""
     numeric: Flags
     """By row: whether its number is wanted."""
     plain: Bytes
@@ -120,7 +121,7 @@ class Pattern(NamedTuple):
 
 
 class ItemColumns(NamedTuple):
-    """Entries in columns: which fit, where they lie, and by row where their leaves lie and the numbers in them."""
+    """Entries in columns: whether they fit, their spans, and by row the spans of their leaves and the numbers there."""
 
     fits: Flags
     begins: Places
@@ -130,32 +131,32 @@ class ItemColumns(NamedTuple):
     values: Numbers
 
     def first(self, count: int) -> ItemColumns:
-        """The first so many entries."""
+        """The first `count` entries."""
         fits, begins, finishes, starts, ends, values = self
         return ItemColumns(
             fits[:count], begins[:count], finishes[:count], starts[:, :count], ends[:, :count], values[:, :count]
         )
 
     def rows(self, count: int) -> ItemColumns:
-        """The same with the first so many rows."""
+        """The entries with their first `count` rows."""
         return self._replace(starts=self.starts[:count], ends=self.ends[:count], values=self.values[:count])
 
     @staticmethod
     def room(rows: int, count: int) -> ItemColumns:
-        """Room for so many entries."""
+        """Empty columns for `count` entries."""
         begins, finishes = np.empty(count, np.int32), np.empty(count, np.int32)
         starts, ends = np.empty((rows, count), np.int32), np.empty((rows, count), np.int32)
         return ItemColumns(np.empty(count, np.bool_), begins, finishes, starts, ends, np.empty((rows, count)))
 
     def clear(self, entries: Flags) -> None:
-        """Forget the leaves of some entries."""
+        """Make the leaves of some entries unclear."""
         self.starts[:, entries] = self.ends[:, entries] = UNCLEAR
         self.values[:, entries] = np.nan
 
 
 @compiled_lean
 def behind_template(data: Bytes, at: int, stop: int, pattern: Pattern, columns: ItemColumns, entry: int) -> int:
-    """The place behind the item at a place if that fits a template, otherwise -1; sets the rows of an entry."""
+    """The place behind the item at `at` if it fits a template, otherwise -1; sets the rows of an entry."""
     pieces, bounds, slots, numeric, plain = pattern
     _, _, _, starts, ends, values = columns
     leaves = len(slots)
@@ -195,7 +196,7 @@ def is_blank(data: Bytes, at: int, stop: int) -> bool:
 
 @compiled_lean
 def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDArray[np.int8]) -> None:
-    """The order of some texts and one other: -1, 0 or 1 each."""
+    """Compare each of some texts with `other`: -1, 0 or 1."""
     for item in range(len(starts)):
         start, length = starts[item], ends[item] - starts[item]
         order = np.sign(length - len(other))
@@ -210,7 +211,7 @@ def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDAr
 def gather(
     data: Bytes, begins: Places, finishes: Places, picks: Indices, offsets: NDArray[np.int32], out: Bytes
 ) -> None:
-    """Lay the bytes of some entries one behind the other, as `offsets` says."""
+    """Copy the bytes of some entries into `out`, at their `offsets`."""
     for number in range(len(picks)):
         at = offsets[number]
         for place in range(begins[picks[number]], finishes[picks[number]]):
@@ -220,7 +221,7 @@ def gather(
 
 @compiled
 def find_word(data: Bytes, begin: int, word: Bytes) -> int:
-    """Where a word stands next in some bytes, -1 for nowhere; where it does not, the loop is one over words of them."""
+    """The next place of a word in some bytes, -1 for none; the loop over bytes without the word is vectorised."""
     size, stop = len(word), len(data) - len(word) + 1
     at = begin
     while at < stop:

@@ -1,4 +1,4 @@
-"""How the items of a stream look: which elements and attributes they are made of.
+"""The look of a stream's items: the elements and attributes that they are made of.
 
     order
       @id
@@ -9,7 +9,7 @@
 A *look* is learned from items and not from a schema, which may leave open what an item holds.
 It is a tree of *parts*, without any order: an item is of this look if all its elements and attributes are parts,
 whichever of them it has, however often and in whatever order.
-So queries are compiled for a look, whatever single items are like, and `*` and `//` lead to parts that are known.
+So queries are compiled for a look, not for single items, and `*` and `//` lead to parts that are known.
 An item with anything else in it is left to the law.
 
 The tree is the same for XML and JSON, since a record of JSON is read as an element (`stream/reading/json_items.py`).
@@ -30,8 +30,8 @@ Both agree since declarations belong to the look: those of the root around items
 An item that declares anything else, or leaves out what others declare, is of another look; so is one in which an
 element further in declares a namespace.
 
-*Columns* are what may be asked of each item, given as numbers: `p` for the text of part p, and `~p` for all of it, as
-it is serialised.
+A *column* is a value of each item, given as a number: `p` for the text of part p, and `~p` for the whole part as it is
+serialised.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from anabranch.columnar.scan.template import Declarations, Template, declaration
 from anabranch.stream.tree import Element, Name
 
 MOST_PARTS = 1_000
-"""A look of more parts is none: such items have keys or names that are values."""
+"""With more parts there is no look: such items have keys or names that are values."""
 _OFTEN = 4
 """A part is repeated where it stands several times, or in an array, in more than one of so many elements that have
 it."""
@@ -104,7 +104,7 @@ class Look:
     """Whether items are lines of JSON."""
 
     scope: Declarations = ()
-    """What the root around items declares."""
+    """The namespaces that the root around items declares."""
 
     @staticmethod
     def learn(
@@ -114,10 +114,10 @@ class Look:
         is_json: bool = False,
         scope: Declarations = (),
     ) -> Look | None:
-        """The look of some items, given as bytes and tree, and of those that were seen before.
+        """The look of some items, given as bytes and tree, and of the items behind the look `before`.
 
         All stand below roots that declare the same `scope`.
-        None where no look can show them.
+        None where they have no look.
         """
         reading = _LearnedParts()
         if before is not None:
@@ -137,7 +137,7 @@ class Look:
         return look.with_template(None if is_json else Template.learn(items))
 
     def with_template(self, template: Template | None) -> Look:
-        """The same with a template, if nothing in it is repeated."""
+        """The look with a template, if nothing in the template is repeated."""
         if template is not None:
             frames = {self.path(number): frame for number, frame in enumerate(self.frames)}
             paths = template.paths  # what comes twice in it may come once in most items, and be no frame
@@ -146,7 +146,7 @@ class Look:
         return replace(self, template=template)
 
     def keeps(self, before: Look) -> bool:
-        """Whether all that was known of an earlier look still holds, whatever came in addition."""
+        """Whether the parts of an earlier look are unchanged; others may have been added."""
         parts = zip(before.parts, self.parts, strict=False)
         return all(
             (old.has_text, old.repeated, old.json_type) == (new.has_text, new.repeated, new.json_type)
@@ -155,20 +155,20 @@ class Look:
 
     @property
     def of_items(self) -> Look:
-        """The look of what a scanner reads, without rows that are looked up elsewhere (`tables/joined_look.py`)."""
+        """The look of the items that a scanner reads, without rows of lookups (`tables/joined_look.py`)."""
         return self
 
     @property
     def sought(self) -> Sequence[Any]:
-        """The expressions over items that are looked up elsewhere."""
+        """The expressions over items by which rows are looked up in tables."""
         return ()
 
     def want(self, columns: Iterable[PartColumn]) -> None:
-        """See to it that columns are there which no scanner of items reads: those of tables."""
+        """Prepare columns that no scanner of items reads: those of tables."""
         assert not columns, "items are scanned for all that is wanted of them"
 
     def scope_at(self, part: int) -> Declarations:
-        """What the root around a part declares."""
+        """The namespaces that the root around a part declares."""
         return self.scope
 
     @property
@@ -231,7 +231,7 @@ class Look:
         return len(set(attributes)) < len(attributes)
 
     def presence(self, part: int) -> PartColumn:
-        """A column that an item has where it has a part."""
+        """A column that is there wherever an item has a part."""
         return part if self.parts[part].has_text else ~part
 
     def path(self, part: int) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class Look:
         return tuple(each.name for each in self.parts_to(part))
 
     def expanded_path(self, part: int) -> tuple[str, ...]:
-        """The same names as queries compare them."""
+        """The names that lead to a part as queries compare them."""
         return tuple(each.expanded for each in self.parts_to(part))
 
     def parts_to(self, part: int) -> list[LookPart]:
@@ -252,7 +252,7 @@ class Look:
 
 
 def _declaring_alike(items: Iterable[tuple[bytes, Element]], before: Look | None) -> list[tuple[bytes, Element]]:
-    """Items that declare what was known of others like them, or else what most of those in the sample do."""
+    """The items that declare the same namespaces as earlier items of their name, or else as most of the sample."""
     found = [(each, declared) for each in items if (declared := declarations(each[1])) is not None]
     times = Counter((str(item.name), declared) for (_, item), declared in found)
     usual: dict[str, Declarations] = {}
@@ -265,16 +265,16 @@ def _declaring_alike(items: Iterable[tuple[bytes, Element]], before: Look | None
 
 @dataclass(slots=True)
 class _LearnedParts:
-    """Items being taken in."""
+    """The parts of the items so far."""
 
     parts: list[LookPart] = field(default_factory=list)
     known: int = 0
-    """How many parts were known before."""
+    """The number of parts that were known before."""
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
     seen: list[int] = field(default_factory=list)
-    """By part: in how many elements like its parent it stood."""
+    """By part: the number of parent elements that had it."""
     several: list[int] = field(default_factory=list)
-    """By part: in how many of these there were several."""
+    """By part: the number of parent elements that had it several times."""
     instances: list[int] = field(default_factory=list)
     """By part: how many of it there were."""
     types: defaultdict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -285,7 +285,7 @@ class _LearnedParts:
     """By part: how often it was an empty array, and so nothing of it is in the tree."""
 
     def begin(self, look: Look) -> None:
-        """Go on from what was known."""
+        """Start from the parts of a known look."""
         for number, part in enumerate(look.parts):
             self.numbers[part.parent, part.name] = number
         self.parts = list(look.parts)
@@ -295,7 +295,7 @@ class _LearnedParts:
         self.instances = [0] * len(self.parts)
 
     def take_item(self, item: Element) -> None:
-        """Take an item in."""
+        """Add the parts of an item."""
         number = self._part(item.name, -1)
         if number >= self.known:
             self.parts[number] = replace(self.parts[number], declared=tuple(sorted(item.namespaces.items())))

@@ -1,13 +1,13 @@
-"""What a scanner of items keeps while it reads them along a look: which elements are open, and what came already.
+"""The memory of a scanner that reads items along a look: the open elements, and the parts seen so far.
 
-Parts are found by their names, by guessing first: what came next the last time mostly comes next again.
-Otherwise a hash table has them, so a look of a thousand names costs no more than one of ten.
+Parts are found by their names, by guessing first: the part that came next the last time mostly comes next again.
+Where the guess is wrong, a hash table has them, so a look of a thousand names costs no more than one of ten.
 
-What is found of a part is set in the rows of the item's entry; what is inside of a repeated part is logged.
-What comes twice where the look says once is unclear: the rows of that part, and of all parts inside of it.
+The spans of a part are set in the rows of the item's entry; those inside a repeated part are logged.
+Where a part comes twice that the look has once, its rows are unclear, and those of all parts inside it.
 
-Guarantees: no function here takes longer than linear in the length of a name or the number of parts; nothing is written
-outside of what there is room for.
+Guarantees: each function is linear in the length of a name or the number of parts; nothing is written outside the
+arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ONE, _HALF, _PRIME = map(np.uint64, (1, 32, 0x100000001B3))
 
 
 class ScanMemory(NamedTuple):
-    """What a scanner knows while it reads items, all of one look.
+    """The state of a scanner while it reads items of one look.
 
     A *stamp* is a number that is given once: to an item, to a row of a frame, or to a start tag; stamps grow.
     So nothing has to be cleared between items.
@@ -45,30 +45,30 @@ class ScanMemory(NamedTuple):
     begins: Indices
     """By depth, from 1 on: the element that is open there, and where it begins; part -1 is around an item."""
     inside: Indices
-    """Room for parts that are still to be looked at."""
+    """Room for the parts that `make_unclear` has still to visit."""
     rows: Indices
     stamps: Indices
-    """By frame: its row that is open, and the stamp of that; for frame 0 those of the item."""
+    """By frame: its open row, and the stamp of that row; for frame 0 those of the item."""
     seen: Indices
     """By part: the stamp of the row in which it came last; one more where it is unclear there."""
     tags: Indices
     """By part that is an attribute: the stamp of the start tag in which it came last."""
     last_stamp: Indices
-    """A single number."""
+    """The stamp given last, as an array of one."""
     guesses: Indices
     """The part that came next the last time: behind part p at [p], as the first element in part p at [n + 1 + p], and
     as its first attribute at [2n + 1 + p], where n is the number of parts; part -1 is around an item."""
     parents: Indices
     """By part."""
     hashes: Indices
-    """By part: of its name, its parent and whether it is an attribute."""
+    """By part: the hash of its name, its parent and whether it is an attribute."""
     table: Indices
-    """By hash: a part, or -1; where a place is taken, the next one is used."""
+    """The hash table, with linear probing: by hash a part, or -1."""
 
 
 @compiled
 def parents_of(heads: Indices, children: Indices) -> Indices:
-    """By part: the part that it is in; both are those of a `Guide`."""
+    """By part: the part around it, from the `heads` and `children` of a `Guide`."""
     parents = np.full(len(heads) - 2, -1, np.int64)
     for place in range(1, len(heads) - 1):
         for number in range(heads[place], heads[place + 1]):
@@ -78,7 +78,7 @@ def parents_of(heads: Indices, children: Indices) -> Indices:
 
 @compiled
 def scan_memory(guide: Guide) -> ScanMemory:
-    """That of a scanner that has not read anything yet."""
+    """The memory of a scanner before its first item."""
     parts, frames = len(guide.texts), 1
     for part in range(parts):
         frames = max(frames, guide.frames[part] + 1)
@@ -112,14 +112,14 @@ def scan_memory(guide: Guide) -> ScanMemory:
 
 @compiled_inline
 def next_stamp(memory: ScanMemory) -> int:
-    """A new one."""
+    """A new stamp."""
     memory.last_stamp[0] += 2
     return memory.last_stamp[0]  # type: ignore[no-any-return]
 
 
 @compiled_inline
 def begin_item(entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> None:
-    """Begin with an item: nothing is there yet."""
+    """Begin an item: all its rows are absent so far."""
     for row in range(len(guide.numeric)):
         columns.starts[row, entry] = columns.ends[row, entry] = ABSENT
         if guide.numeric[row]:
@@ -133,9 +133,9 @@ def begin_item(entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemor
 
 @compiled_inline
 def guessed_part(data: Bytes, at: int, stop: int, guess: int, guide: Guide, memory: ScanMemory) -> tuple[int, int]:
-    """The part at `guesses[guess]` and the place behind its name if that begins what stands at a place; -1 for none.
+    """The part at `guesses[guess]` and the place behind its name, if the bytes at `at` begin with it; -1 for none.
 
-    There is at least one byte behind; whether the name ends there is for others to say.
+    There is at least one byte behind; the caller checks whether the name ends there.
     """
     part = memory.guesses[guess]
     if part >= 0:
@@ -149,7 +149,7 @@ def guessed_part(data: Bytes, at: int, stop: int, guess: int, guide: Guide, memo
 def find_part(
     data: Bytes, begin: int, end: int, parent: int, is_attribute: bool, guess: int, guide: Guide, memory: ScanMemory
 ) -> int:
-    """The part inside another that has the name `data[begin:end]`, -1 for none; the next guess is this."""
+    """The part inside `parent` with the name `data[begin:end]`, -1 for none; it becomes the next guess."""
     wanted = _hash(data, begin, end, parent, is_attribute)
     table, bounds = memory.table, guide.bounds
     place = wanted & (len(table) - 1)
@@ -183,7 +183,7 @@ def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) ->
 
 @compiled_lean
 def is_declared_first(data: Bytes, begin: int, end: int, part: int, guide: Guide) -> bool:
-    """Whether the start tag `data[begin:end]` of a part has what the look declares there, as it is serialised."""
+    """Whether the start tag `data[begin:end]` of a part begins with the look's declarations, as they are serialised."""
     at = begin + 1 + guide.bounds[part + 1] - guide.bounds[part]
     for number in range(guide.declared[part], guide.declared[part + 1]):
         at = _behind_declaration(data, at, end, number, guide)
@@ -194,7 +194,7 @@ def is_declared_first(data: Bytes, begin: int, end: int, part: int, guide: Guide
 
 @compiled_lean
 def is_declared(data: Bytes, begin: int, end: int, part: int, guide: Guide) -> bool:
-    """The same, wherever among the attributes it stands."""
+    """Whether the start tag `data[begin:end]` of a part has the look's declarations, anywhere among its attributes."""
     for number in range(guide.declared[part], guide.declared[part + 1]):
         at = begin
         is_quoted = False
@@ -208,7 +208,7 @@ def is_declared(data: Bytes, begin: int, end: int, part: int, guide: Guide) -> b
 
 @compiled_inline
 def _behind_declaration(data: Bytes, at: int, end: int, number: int, guide: Guide) -> int:
-    """The place behind a declaration of the look and the space that it begins with; -1 where it does not stand here."""
+    """The place behind a declaration of the look, with the space before it, at `at`; -1 where it is not there."""
     part = len(guide.texts) - len(guide.uris) + 1 + number
     name, uri = guide.bounds[part], guide.uris[number]
     value = at + 1 + guide.bounds[part + 1] - name + 2
@@ -224,7 +224,7 @@ def _behind_declaration(data: Bytes, at: int, end: int, number: int, guide: Guid
 
 @compiled_inline
 def open_row(frame: int, around: int, log: FrameLog, memory: ScanMemory) -> bool:
-    """Open a row of a frame inside of a row around it; False where there is no room."""
+    """Open a row of a frame inside the row `around`; False where there is no room."""
     counts, opened, _ = log
     if counts[0] == len(opened):
         return False
@@ -247,7 +247,7 @@ def note(
     log: FrameLog,
     memory: ScanMemory,
 ) -> bool:
-    """Set or log what was found of a part in a row, if that is wanted (not -1); False where there is no room."""
+    """Set or log the span of a part in a row, if the row is wanted (not -1); False where there is no room."""
     if row < 0:
         return True
     frame = guide.frames[part]
@@ -269,9 +269,9 @@ def note(
 
 @compiled_lean
 def make_unclear(part: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> bool:
-    """Make a part that an item has once, and all that is inside of it, unclear; False if something there is repeated.
+    """Make a part that an item has once, and all parts inside it, unclear; False if one of them is repeated.
 
-    What is logged of repeated parts could not be told apart then.
+    The logged rows of a repeated part could not be assigned to one of the two.
     """
     entry = memory.rows[0]
     memory.inside[0] = part
@@ -294,7 +294,7 @@ def make_unclear(part: int, guide: Guide, columns: ItemColumns, memory: ScanMemo
 
 @compiled_lean
 def take_back(log: FrameLog, rows: int, spans: int) -> None:
-    """Forget what was logged behind so many rows and spans."""
+    """Truncate a log to its first `rows` rows and `spans` spans."""
     for row in range(rows, log.counts[0]):
         log.counts[1 + log.opened[row, 0]] -= 1
     log.counts[0], log.counts[1] = rows, spans

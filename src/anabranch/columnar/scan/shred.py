@@ -1,8 +1,8 @@
 """Bytes into columns: the items of a range as they arrive, those that fit a template already taken apart.
 
 A `Shredder` stands in front of a splitter.
-It lets the kernel take all items that fit and hands the splitter what does not, line by line or, in a document, until
-the splitter stands between two items again.
+It lets the kernel take all items that fit and hands all other bytes to the splitter, line by line or, in a document,
+until the splitter stands between two items again.
 So every byte that the kernel did not recognise is judged by the same code as without it, and where a piece of input
 ends inside an item, the splitter has it.
 
@@ -41,37 +41,37 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 @dataclass(frozen=True)
 class Shredded:
-    """Some entries of a stream in order: items that fit, and what a splitter cut out elsewhere."""
+    """Some entries of a stream in order: items that fit, and entries that the splitter cut out."""
 
     wanted: WantedColumns | None
     data: NDArray[np.uint8]
-    """The bytes that columns point into; of JSON, the items that were written for its lines."""
+    """The bytes that columns point into; for JSON, the XML items that were written for its lines."""
     raw: NDArray[np.uint8]
     """The bytes as they came."""
     base: int
     """Their position in the partition."""
     around: Carry
-    """Says which root and encoding are around the items that fit."""
+    """Has the root and the encoding around the items that fit."""
     fits: NDArray[np.bool_]
     begins: NDArray[np.int32]
     finishes: NDArray[np.int32]
-    """The spans of entries in `raw`, but for those in `cuts`."""
+    """The spans of entries in `raw`, except those in `cuts`."""
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
     """The spans of their columns, by row; `ABSENT` and `UNCLEAR` where there is none."""
     values: NDArray[np.float64]
-    """The numbers in them; NaN where the text is no number, or none that is simple enough to be exact."""
+    """By row: the numbers in these spans; NaN where a text is no number, or not simple enough to be exact."""
     marks: NDArray[np.uint8]
-    """By entry: what may be copied of it (`decoded.py`)."""
+    """By entry: its mark, which tells what may be copied of it (`decoded.py`)."""
     cuts: dict[int, Cut]
-    """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
+    """By entry: the cut of the splitter; a line that does not fit is cut on demand."""
     limits: Limits
     frames: Frames | None = None
     """The rows of repeated parts."""
     first: int = 0
     """The number of the first entry among those that were read together."""
     templated: int = 0
-    """How many of those that were read together were recognised by the template."""
+    """The number of entries that were recognised by the template, among those that were read together."""
 
     def frame(self, part: int) -> FrameRows:
         """The rows of a repeated part, in all entries that were read together."""
@@ -79,7 +79,7 @@ class Shredded:
         return self.frames.of(part)
 
     def part(self, start: int, stop: int) -> Shredded:
-        """Some of the entries."""
+        """The entries `start` to `stop`."""
         return replace(
             self,
             fits=self.fits[start:stop],
@@ -94,7 +94,7 @@ class Shredded:
         )
 
     def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
-        """The same, where some entries are taken for such as do not fit."""
+        """The batch with some entries made unfit."""
         starts, ends, values = self.starts.copy(), self.ends.copy(), self.values.copy()
         starts[:, entries] = ends[:, entries] = UNCLEAR
         values[:, entries] = np.nan
@@ -130,25 +130,25 @@ class Shredded:
 
 
 class Shredder:
-    """Reads one range; whoever feeds it is the only one to change it."""
+    """Reads one range; `feed` and `finish` change it."""
 
     def __init__(self, splitter: Splitter, limits: Limits) -> None:
         self._splitter = splitter
         self._limits = limits
         self._position = splitter.carry.position
-        """Up to where it was fed."""
+        """The position behind the bytes that were fed."""
 
     @property
     def carry(self) -> Carry:
-        """Where another could go on."""
+        """The carry from which another shredder could go on."""
         return self._splitter.carry
 
     def sample(self, piece: bytes) -> list[Cut]:
-        """The first items in a piece that may come next, without taking it."""
+        """The first items in the next piece, without taking the piece."""
         return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
 
     def feed(self, piece: bytes, wanted: WantedColumns | None) -> Iterator[Shredded]:
-        """Take the next bytes; give what ends in them."""
+        """Take the next bytes; gives the entries that end in them."""
         if wanted is None:
             cuts = self._splitter.feed(piece)
             self._position += len(piece)
@@ -156,11 +156,11 @@ class Shredder:
         return self._lines(piece, wanted) if isinstance(self._splitter, LineSplitter) else self._document(piece, wanted)
 
     def finish(self) -> Iterator[Shredded]:
-        """There are no more bytes."""
+        """End the input; gives the last entries."""
         return self._only(self._splitter.finish(), None)
 
     def _only(self, cuts: Sequence[Cut], wanted: WantedColumns | None) -> Iterator[Shredded]:
-        """What the splitter gave, with nothing in it that fits."""
+        """The splitter's cuts as a batch in which nothing fits."""
         if cuts:
             columns = ItemColumns.room(len(wanted.rows) if wanted else 0, len(cuts))
             columns.fits[:], columns.begins[:], columns.finishes[:] = False, 0, 0
@@ -188,7 +188,7 @@ class Shredder:
         self._position = base + len(piece)
 
     def _single(self, cuts: Sequence[Cut], wanted: WantedColumns) -> Iterator[Shredded]:
-        """Lines that the splitter gave; one alone is taken apart like all others."""
+        """The splitter's lines as batches; a single line is taken apart like all others."""
         if len(cuts) != 1 or cuts[0].reason is not None:
             yield from self._only(cuts, wanted)
             return
@@ -202,7 +202,7 @@ class Shredder:
     def _document(self, piece: bytes, wanted: WantedColumns) -> Iterator[Shredded]:
         base = self._position
         columns = _Columns.of(piece, base, wanted, self.carry, self._limits)
-        tried = base - 1  # where the kernel began last; a second time would cost time that is not linear in bytes
+        tried = base - 1  # where the kernel began last; to begin there twice would not be linear in bytes
         fed = 0
         while True:
             carry = self.carry
@@ -233,7 +233,7 @@ class Shredder:
 
 
 def _is_between_items(carry: Carry, scope: Declarations) -> bool:
-    """Whether what follows is read as an item of its own, and nothing but this scope changes its meaning."""
+    """Whether the next bytes begin an item, and only this scope changes the meaning of its names."""
     if carry.skipping is not None or not carry.inside or carry.strict > carry.position:
         return False
     return scope_around(None if carry.root is None else carry.root.encode("latin-1"), carry.encoding) == scope
@@ -253,7 +253,7 @@ class _Columns:
         return _Columns(ItemCutter(np.frombuffer(piece, np.uint8), wanted, limits), base, around)
 
     def extend(self, cuts: Sequence[Cut]) -> None:
-        """Add what a splitter gave."""
+        """Add the cuts of a splitter."""
         self.cuts.update(enumerate(cuts, self.cutter.count))
         self.cutter.pass_over(len(cuts))
 

@@ -12,9 +12,9 @@ empty; then it is well-formed without being parsed, each text stands where the t
 Guarantees: two items that fit one template differ in those texts only, so what was judged of one (limits, schema,
 namespaces) holds for the other.
 
-What fits a template is also the template's tree with other texts in its gaps: one match of a pattern tells whether an
-item does, and what its texts are.
-That is several times faster than parsing, and what a parser would give, to the node.
+The tree of an item that fits is the template's tree with other texts in its gaps: one match of a regular expression
+tells whether an item fits, and its texts.
+That is several times faster than parsing, and gives the same tree as a parser.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
 
 
 Declarations: TypeAlias = tuple[tuple[str, str], ...]
-"""Which prefixes mean which namespaces, sorted by prefix; the empty one is that of elements without any."""
+"""Prefixes with their namespaces, sorted by prefix; the empty prefix is that of elements without one."""
 _MOST_DECLARATIONS = 16
-"""A start tag may be looked through for each of them, and time is linear in bytes."""
+"""A bound, so that time is linear in bytes: a start tag may be searched once for each declaration."""
 
 
 @lru_cache(maxsize=8)
 def scope_around(root: bytes | None, encoding: str) -> Declarations | None:
-    """What is declared around items below this root; they are good or bad by that and by their own bytes alone.
+    """The declarations around items below this root, if with their own bytes they decide whether an item is good.
 
-    None where more than that counts: all are bad where the root cannot be read (`ElementReader`).
+    None where more decides: all items are bad where the root cannot be read (`ElementReader`).
     """
     if encoding != "utf-8":
         return None
@@ -60,26 +60,26 @@ def scope_around(root: bytes | None, encoding: str) -> Declarations | None:
 
 
 def scope_of(root: Element) -> Declarations:
-    """What a root declares for the names of items, and for what is copied from below it.
+    """The declarations of a root that hold for the names of items, and for nodes that are copied from below it.
 
-    A prefix for control elements does not come along (LAWS 2.1); who uses it is of no usual look.
+    A prefix for control elements is not copied along (LAWS 2.1); an item that uses it fits no look.
     """
     found = ((prefix, uri) for prefix, uri in root.namespaces.items() if uri and prefix != "xml")
     return tuple(sorted((prefix, uri) for prefix, uri in found if not prefix or uri != STREAM_NAMESPACE))
 
 
 def is_plain_around(root: bytes | None, encoding: str) -> bool:
-    """Whether items below this root mean what their own bytes say, and are good or bad by these alone."""
+    """Whether the bytes of items below this root alone decide what they mean and whether they are good."""
     return scope_around(root, encoding) == ()
 
 
 def is_plain_root(root: Element) -> bool:
-    """Whether no namespace is at work in this root or comes along with what is copied from below it."""
+    """Whether this root has no namespace, and declares none for nodes that are copied from below it."""
     return not root.name.uri and not scope_of(root)
 
 
 def declarations(item: Element) -> Declarations | None:
-    """What an item declares, if columns can show its names: only its own element declares, and only what they know.
+    """The declarations of an item, if columns can represent its names: only its own element declares, in usual ways.
 
     None for items in which elements inside declare namespaces, or that have a name for control elements.
     """
@@ -93,7 +93,7 @@ def declarations(item: Element) -> Declarations | None:
 
 
 def _is_usual_declaration(declared: tuple[str, str]) -> bool:
-    """Whether one is written as it is, binds something, and is copied along."""
+    """Whether a declaration has a plain URI, binds a prefix, and is copied along with nodes."""
     prefix, uri = declared
     return bool(uri) and all(PLAIN[byte] for byte in uri.encode()) and prefix != "xml" and uri != STREAM_NAMESPACE
 
@@ -104,7 +104,7 @@ def declaring(prefix: str) -> str:
 
 
 class Anchor(NamedTuple):
-    """A place in every item that fits: so many bytes behind the end of a gap, or behind the item's begin for -1."""
+    """A place in every item that fits: `offset` bytes behind the end of a gap, or of the item's begin for -1."""
 
     gap: int
     offset: int
@@ -126,14 +126,14 @@ class TemplatePart:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Fixed bytes, one piece more than there are gaps, and the elements they spell, in document order."""
+    """Fixed bytes, one piece more than there are gaps, and their elements and attributes, in document order."""
 
     pieces: tuple[bytes, ...]
     parts: tuple[TemplatePart, ...]
 
     @staticmethod
     def of(item: Element) -> Template | None:
-        """The template of an item, its comments and instructions left out; None for one that no template can show."""
+        """The template of an item, its comments and instructions left out; None for an item without a template."""
         reading, declared = _Reading(), declarations(item)
         if declared is None:
             return None
@@ -174,7 +174,7 @@ class Template:
 
 @dataclass(slots=True)
 class _Reading:
-    """An item being taken apart: the pieces so far, the last of them open."""
+    """The pieces and parts of an item so far; the last piece is open."""
 
     pieces: list[bytearray] = field(default_factory=lambda: [bytearray()])
     parts: list[TemplatePart] = field(default_factory=list)
@@ -184,7 +184,7 @@ class _Reading:
 
     @property
     def place(self) -> Anchor:
-        """Where the next byte is going to be."""
+        """The place of the next byte."""
         return Anchor(len(self.pieces) - 2, len(self.pieces[-1]))
 
     def open_gap(self) -> int:
@@ -192,7 +192,7 @@ class _Reading:
         return len(self.pieces) - 2
 
     def take(self, element: Element, parent: int, declared: Declarations = ()) -> bool:
-        """Add an element with all that is in it; False if it is not of the kind that templates know."""
+        """Add an element with its content; False if it has mixed content, which no template has."""
         name, children = str(element.name), [each for each in element.children if not isinstance(each, _REMARKS)]
         number, begin = len(self.parts), self.place
         self.parts.append(TemplatePart(name, parent, None, begin, begin))
@@ -264,7 +264,7 @@ def _filled(model: Element, texts: Iterator[str]) -> Element:
 
 
 class UsualTrees:
-    """Makes trees of items that look like those seen before; learns from what it did not know."""
+    """Makes trees of items that fit the template learned last; learns from items that do not fit."""
 
     def __init__(self) -> None:
         self._trees: TemplateTrees | None = None
@@ -275,7 +275,7 @@ class UsualTrees:
         return self._trees.tree(raw) if self._trees else None
 
     def learn(self, raw: bytes, tree: Element) -> None:
-        """See what a parser made of an item. Few of many are looked at closely: learning costs more than parsing."""
+        """Learn from a parsed item that did not fit; ever fewer of them, for learning costs more than parsing."""
         self._missed += 1
         if self._missed & (self._missed - 1) or len(raw) > LONGEST:
             return

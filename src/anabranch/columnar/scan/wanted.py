@@ -1,9 +1,9 @@
-"""What is wanted of the items of a stream, and how scanners are told.
+"""The wanted columns of a stream's items, and their form for scanners.
 
 A scanner (`xml_scan.py`, `json_scan.py`) reads one item after the other, along the parts of a look.
-It sets by row and item where the text or the whole of a part starts and ends: `ABSENT` where the item has no such
-part, `UNCLEAR` where it has several or its text cannot be told.
-What lies inside of a repeated part is logged instead, each time it comes.
+It sets by row and item the start and end of the text or the whole of a part: `ABSENT` where the item has no such part,
+`UNCLEAR` where it has several or its text is not in one place.
+Parts inside a repeated part are logged instead, each time they come.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from anabranch.columnar.scan.words import WORD
 
 
 class Guide(NamedTuple):
-    """A look and what is wanted of it, as scanners take it."""
+    """A look and its wanted columns, as arrays for scanners."""
 
     names: Bytes
-    """The names of all parts one behind the other, those of attributes without `@`; then what declarations declare,
-    and a word of zeros."""
+    """The names of all parts one behind the other, those of attributes without `@`; then the URIs of declarations, and
+    a word of zeros."""
     bounds: Indices
-    """By part: where its name begins, and the last ends."""
+    """By part: the start of its name; then the end of the last."""
     are_attributes: Flags
     """By part."""
     heads: Indices
@@ -37,17 +37,17 @@ class Guide(NamedTuple):
     """The parts in part p are `children[heads[p + 1] : heads[p + 2]]`; the items' own are those of p = -1."""
     texts: Indices
     wholes: Indices
-    """By part: the row of its text and of all of it, -1 where it is not wanted."""
+    """By part: the row of its text and of the whole part, -1 where it is not wanted."""
     numeric: Flags
     """By row: whether its number is wanted."""
     has_text: Flags
     """By part: whether it holds a text and nothing else; in JSON not before its type was seen."""
     frames: Indices
-    """By part: the number of its frame, 0 for what an item has once; frames are numbered from 1 on."""
+    """By part: the number of its frame, 0 for a part that an item has once; frames are numbered from 1 on."""
     repeated: Flags
     """By part: whether it may come several times; each time is a row of its frame."""
     declared: Indices
-    """By part: how many declarations all parts before it have, and the last all of them.
+    """By part: the number of declarations of all parts before it; then the number of all.
 
     Declarations are attributes that an element must have with one value. They are parts behind those of the look, which
     nobody can ask for."""
@@ -64,43 +64,43 @@ class Guide(NamedTuple):
 
 
 class FrameLog(NamedTuple):
-    """What scanners log of repeated parts."""
+    """The log of a scanner: the rows and spans of repeated parts."""
 
     counts: Indices
-    """How many rows were opened, how many spans were logged, and how many rows each frame has, from frame 1 on."""
+    """The numbers of opened rows, of logged spans, and of the rows of each frame, from frame 1 on."""
     opened: Places
     """By opened row: its frame, and the row of the frame around it, an item's own number for frame 0."""
     spans: Places
-    """By logged span: the row of what was wanted, the row of its frame, start and end."""
+    """By logged span: the row of its column, the row of its frame, start and end."""
 
     @staticmethod
     def room(frames: int, count: int) -> FrameLog:
-        """Room for so many of each."""
+        """An empty log for `count` rows and `count` spans."""
         return FrameLog(np.zeros(2 + frames, np.int64), np.empty((count, 2), np.int32), np.empty((count, 4), np.int32))
 
 
 @dataclass(frozen=True)
 class WantedColumns:
-    """The columns that are wanted of a look, by row, and for each row whether its number is wanted."""
+    """The wanted columns of a look, by row, and for each row whether its number is wanted."""
 
     look: Look
     columns: tuple[PartColumn, ...]
     numeric: tuple[bool, ...]
     computed: tuple[Expression, ...] = ()
-    """Rows behind these, for expressions."""
+    """The expressions whose values are rows behind these."""
     joined: Look | None = field(default=None, compare=False)
-    """The look with the rows that are looked up for items, where there are such."""
+    """The look of items with the rows that are looked up for them, where there are lookups."""
 
     @property
     def all_parts(self) -> Look:
-        """The look of all that expressions may ask for, of items and of what is looked up for them."""
+        """The look of all parts that expressions may read, of items and of rows that are looked up for them."""
         return self.joined or self.look
 
     @staticmethod
     def of(
         look: Look, columns: Iterable[Column], numbers: Iterable[Column], others: Iterable[Column | Fragment] = ()
     ) -> WantedColumns:
-        """Some columns, and which of them are read as numbers; of `others` only what they are made of is wanted."""
+        """The rows for some columns, of which `numbers` are read as numbers; of `others` only the columns they read."""
         given, made = tuple(columns), (*others, *look.sought)
         computed = tuple(dict.fromkeys(each for each in given if not isinstance(each, int)))
         numeric = {part for each in (*numbers, *computed, *made) for part in read_numbers(each)}
@@ -113,7 +113,7 @@ class WantedColumns:
         return WantedColumns(items, tuple(mine), tuple(each in numeric for each in mine), computed, look)
 
     def computing(self, columns: Iterable[Column]) -> WantedColumns:
-        """The same with computed rows for some columns instead of its own, those of them that are not read."""
+        """The wanted columns with other computed rows: those for the expressions among `columns`."""
         return replace(self, computed=tuple(dict.fromkeys(each for each in columns if not isinstance(each, int))))
 
     @cached_property
@@ -134,7 +134,7 @@ class WantedColumns:
 
     @cached_property
     def guide(self) -> Guide:
-        """As scanners take it."""
+        """The wanted columns in the form for scanners."""
         declared = [(number, *each) for number, part in enumerate(self.look.parts) for each in part.declared]
         hidden = (LookPart(f"@{declaring(prefix)}", number, has_text=True) for number, prefix, _ in declared)
         look = Look((*self.look.parts, *hidden))
@@ -180,7 +180,7 @@ class WantedColumns:
 
     @cached_property
     def _template_parts(self) -> dict[int, TemplatePart]:
-        """By part of the look: that of the template."""
+        """By part of the look: the part of the template."""
         if self.look.template is None:
             return {}
         paths = {self.look.path(number): number for number in range(len(self.look.parts))}
@@ -190,7 +190,7 @@ class WantedColumns:
 
     @cached_property
     def _helping(self) -> dict[int, int]:
-        """By gap that says where a wanted element lies, without being wanted itself: a row behind the others."""
+        """By gap that locates a wanted element without being wanted itself: its row, behind the others."""
         gaps = {part.gap: self.rows[number] for number, part in self._template_parts.items() if number in self.rows}
         parts = ((each, self._template_parts.get(each if each >= 0 else ~each)) for each in self.columns)
         placed = [part for each, part in parts if part is not None and (each < 0 or part.gap is None)]
@@ -200,7 +200,7 @@ class WantedColumns:
 
     @cached_property
     def room(self) -> int:
-        """How many rows the kernel needs for items that fit the template."""
+        """The number of rows that the kernel needs for items that fit the template."""
         return len(self.rows) + len(self._helping)
 
     @cached_property
@@ -211,7 +211,7 @@ class WantedColumns:
 
     @cached_property
     def pattern(self) -> Pattern:
-        """The template as the kernel takes it."""
+        """The template in the form for the kernel."""
         assert self.look.template is not None, "only a template is a pattern"
         pieces = self.look.template.pieces
         slots = np.full(self.look.template.gaps, -1, np.int64)
@@ -223,7 +223,7 @@ class WantedColumns:
         return Pattern(fixed, np.cumsum([0, *map(len, pieces)]), slots, numeric, np.frombuffer(PLAIN, np.uint8))
 
     def complete(self, columns: ItemColumns, fitting: Flags) -> ItemColumns:
-        """Columns in which the kernel has set the texts of entries that fit the template, with everything else set."""
+        """The columns with all rows of the entries that fit the template; the kernel has set those of gaps only."""
         some = slice(None) if fitting.all() else fitting
         for row, column in enumerate(self.columns):
             part = self._template_parts.get(column if column >= 0 else ~column)

@@ -1,9 +1,9 @@
 """Bytes read, compared and copied eight at a time.
 
-Texts and names are short, and a loop over bytes costs most where it ends, since nobody can foretell where that is.
+Texts and names are short, and a loop over bytes costs most at its end, which branch prediction misses.
 A *word* is eight bytes as one number, the first of them lowest; the compiler makes one load or store of it.
 
-Guarantees: nothing outside of `data` is read; whoever writes has room for `WORD` bytes more than are copied.
+Guarantees: nothing outside of `data` is read; the output needs room for `WORD` bytes more than are copied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BACKSLASHES = _ONES * np.uint64(ord("\\"))
 
 @compiled_inline
 def word_at(data: Bytes, at: int) -> np.uint64:
-    """The word at a place; zeros stand for what is behind the end."""
+    """The word at a place, filled up with zeros behind the end."""
     word, begin = _ZERO, np.uint64(at)
     if at + WORD <= len(data):
         for place in range(WORD):
@@ -38,7 +38,7 @@ def word_at(data: Bytes, at: int) -> np.uint64:
 
 @compiled_inline
 def put_bytes(source: Bytes, begin: int, end: int, out: Bytes, write: int) -> int:
-    """Copy `source[begin:end]`, and set up to `WORD` bytes behind it to anything; gives where the copy ends."""
+    """Copy `source[begin:end]`, and overwrite up to `WORD` bytes behind it; gives the end of the copy."""
     for at in range(begin, end, WORD):
         word, front = word_at(source, at), np.uint64(write + at - begin)
         for place in range(WORD):
@@ -48,18 +48,18 @@ def put_bytes(source: Bytes, begin: int, end: int, out: Bytes, write: int) -> in
 
 @compiled_inline
 def are_equal(data: Bytes, at: int, other: Bytes, begin: int, size: int) -> bool:
-    """Whether so many bytes are equal, all of them inside of the arrays."""
+    """Whether `size` bytes are equal, all of them inside the arrays."""
     while size >= WORD:
         if word_at(data, at) != word_at(other, begin):
             return False
         at, begin, size = at + WORD, begin + WORD, size - WORD
-    # what is shifted out at the top is behind both of them
+    # the bytes shifted out at the top are behind both texts
     return size == 0 or (word_at(data, at) ^ word_at(other, begin)) << (np.uint64(8 * (WORD - size))) == _ZERO
 
 
 @compiled_inline
 def find_byte(data: Bytes, at: int, stop: int, byte: int) -> int:
-    """Where a byte stands first in `data[at:stop]`; `stop` where it does not."""
+    """The first place of a byte in `data[at:stop]`; `stop` where there is none."""
     pattern = _ONES * np.uint64(byte)
     while at < stop:
         found = _zeros(word_at(data, at) ^ pattern)
@@ -71,7 +71,7 @@ def find_byte(data: Bytes, at: int, stop: int, byte: int) -> int:
 
 @compiled_inline
 def plain_before(word: np.uint64) -> int:
-    """How many bytes of a word come before the first that is not in `template.PLAIN`, or is a backslash."""
+    """The number of bytes of a word before the first that is not in `template.PLAIN`, or is a backslash."""
     signs = _zeros(word ^ _BACKSLASHES) | _zeros(word ^ _DELETES)
     signs |= _zeros((word | _QUOTE_TO_AMPERSAND) ^ _QUOTES_OR_AMPERSANDS)
     signs |= _zeros((word | _LESS_TO_GREATER) ^ _GREATERS)
@@ -80,12 +80,12 @@ def plain_before(word: np.uint64) -> int:
 
 @compiled_inline
 def _zeros(word: np.uint64) -> np.uint64:
-    """The highest bit of bytes that are zero; behind the first of them, some others may have theirs, too."""
+    """A word with the highest bit set in each zero byte; behind the first of them, other bytes may have it, too."""
     return (word - _ONES) & ~word & _TOPS
 
 
 @compiled_inline
 def _bytes_before(tops: np.uint64) -> int:
-    """How many bytes come before the first that has its highest bit, of a word that has no others."""
+    """The number of bytes before the first with its highest bit set, in a word without other bits."""
     lowest = tops & (~tops + _ONE)
     return np.int64(((((lowest >> _SEVEN) - _ONE) & _ONES) * _ONES) >> _TOP_BYTE)  # type: ignore[return-value]

@@ -8,12 +8,12 @@ Others are marked (`decoded.py`), and so are those with texts that are not plain
 
     <p a="1"><x>5</x><y/> text <x>6</x></p>
 
-The scanner knows the everyday cases: no comment, instruction or CDATA section, no reference but those that `decoded.py`
-knows, of what is not canonical `<a></a>` and `<a />`, and of namespaces those that the look declares.
+The scanner knows the everyday cases: no comment, instruction or CDATA section; only the references of `decoded.py`;
+`<a></a>` and `<a />` as the only forms that are not canonical; only the namespaces that the look declares.
 It compares names as they are written: in items that declare the same, these mean the same.
-It refuses whatever else there is, and the law judges that.
-It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
-inside of a repeated part or with one inside of it.
+It refuses all other items, and the law judges them.
+It also refuses items that `scan_memory.py` has no rows for: those in which a part comes twice that the look has once,
+if it is inside a repeated part or has one inside it.
 
 The text of an element that has other elements in it is unclear.
 
@@ -75,7 +75,7 @@ from anabranch.columnar.scan.words import are_equal
 from anabranch.stream.limits import Limits
 
 REFUSED, FULL = -1, -2
-"""What is said of an item in the place of its end: that it is left to the law, or that there is no room in the log."""
+"""In the place of an item's end: the item is left to the law, or there is no room in the log."""
 
 _OPEN, _CLOSE, _SLASH, _EQUALS, _QUOTE = b'<>/="'
 _ATTRIBUTE, _ELEMENT = len(' a=""'), len("<a></a>")
@@ -96,11 +96,11 @@ NO_PATTERN = Pattern(
     np.zeros(0, np.bool_),
     np.frombuffer(PLAIN, np.uint8),
 )
-"""That there is no template."""
+"""The pattern where there is no template."""
 
 
 def longest_item(guide: Guide, limits: Limits) -> int:
-    """How many bytes an item of a look may have to be good by all limits, whatever it holds."""
+    """The number of bytes up to which an item of a look cannot exceed any limit."""
     parents = parents_of(guide.heads, guide.children)
     depths = np.zeros(len(parents) + 1, np.int64)  # the last is for what is around an item
     for part, parent in enumerate(parents):
@@ -130,11 +130,11 @@ def scan_item(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """Read the item that begins at a place; set the rows of an entry and log what is in frames.
+    """Read the item at `at`; set the rows of an entry, and log the parts in frames.
 
     An item in a line has no line end in it.
-    Gives the place behind the item, `REFUSED` or `FULL`; then its rows mean nothing, and the caller takes back what was
-    logged of it.
+    Gives the place behind the item, or `REFUSED` or `FULL`: then its rows mean nothing, and the caller truncates the
+    log to its size before.
     """
     texts, wholes = guide.texts, guide.wholes
     between = _BETWEEN_IN_LINE if in_line else _BETWEEN
@@ -142,7 +142,7 @@ def scan_item(
     begin_item(entry, guide, columns, memory)
     decoded.marks[entry] = CANONICAL
     depth = 0
-    guess = parts  # where the guess of the next part stands
+    guess = parts  # the place in `guesses` for the next part
     while True:  # a start tag
         begin = at
         if at >= stop or data[at] != _OPEN:
@@ -223,7 +223,7 @@ def scan_item(
 
 @compiled_inline
 def _open_part(part: int, parent: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory) -> int:
-    """Take note that an element begins; 0, `REFUSED` or `FULL`."""
+    """Record the begin of an element; 0, `REFUSED` or `FULL`."""
     frame = guide.frames[part]
     if guide.repeated[part]:
         around = memory.rows[guide.frames[parent] if parent >= 0 else 0]
@@ -250,7 +250,7 @@ def _behind_attributes(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
+    """The place behind the attributes of an element, which begin with the space at `at`; or `REFUSED` or `FULL`."""
     tag = next_stamp(memory)
     guess = 2 * len(guide.texts) + 1 + part
     while at < stop and data[at] == SPACE:
@@ -286,7 +286,7 @@ def _behind_attributes(
 def _part_at(
     data: Bytes, at: int, stop: int, parent: int, is_attribute: bool, guess: int, guide: Guide, memory: ScanMemory
 ) -> tuple[int, int]:
-    """The part inside another whose name stands at a place, -1 for none, and the place behind."""
+    """The part inside `parent` whose name is at `at`, -1 for none, and the place behind the name."""
     part, behind = guessed_part(data, at, stop, guess, guide, memory)
     if part >= 0 and _ends_name(data[behind]):
         return part, behind
@@ -298,13 +298,13 @@ def _part_at(
 
 @compiled_inline
 def _ends_name(byte: int) -> bool:
-    """Whether a byte ends a name; others that do are in no name of a look."""
+    """Whether a byte ends a name; other bytes that end names are in no name of a look."""
     return byte in (_CLOSE, _SLASH, _EQUALS) or byte <= SPACE
 
 
 @compiled_inline
 def _behind_end_tag(data: Bytes, at: int, stop: int, part: int, guide: Guide) -> int:
-    """The place behind an end tag of a part whose name begins at a place; -1 where it is another."""
+    """The place behind the end tag of a part, whose name is at `at`; -1 where it is the tag of another part."""
     size = guide.bounds[part + 1] - guide.bounds[part]
     behind = at + size
     is_same = behind < stop and data[behind] == _CLOSE and are_equal(data, at, guide.names, guide.bounds[part], size)
@@ -316,7 +316,7 @@ def _behind_end_tag(data: Bytes, at: int, stop: int, part: int, guide: Guide) ->
 
 @compiled_inline
 def _behind_value(data: Bytes, at: int, stop: int, row: int, numeric: Flags) -> tuple[int, float]:
-    """The place behind a text that begins at a place, and its number if that is wanted and all of it."""
+    """The place behind the text at `at`, and its number, if a number is wanted and the text is one."""
     number, place = np.nan, -1
     if row >= 0 and numeric[row]:
         number, place = number_at(data, at, stop)
@@ -327,7 +327,7 @@ def _behind_value(data: Bytes, at: int, stop: int, row: int, numeric: Flags) -> 
 
 @compiled_inline
 def _behind_text(data: Bytes, at: int, stop: int, itself: Flags) -> int:
-    """The place behind all characters from a place on that are written as themselves."""
+    """The place behind all characters from `at` on that are written as themselves."""
     while at < stop:
         if itself[data[at]]:
             at += 1
@@ -345,7 +345,7 @@ def _behind_text(data: Bytes, at: int, stop: int, itself: Flags) -> int:
 def _behind_references(
     data: Bytes, at: int, stop: int, itself: Flags, is_attribute: bool, decoded: DecodedTexts, entry: int
 ) -> int:
-    """The place behind all characters that are written as themselves, or as references."""
+    """The place behind all characters from `at` on that are written as themselves, or as references."""
     while True:
         at = _behind_text(data, at, stop, itself)
         if at >= stop or data[at] != AMPERSAND:
@@ -360,7 +360,7 @@ def _behind_references(
 
 @compiled_lean
 def _character_size(data: Bytes, at: int, stop: int) -> int:
-    """How many bytes a character beyond ASCII has, 0 if it is none that XML allows, or no UTF-8."""
+    """The number of bytes of a character beyond ASCII; 0 if it is none that XML allows, or no UTF-8."""
     first = data[at]
     size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     if first < 0xC2 or first > 0xF4 or at + size > stop:
@@ -395,15 +395,15 @@ def cut_items(
     pattern: Pattern,
     by_template: Flags,
 ) -> tuple[int, int, bool]:
-    """Cut items of a look out of `data[at:stop]`; gives the number of entries, where it stopped, and whether for room.
+    """Cut items of a look out of `data[at:stop]`; gives the number of entries, its place, and whether room ended.
 
     There are `count` entries before, and `most` are no more than `columns` and `by_template` have room for.
     With `lines` each line that is not blank is an entry, also one that is refused, and `data[stop - 1]` is a line end;
-    otherwise items have white space between them, and the first thing that is refused is where it stops.
+    otherwise items have white space between them, and it stops at the first that is refused.
     It also stops before an item for which there is no room in the log; one that alone is too much for it is refused.
 
-    Items that fit the template of `pattern` are told by `by_template`; of these, only the rows of its gaps are set, and
-    nothing is logged. There is none in `NO_PATTERN`.
+    `by_template` is set for items that fit the template of `pattern`; of these, only the rows of its gaps are set, and
+    nothing is logged. `NO_PATTERN` has no template.
     """
     memory = scan_memory(guide)
     return _cut(data, at, stop, lines, guide, longest, columns, log, decoded, count, most, pattern, by_template, memory)
@@ -475,7 +475,7 @@ def cut_entries(
     pattern: Pattern,
     by_template: Flags,
 ) -> None:
-    """As `cut_items`, for entries that stand one behind the other and end at `ends`: each is an item, or refused."""
+    """As `cut_items`, for consecutive entries that end at `ends`: each is an item, or refused."""
     memory = scan_memory(guide)
     begin = 0
     for entry in range(len(ends)):

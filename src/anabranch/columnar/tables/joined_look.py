@@ -1,4 +1,4 @@
-"""Items together with the rows that are looked up for them: to whoever asks, these rows are repeated parts of the item.
+"""Items joined with the rows that are looked up for them: queries see these rows as repeated parts of the item.
 
     order                      <order><k>NO</k></order>
       k
@@ -6,19 +6,19 @@
         @code
         name
 
-A lookup is a frame (`scan/frames.py`): its rows are those of the table that have the key which an item asks for, none,
-one or several, in document order.
-So loops, quantifiers, aggregates, copies and values of what is looked up are compiled and evaluated as those of
-repeated parts are; only where rows come from is another matter (`RowLookup.find`).
-The parts of a joined look are those of items, and behind them those of each lookup; a lookup may also be made for the
-rows of a repeated part, or for rows that were looked up themselves.
+A lookup is a frame (`scan/frames.py`): its rows are those of the table with the key that an item asks for, none, one or
+several, in document order.
+So loops, quantifiers, aggregates, copies and values of rows are compiled and evaluated like those of repeated parts;
+only the source of the rows differs (`RowLookup.find`).
+The parts of a joined look are those of items, and behind them those of each lookup; a lookup may also be made for each
+row of a repeated part, or for each row of another lookup.
 
-Two lookups that are the same are one, for all queries of a stream: so it is made once for a batch, however many ask.
+Equal lookups are one, for all queries of a stream: a batch makes it once, however many queries need it.
 
-The law counts steps (LAWS 2.6), and here they are bounded: looking at a row is a step, so the rows of the table, each
-as often as an item asks, must be far fewer than what the document brings along, with what every item has; and what is
-found for an item must be no more than an item could have held itself.
-An item of which that does not hold is the law's, and so is one that finds a row which is.
+The law counts steps (LAWS 2.6), and here they are bounded: looking at a row is a step, so the rows of the table, times
+the lookups of an item, must be far fewer than the steps that the document and the item allow; and the rows found for an
+item must be no more than an item could have held itself.
+An item beyond these bounds, or with a row that columns cannot represent, is left to the law.
 """
 
 from __future__ import annotations
@@ -42,29 +42,28 @@ from anabranch.language.lookups import Steps
 from anabranch.stream.limits import LEAST_STEPS
 
 _MOST_LOOKUPS = 64
-"""So many different lookups do the queries of a stream make in columns."""
+"""The number of different lookups that the queries of a stream make in columns, at most."""
 _FEW_ROWS = 32
-"""A table of so few rows may be looked at without a key."""
+"""The number of rows up to which a table may be read without a key."""
 _SHARES = 20
-"""Of the steps that every item has, one lookup may take one in so many, and of the ten that each node of a document
-brings along, two."""
+"""A lookup may take a twentieth of the steps of an item, and two of the ten steps for each node of a document."""
 _MOST_ROWS, _MOST_BYTES = 1_000, 1 << 16
-"""What may be found for one item."""
+"""The rows, and their bytes, that may be found for one item."""
 _MOST_BATCH_ROWS, _MOST_BATCH_BYTES = 1 << 20, 1 << 26
-"""What may be found for all items of a batch."""
+"""The rows, and their bytes, that may be found for all items of a batch."""
 _LONGEST_KEY = 255
 """A longer text takes steps wherever a function looks at it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table by whoever asked for them."""
+    """The rows that lookups have found, each with the frame row it was found for (its owner)."""
 
     picks: Indices
     owners: Indices
-    """By row that was found: its number in the table, and who asked."""
+    """By found row: its number in the table, and its owner."""
     doubtful: Flags
-    """By who asks: whether it is the law's."""
+    """By owner: whether its item is left to the law."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +75,20 @@ class RowLookup:
     """The number of the rows' own part in the joined look."""
     keys: RowKeys | None
     sought: Expression | None
-    """What a key must be equal to; None for both where all rows are meant."""
+    """The value that a key must be equal to; `keys` and this are None where all rows are meant."""
     measured: tuple[Expression, ...]
-    """The texts that functions look at for it."""
+    """The texts that functions read to compute it."""
 
     @cached_property
     def _bytes(self) -> Indices:
-        """By place among the rows of keys: how many bytes those before it have."""
+        """The running total of the rows' bytes, in the order of the keys."""
         rows = np.arange(self.table.count) if self.keys is None else self.keys.rows
         return np.concatenate([[0], np.cumsum(self.table.lengths[rows])])
 
     def find(
         self, sought: ColumnValue | None, texts: Sequence[ColumnValue], count: int, items: Indices | None
     ) -> FoundRows:
-        """The rows for each of so many who ask, who lie in these items: each in its own for None."""
+        """The rows for each of `count` owners; `items` has the item of each, None where each is an item itself."""
         doubtful = np.zeros(count, np.bool_)
         heads = np.array([0, self.table.count]) if self.keys is None else self.keys.heads
         numbers = np.zeros(count, np.int64)
@@ -113,7 +112,7 @@ class RowLookup:
         return FoundRows(rows[np.repeat(begins, counts) + within], owners, doubtful)
 
     def _is_too_much(self, counts: Indices, sizes: Indices, items: Indices | None) -> Flags:
-        """Who lies in an item for which too much is found or looked at, or is too late in the batch for that."""
+        """Which owners are in an item for which too many rows are found or read, or exceed the bounds of a batch."""
         found, taken, asked = counts, sizes, np.ones(len(counts), np.int64)
         if items is not None and len(items):
             found, taken, asked = (
@@ -136,7 +135,7 @@ class RowLookup:
 
 @dataclass(frozen=True)
 class TableView:
-    """The rows of a lookup, as they stand in the place of items that were shredded."""
+    """The rows of a lookup, with the interface of shredded items."""
 
     lookup: RowLookup
     wanted: WantedColumns
@@ -162,7 +161,7 @@ def _moved(column: PartColumn, by: int) -> PartColumn:
 
 @dataclass(frozen=True)
 class JoinedLook(Look):
-    """The look of items with the parts of what is looked up for them behind it."""
+    """The look of items, and behind it the parts of the rows that are looked up for them."""
 
     items: Look = field(default_factory=lambda: Look(()))
     lookups: Mapping[int, RowLookup] = field(default_factory=dict, compare=False)
@@ -178,7 +177,7 @@ class JoinedLook(Look):
 
     @cached_property
     def _children(self) -> tuple[tuple[int, ...], ...]:
-        """What is looked up is reached by lookups only."""
+        """The parts of rows are reached by lookups only, not as children of an item."""
         found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
         for number, part in enumerate(self.parts):
             if number not in self.lookups and not part.is_typed:
@@ -209,7 +208,7 @@ class JoinedLook(Look):
 
 
 class TableParts:
-    """The look of a stream's items, which grows by what its queries look up; the queries are compiled for it."""
+    """The look of a stream's items, for which its queries are compiled; it grows by the rows that they look up."""
 
     def __init__(self, look: Look, tables: Mapping[str, DocumentTables]) -> None:
         self.look = look
@@ -225,9 +224,9 @@ class TableParts:
         measured: tuple[Expression, ...],
         bound: tuple[int, int],
     ) -> Spot | None:
-        """What a lookup leads to from the rows of a frame, on a side; None where there are no rows at all.
+        """The spot of the rows of a lookup, made for the rows of a frame on a side; None where the table is empty.
 
-        Rows are taken whose key is what is sought, and all rows without a key.
+        The rows are those whose key equals `sought`, or all rows where `key` is None.
         """
         if document not in self._tables:
             raise NotColumnar("a document that is not known")

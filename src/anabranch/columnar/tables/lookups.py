@@ -1,13 +1,14 @@
-"""Lookups: where paths from a document lead, for items that ask for a key.
+"""Lookups: paths from a document to the rows with the key of an item, compiled.
 
     doc("countries")/countries/country[@code = $o/country and population > 5]/name
 
 A row that is looked up is a spot like any other, in a frame of its own (`tables/joined_look.py`).
-The comparison with the key is found by an index and asked no more; what else a condition says is asked of the rows that
-were found, since `and` is false where one side is (LAWS 2.4).
-A loop or `some` with such a condition is the same, where the law, too, asks it of each row before anything else.
+An index replaces the comparison with the key; the rest of the condition is tested on the rows that were found, since
+`and` is false where one side is (LAWS 2.4).
+A loop or `some` with such a condition is compiled alike, where the law, too, tests it first for each row.
 
-What is sought takes no steps in the law (LAWS 2.6): a path, a variable, or what is computed from such in one call.
+The value that is sought takes no steps in the law (LAWS 2.6): it is a path, a variable, or computed from such in one
+call.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class LookupScope(ObjectScope):
         found = _taken_apart(path)
         if found.lookup is None:
             spot = self._rows(path, found, None)
-            return self._led_on(spot, found.predicates, found)
+            return self._continued(spot, found.predicates, found)
         first, *others = found.predicates
         assert isinstance(first, ast.Predicate), "it has a lookup"
         rest = rest_of(first.condition, None, found.lookup)
         tail = (*([] if rest is None else [replace(first, condition=rest)]), *others)
-        return self._led_on(self._rows(path, found, found.lookup), tail, found)
+        return self._continued(self._rows(path, found, found.lookup), tail, found)
 
     def looped_spots(
         self,
@@ -59,9 +60,9 @@ class LookupScope(ObjectScope):
         condition: ast.Expression | None,
         lets: Sequence[ast.For | ast.Let] = (),
     ) -> tuple[list[Spot], ast.Expression | None]:
-        """What a loop leads to, and what is left of its condition where that has chosen rows of a document.
+        """The spots that a loop runs over, and the rest of its condition where a part of that has become a lookup.
 
-        `lets` stand between the loop and its condition.
+        `lets` are the clauses between the loop and its condition.
         """
         if condition is None or not is_document(source) or not all(map(_is_harmless, lets)):
             return self.filtered_spots(source), condition
@@ -69,7 +70,7 @@ class LookupScope(ObjectScope):
         found, lookup = _taken_apart(source), lookup_in(condition, name)
         if lookup is None or found.predicates or any(depends(lookup.sought, each.variable) for each in lets):
             return self.filtered_spots(source), condition
-        return self._led_on(self._rows(source, found, lookup), (), found), rest_of(condition, name, lookup)
+        return self._continued(self._rows(source, found, lookup), (), found), rest_of(condition, name, lookup)
 
     def _rows(self, path: ast.Path, found: TablePath, lookup: Lookup | None) -> Spot | None:
         tables = self.work.tables
@@ -82,7 +83,7 @@ class LookupScope(ObjectScope):
         return tables.rows(name, found.rows, lookup.key, *self._sought(lookup.sought), bound)
 
     def _sought(self, expression: ast.Expression) -> tuple[Expression, tuple[Expression, ...]]:
-        """What a key must be equal to, and the texts that functions look at for it."""
+        """The value that a key must be equal to, and the texts that functions read to compute it."""
         found = self.value(expression)
         if has_constant(found, self.work.marks):
             raise NotColumnar("a constant that is looked up")
@@ -100,8 +101,8 @@ class LookupScope(ObjectScope):
         texts = [each for each in parts if isinstance(each, PartText)]
         return found, tuple(dict.fromkeys([*texts, *([found] if found.kind.value in _TEXTS else [])]))
 
-    def _led_on(self, rows: Spot | None, tail: Sequence[ast.Tail], found: TablePath) -> list[Spot]:
-        """What the rest of a path leads to from rows, under the conditions of predicates on them."""
+    def _continued(self, rows: Spot | None, tail: Sequence[ast.Tail], found: TablePath) -> list[Spot]:
+        """The spots that the rest of a path leads to from rows, under the conditions of predicates on the rows."""
         if rows is None:
             return []
         assert self.work.tables is not None, "rows were found"
@@ -126,7 +127,7 @@ def _taken_apart(path: ast.Path) -> TablePath:
 
 
 def _is_harmless(clause: ast.For | ast.Let) -> bool:
-    """Whether a clause neither fails nor takes steps, whatever it is evaluated for."""
+    """Whether a clause neither fails nor takes steps, for whichever row it is evaluated."""
     match clause:
         case ast.Let(_, ast.Variable()):
             return True

@@ -2,16 +2,16 @@
 
     <countries><country code="NO"><name>Norway</name></country>...</countries>
 
-A row is read as an item of a stream is: written as it would be serialised, and taken apart along a look that is learned
-from the rows (`scan/look.py`).
+A row is read like an item of a stream: it is serialised, and shredded along a look that is learned from the rows
+(`scan/look.py`).
 So all that is compiled for items is compiled for rows, too.
-A row that does not fit, or whose texts must be escaped, is *left out*: whatever finds it is the law's.
+A row that does not fit, or whose texts must be escaped, is *left out*: an item that finds it is left to the law.
 
-A document does not change, so its tables and indexes are made once (`DocumentTables`); columns that nobody has asked
-for are not kept.
+A document does not change, so its tables and indexes are made once (`DocumentTables`); columns that no query
+needs are not kept.
 
-Guarantees: a table is found by the law's own reading of its document, keys are those that the law would compare, and
-their number is exactly that of the law (LAWS 2.3).
+Guarantees: the rows of a table are those of the law's own reading of the document, and each has exactly the keys that
+the law would compare (LAWS 2.3).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from anabranch.stream.tree import Document, Element, Node, descendants, in_docum
 from anabranch.values.sequences import atomize
 
 _MOST_TABLES = 32
-"""So many paths to rows of one document are kept as tables."""
+"""The number of paths to rows of one document that are kept as tables, at most."""
 _SAMPLE = 200
 _LEARNED = 4
-"""So often are rows learned from, `_SAMPLE` of them each time: first of all of them, then of those that do not fit."""
+"""How often a look is learned from `_SAMPLE` rows: first from all rows, then from those that do not fit."""
 _ROW = 0
 """The part of a row's own element."""
 
 
 class DocumentTables:
-    """A document behind `doc()`, read when it is asked for, and the tables in it."""
+    """A document behind `doc()`, which is read when it is needed, and the tables in it."""
 
     def __init__(self, load: Callable[[], Document]) -> None:
         self._load = load
@@ -59,7 +59,7 @@ class DocumentTables:
 
     @cached_property
     def nodes(self) -> int:
-        """How many nodes the document has, which bring steps along (LAWS 2.6)."""
+        """How many nodes the document has, each of which allows steps (LAWS 2.6)."""
         return sum(1 for _ in descendants(self._load()))
 
     def rows(self, steps: Steps) -> TableColumns:
@@ -72,7 +72,7 @@ class DocumentTables:
 
 
 def _reached(nodes: Sequence[Node], steps: Steps) -> list[Node]:
-    """What steps lead to, whose names are expanded (`with_expanded_names`)."""
+    """The nodes that steps lead to; their names are expanded (`with_expanded_names`)."""
     found = list(nodes)
     for each in steps:
         match each:
@@ -165,7 +165,7 @@ class TableColumns:
 
     @cached_property
     def left_out(self) -> Flags:
-        """Which rows are the law's."""
+        """Which rows are left to the law."""
         found: Flags = ~self.shredded.fits | (self.shredded.marks != CANONICAL)
         return found
 
@@ -178,7 +178,7 @@ class TableColumns:
         return FrameRows(none, none, found.starts, found.ends, found.values)
 
     def keys(self, steps: Steps, *, numeric: bool) -> RowKeys:
-        """The index over what a path leads to in each row: by its text, or by its number."""
+        """The index over the values of a path in each row: as texts, or as numbers."""
         key = steps, numeric
         if key not in self._indexes:
             self._indexes[key] = self._index(steps, numeric=numeric)
@@ -241,7 +241,7 @@ def _rows_around(shredded: Shredded, look: Look, frame: int) -> Indices:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """Which rows have a key: keys are numbered, and `rows[heads[key] : heads[key + 1]]` have one."""
+    """An index from keys to rows: keys are numbered, and `rows[heads[key] : heads[key + 1]]` are the rows of one."""
 
     texts: TextNumbers | None
     numbers: Numbers | None
@@ -258,12 +258,12 @@ class RowKeys:
 
     @staticmethod
     def of_numbers(owners: Indices, keys: Numbers) -> RowKeys:
-        """The same of numbers."""
+        """The index of some numbers and the rows that have them."""
         distinct, found = np.unique(keys + 0.0, return_inverse=True)
         return RowKeys(None, distinct, *_by_number(found.astype(np.int64), owners, len(distinct)))
 
     def find(self, sought: ColumnValue, known: Flags) -> Indices:
-        """By row of what is sought: the number of its key, -1 where no row has it, or it is not known."""
+        """By sought value: the number of its key; -1 where no row has it, or the value is not known."""
         if self.texts is not None:
             assert sought.texts is not None, "texts are sought among texts"
             return np.where(known, self.texts.find(sought.texts, known), -1)
@@ -277,7 +277,7 @@ class RowKeys:
 
 
 def _by_number(numbers: Indices, rows: Indices, count: int) -> tuple[Indices, Indices]:
-    """The rows of each number, in their order and each once, and where those of each begin."""
+    """The rows of each number, in their order and without duplicates, and where those of each number begin."""
     order = np.lexsort((rows, numbers))
     numbers, rows = numbers[order], rows[order]
     first = np.ones(len(rows), np.bool_)

@@ -13,7 +13,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.recollection import asked_of
 from anabranch.sharing.explain.text import Explained
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 
 
 def past_explained(

@@ -37,7 +37,7 @@ from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _PREDECLARED = dict.fromkeys(("xml", "local", "fn", "xs"), "")
-"""What these mean is nobody's business here."""
+"""Prefixes that every query may use; the checks do not need their namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Checker(PathChecker):
         return Checked(query, tuple(self.warnings), tuple(streams), tuple(documents))
 
     def check_output(self, query: ast.Query) -> None:
-        """An answer is JSON or XML, as far as that can be told (LAWS 7.3)."""
+        """Refuse an answer that is JSON and XML at once, as far as the text of the query shows it (LAWS 7.3)."""
         outputs, names = outputs_of(query), [self.names.get(each.name) for each in self.sources]
         as_json = bool(names) and all(each is not None and each.is_json for each in names)
         if "xml" in outputs and ("json" in outputs or (as_json and "item" in outputs)):
@@ -119,11 +119,11 @@ class _Checker(PathChecker):
             raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
 
     def is_bounded(self, scope: Scope) -> bool:
-        """Whether no stream of items may be read at a place: in a round, unless its end is waited for."""
+        """Whether no stream of items may be read at a place: inside a round, unless all streams are finite."""
         return scope.in_round and not self.finite
 
     def certain_names(self) -> dict[str, tuple[str, str]]:
-        """By stream: the names of root and items, where all items have the same by agreement."""
+        """By stream: the names of root and items, where a convention gives all items the same name."""
         known = {name: each for name, each in self.names.items() if each.agreed and name not in self.schemas}
         return {name: (each.root, each.items[0]) for name, each in known.items() if len(each.items) == 1}
 
@@ -135,7 +135,7 @@ class _Checker(PathChecker):
         return query
 
     def check_windows(self) -> None:
-        """A window has no single moment from which its round could look back."""
+        """Refuse windows beside temporal qualifiers: a window has no single moment from which to look back."""
         found = list(parts(self.query))
         if any(isinstance(each, ast.Qualifier) for each in found):
             for each in found:
@@ -206,7 +206,7 @@ class _Checker(PathChecker):
         return UNKNOWN
 
     def check_bounds(self, call: ast.Call, scope: Scope) -> None:
-        """Only a window has bounds; whoever has its variable, or another name for it, knows them."""
+        """Refuse `window-start` and `window-end` of anything but the variable of a window, or another name for it."""
         match call.arguments:
             case (ast.Variable(name),) if scope.variables[name].has_bounds:
                 pass
@@ -414,6 +414,6 @@ class _Checker(PathChecker):
         return scope
 
     def numbered(self, source: ast.Expression, known: Known, span: Span, refusal: str) -> None:
-        """What is numbered must be finite, or come of a stream by a loop: the items themselves have no positions."""
+        """Refuse positions in what is neither finite nor the result of a loop: a stream's items have no positions."""
         if known.flowing and not known.looped and not is_loop(source):
             raise refuse(refusal, self.text, span)

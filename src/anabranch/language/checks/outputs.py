@@ -1,8 +1,8 @@
-"""What a query gives, JSON or XML, as far as its writing tells (LAWS 7.3).
+"""What a query gives, JSON or XML, as far as its text shows (LAWS 7.3).
 
 Objects, arrays and what a lookup finds leave as lines of JSON, and so do the values beside them; elements and what `/`
 reaches below an item leave as XML.
-Whether an item as it is, `return $o`, is JSON depends on how its stream is written, and is seen when it leaves.
+Whether an item as it is, `return $o`, is JSON depends on the format of its stream, and is seen when it is written.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from anabranch.language.objects import JSON
 from anabranch.language.rewrite import bound_by
 
 Output: TypeAlias = Literal["json", "xml", "item", "value", "root", "document"]
-"""Objects and what is looked up; nodes that are no items; nodes that may be items; other values; and of the nodes that
-may be items those that stand above them: the root, and its document.
+"""Kinds of results: `json` is objects and what a lookup finds, `xml` nodes that are no items, `item` nodes that may be
+items, `value` all other values; `root` and `document` stand beside an `item` that may be one of these nodes, too.
 """
 Outputs: TypeAlias = frozenset[Output]
 
@@ -111,7 +111,7 @@ class _Outputs:
 
 
 def _reached(start: Outputs, steps: Sequence[ast.Step]) -> Outputs:
-    """What steps lead to: below an item, however deep, there are none; two lead from a document to one."""
+    """What steps lead to: two lead from a document to its items, and nodes below an item are XML, however deep."""
     if any(step.axis not in ("child", "attribute", "descendant") for step in steps):
         return _ITEM
     above = 2 if "document" in start else 1 if "root" in start else 0

@@ -33,13 +33,13 @@ class Warning:  # the word users know; Python's own is not used here
 
 @dataclass(frozen=True, slots=True)
 class ItemNames:
-    """What the root and the items of a stream are called that has no schema."""
+    """The names of the root and the items of a stream that has no schema."""
 
     root: str
     items: tuple[str, ...]
-    """Those of its items, or of its first ones; none where they are not known."""
+    """The names of its items, or of its first ones; empty where they are not known."""
     agreed: bool
-    """Whether the names hold for good, because the wire has none; else they were learned from the first items."""
+    """Whether the names are fixed, because the format has none itself; else they were learned from the first items."""
     is_json: bool = False
 
     def lacks(self, position: Position) -> bool:
@@ -55,14 +55,14 @@ class ItemNames:
 
 
 class PathChecker(ABC):
-    """Checks the paths of one query, whose other expressions somebody else visits."""
+    """Checks the paths of one query; a subclass visits the other expressions."""
 
     def __init__(self, text: str, schemas: Mapping[str, Schema], names: Mapping[str, ItemNames]) -> None:
         self.text = text
         self.schemas = schemas
         self.names = names
-        self.told: set[str] = set()
-        """The streams of which it was told that they lack a name."""
+        self.warned: set[str] = set()
+        """The streams for which a warning has said that they lack a name."""
         self.warnings: list[Warning] = []
 
     @abstractmethod
@@ -115,7 +115,7 @@ class PathChecker(ABC):
             raise self.error(f"prefix '{prefix}' is not declared", span, "XPST0081", hint)
 
     def position(self, known: Known, step: ast.Step) -> Position | None:
-        """Where a step leads, as far as it can be told from its writing."""
+        """Where a step leads, as far as its text shows."""
         at = known.position
         if at is None or len(at) > _DEEPEST or step.deep or step.axis in ("descendant", "descendant-or-self"):
             return None
@@ -131,7 +131,7 @@ class PathChecker(ABC):
         return (*at, f"@{name}" if step.axis == "attribute" else name)
 
     def in_schema(self, before: Known, reached: Known, step: ast.Step, scope: Scope) -> Known:
-        """Look the step up; a path that the schema lacks is an error or a warning, by what it is for."""
+        """Look the step up; a path that the schema lacks is an error in a condition, and a warning in a result."""
         schema = self.schemas.get(before.source.name) if before.source else None
         if schema is None and before.source is not None and not before.missing:
             return self.in_names(before.source, reached, step)
@@ -146,7 +146,7 @@ class PathChecker(ABC):
         return replace(reached, missing=step.span)
 
     def in_names(self, source: ast.Source, reached: Known, step: ast.Step) -> Known:
-        """A path whose root or item name the stream does not have would be empty for ever (LAWS 1.5)."""
+        """Report a path whose root or item name the stream does not have: it would be empty for ever (LAWS 1.5)."""
         names = self.names.get(source.name) if source.kind == "stream" else None
         position = reached.position
         if names is None or not position or len(position) > _ITEM or not names.lacks(position):
@@ -156,8 +156,8 @@ class PathChecker(ABC):
         if names.agreed:
             hint = f"its items are {right}, unless '--root' and '--item' or the site's 'root' and 'item' name them"
             raise self.error(message, step.span, "XPST0005", hint)
-        if source.name not in self.told:  # a step further down lacks the same name
-            self.told.add(source.name)
+        if source.name not in self.warned:  # a step further down lacks the same name
+            self.warned.add(source.name)
             self.warnings.append(Warning(f"{message} so far: its items are {right}", step.span))
         return reached
 
@@ -172,7 +172,7 @@ class PathChecker(ABC):
                     if found.numeric or asks_position(condition):
                         if refusal:
                             raise refuse(refusal, self.text, each.span)
-                        known = replace(known, flowing=known.flowing and is_path)  # of what a loop gives, a few
+                        known = replace(known, flowing=known.flowing and is_path)  # a few results of a loop
                 case ast.Qualifier(kind, window, amount):
                     if not is_path and kind == "version":
                         raise refuse("version of what is no path", self.text, each.span)
@@ -187,7 +187,7 @@ class PathChecker(ABC):
         return known
 
     def window(self, window: ast.Window, known: Known, scope: Scope) -> None:
-        """The reference of a time window, and the key of a session, are conditions on the item."""
+        """Check the reference of a time window and the key of a session: they are conditions on the item."""
         if not isinstance(window, ast.CountWindow):
             self.window_path(window.reference, "reference", known, scope)
         if isinstance(window, ast.SessionWindow) and window.by is not None:
@@ -215,7 +215,7 @@ class PathChecker(ABC):
 
 
 def _has(schema: Schema, position: Position | None) -> bool:
-    """Whether the schema has a position; what it cannot tell, it has."""
+    """Whether the schema has a position; one that cannot be looked up counts as present."""
     if position is None or any("*" in name or ":" in name or name.endswith("()") for name in position):
         return True
     if len(position) <= 1:

@@ -25,8 +25,8 @@ Position: TypeAlias = tuple[str, ...]
 class Known:
     """What is known of a value.
 
-    Nodes from an input know it, and their position while it can be told; `missing` is where a path was written that
-    the schema lacks; `flowing` says that the value is all of a stream.
+    `source` is the input that nodes come from, and `position` their place in it, as far as it is known; `missing` is
+    where a path was written that the schema lacks; `flowing` says that the value is all of a stream.
     """
 
     source: ast.Source | None = None
@@ -37,9 +37,9 @@ class Known:
     inside: bool = False
     """Reached from an item, or from below one."""
     looped: bool = False
-    """Whether it comes of a stream by a loop: what a loop gives has positions."""
+    """Whether it is the result of a loop over a stream, in which positions have a meaning."""
     has_bounds: bool = False
-    """Whether it is a window over reference values, all of it."""
+    """Whether it is the whole of a window over reference values."""
 
 
 UNKNOWN = Known()
@@ -47,7 +47,7 @@ UNKNOWN = Known()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean at a place, and what the place asks for."""
+    """What names mean at a place in a query, and which rules hold there."""
 
     variables: Mapping[str, Known] = field(default_factory=dict)
     context: Known | None = None
@@ -137,7 +137,7 @@ def check_streams(
 
 
 def is_edited(source: ast.Expression | None, edited: Collection[str]) -> bool:
-    """Whether something is a stream of updates, which are given by name."""
+    """Whether an expression is a stream of updates; `edited` has the names of these."""
     return isinstance(source, ast.Source) and source.kind == "stream" and source.name in edited
 
 
@@ -170,7 +170,7 @@ def _check_window(clause: ast.For, window: ast.Window, flowing: bool, text: str)
     hint = "make the step larger or the window smaller"
     overlap = size.exact / step.exact
     if isinstance(size, ast.Duration) and isinstance(step, ast.Number):
-        overlap *= max(PER_SECOND.values())  # what the step counts in is the stream's to say
+        overlap *= max(PER_SECOND.values())  # the unit of the step depends on the stream: assume the finest
         hint = "write the step as a duration, too"
     if overlap > MAX_OVERLAP:
         message = f"each item would be in more than {MAX_OVERLAP:,} windows"
@@ -178,7 +178,7 @@ def _check_window(clause: ast.For, window: ast.Window, flowing: bool, text: str)
 
 
 def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], text: str) -> None:
-    """No stream of a join may be chosen by what is bound in its rounds: that belongs into 'where'."""
+    """Refuse a join input whose path uses variables of the same join: that condition belongs into 'where'."""
     names = {clause.variable for clause in flwor.clauses[first:]}
     for clause in fors:
         for part in parts(clause.source):

@@ -2,8 +2,8 @@
 
 A `for` over such an expression runs in rounds, one per item, window or pair; everything else is evaluated at once.
 A path with a temporal qualifier is a bounded piece of the past.
-An aggregate over a stream is a single value, so it does not flow, though it has to wait for the stream's end; so do
-groups, and positions in what comes of a stream.
+An aggregate over a stream is a single value, so it does not flow, though it has to wait for the stream's end; the same
+holds for groups, and for positions in the results of a loop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def qualified(path: ast.Path | ast.Filter) -> bool:
 
 
 def is_loop(expression: ast.Expression) -> bool:
-    """Whether it is a loop, or something chosen from what one gives."""
+    """Whether an expression is a loop, or a choice from the results of one."""
     while isinstance(expression, ast.Filter):
         expression = expression.base
     return isinstance(expression, ast.Flwor)
@@ -85,7 +85,7 @@ class _Flow:
             case ast.Path(start):
                 return start is not None and self.expression(start, variables) and not qualified(expression)
             case ast.Filter(base, tail):
-                counted = any(isinstance(each, ast.Positional) for each in tail)  # positions need all there is
+                counted = any(isinstance(each, ast.Positional) for each in tail)  # positions need the whole sequence
                 return not counted and self.expression(base, variables) and not qualified(expression)
             case ast.Sequence(items):
                 return any(self.expression(each, variables) for each in items)
@@ -103,7 +103,7 @@ class _Flow:
     def clauses(self, flwor: ast.Flwor, variables: frozenset[str]) -> tuple[tuple[int, ...], frozenset[str]]:
         """The places of the `for`s over streams, and the variables that flow behind all clauses.
 
-        A `let` keeps a stream, a `for` takes it apart.
+        A variable of `let` is the whole stream and flows on; that of a `for` is one item of it.
         """
         places: list[int] = []
         for place, clause in enumerate(flwor.clauses):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_ATTRIBUTES = 256
 RESERVED = (XML_NAMESPACE, "http://www.w3.org/2000/xmlns/")
-"""The namespaces that have their prefix by themselves."""
+"""The namespaces whose prefix is built in and cannot be declared."""
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CONTENT_END = re.compile(r"[<{}]")

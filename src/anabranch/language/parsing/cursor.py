@@ -22,6 +22,7 @@ Kind: TypeAlias = Literal["name", "number", "string", "symbol", "end"]
 
 MAX_DIGITS = 1_000
 NCNAME = r"[^\W\d][\w.\-]*"
+NCNAME_ALONE = re.compile(NCNAME)
 _SPACE = re.compile(r"[ \t\r\n]+")
 _TOKEN = re.compile(
     rf"(?P<name>{NCNAME}(?::{NCNAME})?)"
@@ -80,7 +81,7 @@ def scan(text: str, position: int) -> QueryToken:
 
 
 def _skip(text: str, position: int) -> int:
-    """Behind white space and comments, which nest."""
+    """The position behind white space and comments, which nest."""
     while True:
         if found := _SPACE.match(text, position):
             position = found.end()
@@ -113,7 +114,7 @@ def _error(
 
 
 def with_line_feeds(raw: str) -> str:
-    """Every end of line as one line feed, as XQuery reads its text; a reference is no end of line."""
+    """Text with every end of line as one line feed, as XQuery reads it; a character reference stays as it is."""
     return raw.replace("\r\n", "\n").replace("\r", "\n") if "\r" in raw else raw
 
 
@@ -152,7 +153,7 @@ MAX_NESTING = 128
 """How many constructs may stand inside one another; checks and evaluation recurse this deep and no deeper."""
 
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""What is no character in XML, and so neither in a query nor in an answer."""
+"""Code points that are no characters in XML, and so stand neither in a query nor in an answer."""
 
 _REFUSED_OPERATORS = {
     "%": "annotation",
@@ -160,15 +161,20 @@ _REFUSED_OPERATORS = {
 }
 
 
+def check_characters(text: str) -> None:
+    """Refuse a text that is too long for a query, or has characters that cannot stand in one."""
+    if len(text) > MAX_CHARACTERS:
+        message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
+        raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
+    if found := _NO_CHARACTER.search(text):
+        raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
+
+
 class Cursor:
     """One current token; `advance` moves on, `peek` looks one further."""
 
     def __init__(self, text: str) -> None:
-        if len(text) > MAX_CHARACTERS:
-            message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
-            raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
-        if found := _NO_CHARACTER.search(text):
-            raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
+        check_characters(text)
         self.text = text
         self.token = scan(text, 0)
         self._ahead: QueryToken | None = None
@@ -210,7 +216,7 @@ class Cursor:
         return self._ahead
 
     def since(self, start: int) -> Span:
-        """From `start` to the end of the last token passed."""
+        """The span from `start` to the end of the last token passed."""
         return Span(start, self._end)
 
     def at_symbol(self, *symbols: str) -> bool:

@@ -19,7 +19,7 @@ _KEY = re.compile(r"[^\W\d][\w\-]*\Z")
 
 
 class LookupParser(TypeParser):
-    """Lookups and constructors; `PathParser` and `Parser` add what may stand in them."""
+    """Lookups and constructors; `PathParser` and `Parser` add the expressions inside of them."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class LookupParser(TypeParser):
 
     @contextmanager
     def before(self, count: int) -> Iterator[None]:
-        """Outside the scope of the variables that were named last, as where their value is read."""
+        """Leave the scope of the last `count` variables, as for reading the expression that they are bound to."""
         names = self.bound[-count:]
         del self.bound[-count:]
         yield
@@ -81,14 +81,18 @@ class LookupParser(TypeParser):
         return self.at_symbol("[") and (self.text.startswith("[[", self.token.start) or self.peek().text == "]")
 
     def lookups(self, base: ast.Expression, start: int) -> ast.Expression:
-        """What is looked up in an expression that has been read."""
+        """The lookups behind an expression that has been read, applied to it."""
         while True:
-            if self.at_symbol(".") and self.text[self._end - 1] in ")]":
+            if self.at_symbol(".") and (self.text[self._end - 1] in ")]" or self.at_key(base)):
                 base = self.keys(base, start)
             elif self.at_member():
                 base = self.array_lookup(base, start)
             else:
                 return base
+
+    def at_key(self, base: ast.Expression) -> bool:
+        """Whether a key follows directly behind one in quotes, as in `$o."odd key".name`."""
+        return isinstance(base, ast.Call) and base.name == LOOKUP and self.token.start == self._end
 
     def keys(self, base: ast.Expression, start: int) -> ast.Expression:
         """`.key.key` or `."odd key"` behind a bracket."""

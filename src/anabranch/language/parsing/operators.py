@@ -1,7 +1,7 @@
 """The productions between a whole expression and a path: operators, conditions, `switch`, `try`.
 
-What is only another writing is read as what it means: `a || b` as `concat(a, b)`, `a => f(b)` as `f(a, b)`, `a ! b` as
-a loop, `switch` and `typeswitch` as conditions; operators that compute are calls (`language/operators.py`).
+Shorthand is read as what it stands for: `a || b` as `concat(a, b)`, `a => f(b)` as `f(a, b)`, `a ! b` as a loop,
+`switch` and `typeswitch` as conditions; operators that compute are calls (`language/operators.py`).
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class OperatorParser(PathParser):
         return f"{test.prefix}:{test.local}" if test.prefix else test.local
 
     def block(self) -> ast.Expression:
-        """`{ expression }`, perhaps of nothing."""
+        """`{ expression }`; `{ }` is the empty sequence."""
         start = self.expect("{").start
         if self.take("}"):
             return ast.Sequence((), span=self.since(start))
@@ -243,11 +243,11 @@ class OperatorParser(PathParser):
             return ast.Comparison(cast(ComparisonOperator, operator), left, right, span=self.since(start))
         return ast.Call(NAMED[operator], (left, right), span=self.since(start))
 
-    # The operators between a comparison and a type share one level of recursion, lest a few parentheses inside one
-    # another use up Python's stack: each production takes up what was read before it.
+    # The operators between a comparison and a type share one level of recursion, so that nested parentheses do not use
+    # up Python's stack: each production is given the operand that was read before it.
 
     def operator_expr(self, least: int = 0) -> ast.Expression:
-        """Operands with operators between them that bind as tightly as some level, or tighter."""
+        """Operands with operators between them that bind as tightly as the level `least`, or tighter."""
         start = self.token.start
         found = self.type_expr()
         while (level := self.operator_level()) >= least:
@@ -316,7 +316,7 @@ class OperatorParser(PathParser):
         return ast.Call(name, (first, self.operator_expr(6)), span=self.since(start))
 
     def type_expr(self) -> ast.Expression:
-        """An operand with what may be asked of its type, the tightest first."""
+        """An operand with the arrows, casts and type tests behind it, the tightest first."""
         start = self.token.start
         found = self.unary_expr()
         if self.at_symbol("=>"):
@@ -391,5 +391,5 @@ class OperatorParser(PathParser):
 
 
 def _several(name: str) -> str:
-    """The type of values of which each is of a type."""
+    """The type of a sequence of values, each of which is of the type given."""
     return name if name == "empty-sequence()" else f"{name.rstrip('?*+')}*"

@@ -27,7 +27,7 @@ _DECLARABLE = (
     *("namespace", "default", "function", "variable", "option", "context", "module", "schema"),
     *("boundary-space", "base-uri", "construction", "ordering", "copy-namespaces", "decimal-format", "%"),
 )
-"""What makes `declare` and `import` in front of it keywords."""
+"""The words that make a `declare` or `import` in front of them a keyword."""
 
 
 def parse(text: str, name: str | None = None) -> ast.Query:
@@ -68,7 +68,7 @@ class Parser(OperatorParser):
         return query
 
     def check_variables(self, variables: list[ast.Let]) -> None:
-        """What the declared variables need must be declared, too."""
+        """Refuse a declared variable whose value uses one that is not declared."""
         names = {each.variable for each in variables}
         for each in variables:
             for name in sorted(free_variables(each.value)):
@@ -273,7 +273,7 @@ class Parser(OperatorParser):
         return path
 
     def window_end(self, before: str | None) -> None:
-        """The bar that closes a window; `before` is what might stand in front of it."""
+        """The bar that closes a window; `before` is a word that may stand in front of it, for the error."""
         if not self.at_symbol("|"):
             self.unexpected(f"'{before}' or '|'" if before else "'|'")
         self.advance()

@@ -19,8 +19,8 @@ from anabranch.values.numbers import shown
 
 _DURATION = re.compile(r"PT?[0-9]")
 _MONTHS = re.compile(r"P[0-9]+[YM]")
+"""The beginnings of a duration, and of one in years or months."""
 _QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
-"""What begins as a duration does, and as one of years or months."""
 
 
 _AXES = get_args(ast.Axis)
@@ -277,7 +277,7 @@ class PathParser(LookupParser):
         return ast.Call(name.text, arguments, span=self.since(name.start))
 
     def sum_or_else(self, values: ast.Expression, otherwise: ast.Expression, *, start: int) -> ast.Expression:
-        """`sum(values, zero)`: the sum, or something else where there is nothing to add."""
+        """`sum(values, zero)`: the sum, or `zero` where there are no values."""
         span, name = self.since(start), self.fresh_variable("values")
         given = ast.Variable(name, span=span)
         empty = ast.Call("empty", (given,), span=span)

@@ -1,4 +1,4 @@
-"""What a prolog declares, as what it means in the query: variables, and the types of functions.
+"""Declarations of a prolog, rewritten into the query: variables, and the types of functions.
 
 A variable is bound around whatever uses it; one that is a literal is written in its place, so that it costs nothing.
 The type of a parameter is a conversion at the beginning of its function, that of a result one at its end.
@@ -14,7 +14,7 @@ from anabranch.language.rewrite import free_variables, substituted
 
 
 def with_globals(query: ast.Query, variables: Sequence[ast.Let]) -> ast.Query:
-    """The query without its variables: each stands where it is used."""
+    """The query with each declared variable bound where it is used."""
     functions, body = query.functions, query.body
     lets = list(variables)
     while literal := next((each for each in lets if isinstance(each.value, ast.String | ast.Number)), None):
@@ -33,7 +33,7 @@ def with_globals(query: ast.Query, variables: Sequence[ast.Let]) -> ast.Query:
 
 
 def _needed_first(lets: list[ast.Let]) -> list[ast.Let]:
-    """Variables in an order in which each stands behind those that it needs, as far as there is one."""
+    """Variables in an order in which each stands behind those that it uses, as far as there is such an order."""
     found: list[ast.Let] = []
     left = lets
     while left:

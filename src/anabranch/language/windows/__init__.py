@@ -1,1 +1,1 @@
-"""What a query sees of its windows: aggregates, groups and sessions of which no item need be held."""
+"""What a query reads of its windows: aggregates, groups and session keys, for which no item need be held."""

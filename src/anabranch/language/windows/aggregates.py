@@ -2,7 +2,7 @@
 
     for $w in stream("s")/r/i |t diff 20 step 10| let $a := avg($w/en) return <o n="{count($w)}">{ $a }</o>
 
-says of `$w` nothing but `avg($w/en)` and `count($w)`.
+reads of `$w` nothing but `avg($w/en)` and `count($w)`.
 Such calls can be made of parts of a window (aggregates/partial.py), so the items themselves may be forgotten.
 `aggregated` finds the calls and puts a variable in the place of each; the name has a `#` in it, which no query can
 write, so it hides nothing.
@@ -12,7 +12,7 @@ What a call looks at must follow from each item alone, in the order of the items
 * the path goes down from the window's nodes, which themselves are reached by plain child steps: then no two of them
   share a node, and what is reached stands in the order of the stream;
 * it holds at most one predicate: with two, all items would have to pass the first before one is shown to the second,
-  and an error in the first, however late in the window, would be the one to tell;
+  and an error in the first, however late in the window, would be the one to report;
 * the predicate looks at nothing outside: no variable, no input, no function but the built-in ones;
 * it ends in elements, attributes or text, never in comments, which are strings and not numbers;
 * its names mean everywhere in the expression what they mean at its beginning: no constructor declares a namespace.
@@ -64,10 +64,10 @@ class Aggregated:
     """A FLWR expression that sees its window through aggregates only."""
 
     flwor: ast.Flwor
-    """With the variables in the place of the calls."""
+    """The expression with the variables in the place of the calls."""
     calls: tuple[AggregateCall, ...]
     paths: tuple[ast.Expression, ...]
-    """What is aggregated: each once, starting from the window's variable."""
+    """The aggregated paths, each once, from the window's variable on."""
     names: frozenset[str] = field(compare=False)
     """The window's variable, and those that only name a path from it."""
     asks_bounds: bool = False
@@ -118,11 +118,11 @@ NON_NULL = "non-null"
 _EXTREMES = ("min", "max")
 
 BOUND_VARIABLES: Mapping[str, str] = {f"#{name}": name for name in BOUNDS}
-"""What stands for the bounds of a window, with the functions that give them."""
+"""The variables that stand for the bounds of a window, with the functions that give them."""
 
 
 def with_bounds(node: Any, window: str) -> Any:
-    """With variables in the place of the bounds of a window."""
+    """A part of a query with variables in the place of the bounds of a window."""
     match node:
         case ast.Call(name, (ast.Variable(variable),)) if variable == window and name.removeprefix("fn:") in BOUNDS:
             return ast.Variable(f"#{name.removeprefix('fn:')}", span=node.span)
@@ -131,7 +131,7 @@ def with_bounds(node: Any, window: str) -> Any:
 
 
 def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[ast.Flwor, frozenset[str]]:
-    """With each `let` gone that names a path from the window, and the path in the place of the name; and those names.
+    """The expression without each `let` that names a path from the window, the path put for the name; and these names.
 
     `once` are the variables that are bound in one place only.
     """
@@ -153,7 +153,7 @@ def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[a
 
 
 def with_paths(node: Any, paths: Mapping[str, ast.Path | ast.Variable]) -> Any:
-    """With paths in the place of the variables that name them."""
+    """A part of a query with paths in the place of the variables that name them."""
     visit = partial(with_paths, paths=paths)
     match node:
         case ast.Variable(name) if name in paths:

@@ -3,8 +3,8 @@
     for $w in stream("s")/r/i |t diff 60| return
       for $o in $w let $n := $o/n group by $k := $o/k let $s := sum($n) order by $s return <g k="{$k}">{ $s }</g>
 
-says of each group nothing but its key and the sum of `$o/n`.
-`groups_of` makes of it what is said of groups, in the form of a query about one window:
+reads of each group nothing but its key and the sum of `$o/n`.
+`groups_of` turns it into a query about one group, in the form of a query about one window:
 
     for $o in stream("s")/r/i |t diff 60| return (let $s := sum($o/n) order by $s return <g k="{$k}">{ $s }</g>)
 
@@ -44,14 +44,14 @@ KeyKind: TypeAlias = Literal["untyped", "string", "boolean", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What a query says of the groups of its windows."""
+    """What a query reads of the groups of its windows."""
 
     flwor: ast.Flwor
-    """What it says of the groups of one window, of which each has the name of the window."""
+    """The query about one group, whose variable is in the place of the window's."""
     clause: ast.For
     """The loop in it that stands for the window's."""
     where: ast.Expression | None
-    """What is asked of each item before it is in a group."""
+    """The condition that an item must fulfil to be in a group."""
     names: tuple[str, ...]
     keys: tuple[ast.Expression, ...]
     """The variables of the keys, and what they are in each item."""
@@ -59,7 +59,7 @@ class Grouping:
 
 
 def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
-    """What an expression says of the groups of its window; None where it says something else, or of anything else."""
+    """The grouping of an expression over a window; None where it has none, or reads more than its groups."""
     match flwor:
         case ast.Flwor(
             (only,),
@@ -91,13 +91,13 @@ def groups_of(flwor: ast.Flwor, clause: ast.For) -> Grouping | None:
     values = [paths.get(key.variable) if key.value is None else with_paths(key.value, paths) for key in group.keys]
     keys = tuple(each for each in values if each is not None)
     kinds = tuple(kind for each in values if (kind := _kind(each, item)) is not None)
-    said = _said(behind, result, {name: path for name, path in paths.items() if name not in names}, item, bound)
-    said = with_bounds(said, window)
+    body = _behind_group(behind, result, {name: path for name, path in paths.items() if name not in names}, item, bound)
+    body = with_bounds(body, window)
     is_apart = where is None or looks_at_own(where, item)
-    if len(kinds) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(said)):
+    if len(kinds) < len(names) or not is_apart or any(part == ast.Variable(window) for part in parts(body)):
         return None
     loop = replace(clause, variable=item)
-    return Grouping(ast.Flwor((loop,), None, (), said, span=flwor.span), loop, where, names, keys, kinds)
+    return Grouping(ast.Flwor((loop,), None, (), body, span=flwor.span), loop, where, names, keys, kinds)
 
 
 def _named(clauses: Sequence[ast.Clause], item: str) -> dict[str, ast.Path | ast.Variable] | None:
@@ -112,7 +112,7 @@ def _named(clauses: Sequence[ast.Clause], item: str) -> dict[str, ast.Path | ast
     return paths
 
 
-def _said(
+def _behind_group(
     clauses: Sequence[ast.Clause],
     result: ast.Expression,
     paths: Mapping[str, ast.Path | ast.Variable],
@@ -132,7 +132,7 @@ def _said(
 
 
 def _kind(key: ast.Expression | None, item: str) -> KeyKind | None:
-    """What a key is in an item; None for what is neither text nor a condition."""
+    """The kind of a key; None for a key that is neither text nor a condition."""
     match key:
         case ast.Call(name, (_, *_) as arguments) if name.removeprefix("fn:") in _TEXTUAL:
             return "string" if all(isinstance(each, ast.Number) or _kind(each, item) for each in arguments) else None

@@ -1,4 +1,4 @@
-"""The key of a session, where a query asks for nothing else of its items (LAWS 3.9).
+"""The key of a session, where a query reads nothing else of the session's items (LAWS 3.9).
 
     for $w in stream("s")/r/i |t gap 60 by user| return <s user="{ $w[1]/user }">{ count($w) }</s>
 
@@ -6,7 +6,7 @@ All items of a session have the same text at the path of its key, or none of the
 So `distinct-values($w/user)` is that text, wherever it stands, and so is `$w[1]/user` wherever only the value of a node
 counts: in an attribute, and in `data()`.
 `with_key` puts a variable in the place of these, so the items may be forgotten.
-A `let` that names such a node is as good as the node.
+A `let` that names such a node counts as the node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, rebuild
 
 KEY = "#key"
-"""What stands for the key; no query can write it."""
+"""The variable that stands for the key; no query can write this name."""
 _ENDS = (ast.Number("1"), ast.Call("last", ()), ast.Call("fn:last", ()))
 """Positions of items that every session has."""
 
@@ -42,7 +42,7 @@ def with_key(flwor: ast.Flwor, clause: ast.For) -> ast.Flwor:
                 return False
 
     def atomized(node: ast.Expression) -> ast.Expression:
-        """The same of an expression of whose nodes only the values count."""
+        """The rewritten form of an expression of whose nodes only the values count."""
         match node:
             case ast.Sequence(items):
                 return replace(node, items=tuple(map(atomized, items)))
@@ -61,7 +61,7 @@ def with_key(flwor: ast.Flwor, clause: ast.For) -> ast.Flwor:
                 return ast.Variable(KEY, span=node.span)
             case ast.Call("data" | "fn:data", (one,)) if is_one(one):
                 return ast.Variable(KEY, span=node.span)
-            case ast.Enclosed(ast.Call("string" | "fn:string", (one,))) if is_one(one):  # nothing is as good as no text
+            case ast.Enclosed(ast.Call("string" | "fn:string", (one,))) if is_one(one):  # here empty equals no text
                 return replace(node, value=ast.Variable(KEY, span=node.span))
             case ast.AttributeConstructor(_, value):
                 return replace(node, value=tuple(map(in_attribute, value)))
@@ -78,7 +78,7 @@ def with_key(flwor: ast.Flwor, clause: ast.For) -> ast.Flwor:
     }
 
     def named(node: Any) -> Any:
-        """With such a node in the place of a name for it."""
+        """A part of the query with such a node in the place of each name for it."""
         match node:
             case ast.Variable(name) if name in names:
                 return names[name]

@@ -1,13 +1,13 @@
 """Queries about the past that read streams of updates and streams of items together.
 
-They are evaluated over documents (`law/history/`), those of items being edited by nobody, with two differences
-for these (LAWS 5.5):
+They are evaluated over documents (`law/history/`); a stream of items is a document that nobody edits, with two
+differences (LAWS 5.5):
 
 * versions of a path over them are arrivals, as in `recall.py`;
 * a round of an unqualified `for` over one is run at the moment of its item's arrival, and its results stand; so every
   moment has to be gone through, and what stands is kept.
 
-A `for` over updates is corrected, and with it all that it is around.
+The results of a `for` over updates are corrected, and so are those of every expression inside it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Predicates: TypeAlias = tuple[ast.Predicate, ...]
 
 
 @dataclass(slots=True)
-class Stood:
+class StandingResults:
     """The results of rounds that were run, by clause and item."""
 
     items: frozenset[str]
@@ -53,14 +53,14 @@ class Stood:
 
 
 class MixedEvaluator(HistoryEvaluator):
-    """Evaluates at a moment; what stands already is not run again."""
+    """Evaluates at a moment; a round whose results stand already is not run again."""
 
     def __init__(
         self,
         query: ast.Query,
         documents: Mapping[str, DocumentContents],
         now: Fraction,
-        stood: Stood,
+        stood: StandingResults,
         *,
         until: Fraction | None = None,
         lives: Lives | None = None,
@@ -70,7 +70,7 @@ class MixedEvaluator(HistoryEvaluator):
         self._stood = stood
 
     def _as_of(self, then: Fraction) -> HistoryEvaluator:
-        stood = Stood(self._stood.items)
+        stood = StandingResults(self._stood.items)
         return MixedEvaluator(self.query, self._documents, then, stood, until=then, lives=self._lives, **self._around)
 
     # --- rounds that stand --------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ def mixed_displays(
     **around: Unpack[Around],
 ) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
-    refuse_asking_items(query, items, around.get("text"))
-    stood = Stood(items)
+    refuse_past_in_predicates(query, items, around.get("text"))
+    stood = StandingResults(items)
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):
@@ -236,7 +236,7 @@ def mixed_displays(
 def mixes(query: ast.Query, items: Collection[str]) -> bool:
     """Whether a query has results that stand, given the streams of items that it reads beside those of updates.
 
-    A round over items that reads nothing else comes to the same at any moment.
+    A round over items that reads nothing else gives the same results at any moment.
     """
     loops = [part for part in parts(query) if isinstance(part, ast.Flwor) and not _looped(part).isdisjoint(items)]
     return bool(items) and (asks(query) or any(len(_stream_names(each)) > 1 for each in loops))
@@ -252,8 +252,13 @@ def _looped(flwor: ast.Flwor) -> set[str]:
     return {each.name for each in sources if isinstance(each, ast.Source) and each.kind == "stream"}
 
 
-def refuse_asking_items(query: ast.Query, items: Collection[str], text: str | None, name: str | None = None) -> None:
-    """Refuse an unqualified path over items whose predicates look elsewhere: a `for` says when that is done."""
+def refuse_past_in_predicates(
+    query: ast.Query, items: Collection[str], text: str | None, name: str | None = None
+) -> None:
+    """Refuse an unqualified path over items whose predicates read the past or another stream.
+
+    Only a `for` says at which moment such a condition is evaluated.
+    """
     for part in parts(query):
         if isinstance(part, ast.Path | ast.Filter) and qualified(part) is None:
             source = base_of(part)

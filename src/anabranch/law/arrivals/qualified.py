@@ -1,4 +1,4 @@
-"""A path with a temporal qualifier, taken apart at the last one: of what it asks, what it asks, what it does then."""
+"""A path with temporal qualifiers, split at the last one: the path before it, the qualifier, the steps behind it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Wanted:
     least: Fraction | None = None
     """The least time that counts."""
     most: Fraction | None = None
-    """The greatest."""
+    """The greatest time that counts."""
 
     @staticmethod
     def by(qualifier: ast.Qualifier, now: Fraction) -> Wanted:
-        """What is asked for at a time."""
+        """The versions that a qualifier asks for when it is evaluated at `now`."""
         amount = qualifier.amount.exact
         match qualifier.kind, qualifier.window:
             case "version", False:
@@ -59,16 +59,16 @@ def qualified(expression: ast.Expression | None) -> Qualified | None:
         case ast.Path(start, steps):
             for place in reversed(range(len(steps))):
                 step = steps[place]
-                if (found := _last(step.tail)) is not None:
+                if (found := _last_qualifier(step.tail)) is not None:
                     bare = replace(step, tail=step.tail[:found])
                     base = replace(expression, steps=(*steps[:place], bare))
-                    return _made(base, step.tail, found, steps[place + 1 :])
+                    return _split_at(base, step.tail, found, steps[place + 1 :])
             inner = qualified(start)
             return inner and replace(inner, behind=(*inner.behind, *steps))
         case ast.Filter(base, tail):
-            found = _last(tail)
+            found = _last_qualifier(tail)
             if found is not None:
-                return _made(replace(expression, tail=tail[:found]) if found else base, tail, found, ())
+                return _split_at(replace(expression, tail=tail[:found]) if found else base, tail, found, ())
             inner = qualified(base)
             return inner and replace(inner, behind=(*inner.behind, *_predicates(tail)))
         case _:
@@ -76,18 +76,18 @@ def qualified(expression: ast.Expression | None) -> Qualified | None:
 
 
 def is_path(expression: ast.Expression) -> bool:
-    """Whether an expression is a path, so that it has versions; of all else the past is what it was then."""
+    """Whether an expression is a path, so that it has versions; any other is evaluated over an earlier state."""
     if isinstance(expression, ast.Filter):
         return is_path(expression.base)
     return isinstance(expression, ast.Path | ast.Variable | ast.Source | ast.ContextItem | ast.Root)
 
 
-def _last(tail: tuple[ast.Tail, ...]) -> int | None:
+def _last_qualifier(tail: tuple[ast.Tail, ...]) -> int | None:
     places = [place for place, each in enumerate(tail) if isinstance(each, ast.Qualifier)]
     return places[-1] if places else None
 
 
-def _made(
+def _split_at(
     base: ast.Expression,
     tail: tuple[ast.Tail, ...],
     place: int,

@@ -7,13 +7,13 @@ An evaluation is that of `evaluate.py` over all that has arrived by a moment, an
   Whatever arrives later does not change it: its results stand.
 * All else is evaluated at the moment itself, so a later one may give another answer: a display that is corrected.
 * `e#v`, `e?t`, `e#[v]` and `e?[t]` on a path: the results that came with one item are one version of `e`, and an item
-  that has none is none.
+  without results is no version.
   Versions are counted per stream, from the newest arrival back; what comes from no stream has version 0 only, and is
   always there.
-  They are looked for from the newest back, no further than it takes.
+  They are looked for from the newest back, no further than the qualifier asks.
   Steps behind a qualifier are taken version by version, so the newest stay first.
-* `(e)?t` on what is no path is evaluated over what had arrived `t` seconds ago, with that time as now; an item that had
-  not is not in its variables either.
+* `(e)?t` on what is no path is evaluated over what had arrived `t` seconds ago, with that time as now; its variables,
+  too, hold no item that arrived later.
 * A tuple of items that `for`s bring together is a unit like a pair of a join: an error sets aside that tuple, under its
   last item (LAWS 2.4).
   An error on the way to an item of the past concerns that item, if nothing but the item decides it.
@@ -83,7 +83,7 @@ class Recalling(Evaluator):
     # --- rounds -------------------------------------------------------------------------------------------
 
     def arrivals(self, expression: ast.Expression, env: Env) -> Found:
-        """The values of an expression that flows; what it asks of the past, it asks when its item arrives."""
+        """The values of an expression that flows; its qualifiers are evaluated at the moment its item arrives."""
         stream = self._stream(expression)
         if stream is None or not asks(expression):
             return super().arrivals(expression, env)
@@ -139,7 +139,7 @@ class Recalling(Evaluator):
 
     @contextmanager
     def _within(self, flwor: ast.Flwor, arrivals: Sequence[Arrival]) -> Iterator[None]:
-        """While a unit is run that these items make, with those around it."""
+        """Add these items to those of the unit at hand, for as long as their part of it is run."""
         before = self._round, self._items
         self._round, self._items = flwor, self._items | {*arrivals}
         try:
@@ -148,7 +148,7 @@ class Recalling(Evaluator):
             self._round, self._items = before
 
     def _inside(self, rows: Callable[[], list[ResultRow]]) -> list[ResultRow]:
-        """Run a part of a unit: what fails in it is the unit."""
+        """Run a part of a unit; an error in it fails the whole unit."""
         before, self._in_unit = self._in_unit, True
         try:
             return rows()
@@ -156,7 +156,7 @@ class Recalling(Evaluator):
             self._in_unit = before
 
     def _set_aside_alone(self, arrival: Arrival | None, body: Callable[[], list[T]], items: int = 1) -> list[T]:
-        """Run a body, of which so many items are part; an error sets it aside, also inside of a round."""
+        """Evaluate `body`, which `items` items are part of; an error sets it aside, also inside of a round."""
         try:
             return self.apart(body, items)
         except DynamicError as error:
@@ -183,7 +183,7 @@ class Recalling(Evaluator):
     def _asked_for(self, asked: Qualified, env: Env) -> Found:
         """The versions that a qualifier asks for."""
         if not is_path(asked.base):
-            return self._then(asked.base, self._now - asked.qualifier.amount.exact, env)
+            return self._value_as_of(asked.base, self._now - asked.qualifier.amount.exact, env)
         if qualified(asked.base) is not None:
             return self._chosen(self._versions(asked.base, env), asked.qualifier)
         if self._stream(asked.base) is None:
@@ -197,21 +197,21 @@ class Recalling(Evaluator):
             del self.dead[mark:]
             return self._chosen(self._placed(self.over_whole(asked.base, env)), asked.qualifier)
 
-    def _then(self, expression: ast.Expression, then: Fraction, env: Env) -> Found:
-        """The values of an expression at a time; what had not arrived is not in its variables either."""
+    def _value_as_of(self, expression: ast.Expression, then: Fraction, env: Env) -> Found:
+        """The values of an expression at an earlier time; its variables hold no item that arrived later."""
         moment = self._past.until(self._moment, then)
 
-        def there(values: Values) -> Values:
+        def arrived(values: Values) -> Values:
             return [each for each in values if self._number(self._arrival(each)) <= moment]
 
-        if env.context is not None and not there([env.context]):
+        if env.context is not None and not arrived([env.context]):
             return []
-        variables = {name: there(values) for name, values in env.variables.items()}
+        variables = {name: arrived(values) for name, values in env.variables.items()}
         with self.at(moment, then):
             return self._placed(self.value(expression, replace(env, variables=variables)))
 
     def _looked_back(self, asked: Qualified, env: Env) -> Found:
-        """Look back over a stream from its newest item, no further than it takes."""
+        """The versions asked for, found from the newest item of a stream back, no further than needed."""
         wanted = Wanted.by(asked.qualifier, self._now)
         of_items = not any(isinstance(part, ast.Variable) for part in parts(asked.base))
         versions: list[Found] = []

@@ -3,10 +3,10 @@
 Canonical does not mean converted: where the unit of a path has changed for an item, the item's tree gets *measured*
 nodes (`stream/tree.py`), which know the text written, the map that leads from there to the unit of the start, and the
 exact number that comes out.
-The evaluator computes with that number; an item that nothing touches keeps its very tree.
+The evaluator computes with that number; an item without such a path keeps its very tree.
 
-Going forward is the same: an answer is brought into the units of its place by maps of its own paths.
-A value that comes home to the unit it was written in is its text again.
+The way forward is the same: an answer is brought into the units of its place by maps of its own paths.
+A value that returns to the unit it was written in is its text again.
 
 Only leaves have values, and only numbers have units: words, NaN and INF stay as they are under every map.
 """
@@ -55,7 +55,7 @@ def _orders(tree: Element) -> Iterator[int]:
 
 
 def measured(text: str, measure: Measure | None, by: Affine) -> tuple[str, Measure | None]:
-    """What a value, given as its text and what is known of it, is in another unit.
+    """A value, given as its text and its measure, if it has one, in another unit.
 
     >>> from anabranch.stream.affine import parse
     >>> text, measure = measured("25.0", None, parse(". * 9 div 5 + 32"))

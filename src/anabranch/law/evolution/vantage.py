@@ -38,9 +38,9 @@ Units: TypeAlias = frozenset[Affine] | None
 """The units that items have at a path, as maps from that of its start; None where they are unknown."""
 NOTHING: Description = Not(EVERYTHING)
 _MOST = 100
-"""More units than these are not told one by one."""
+"""A comparison for a path with more units than this is not written out unit by unit."""
 _MOST_PARTS = 2_000
-"""Into more parts than these items are not divided to know them; then they are unknown."""
+"""Where accents divide the items of a path into more parts than this, its units count as unknown."""
 
 
 def units_at(path: Path, evolution: Evolution) -> Units:
@@ -60,17 +60,17 @@ def units_at(path: Path, evolution: Evolution) -> Units:
     return known if len(known) == len(found) else None
 
 
-def told(description: Description, units: Callable[[Path], Units], *, certain: bool = True) -> Description:
-    """A description by the values of the start: of items for which it holds, or else of all for which it may hold."""
+def in_start_units(description: Description, units: Callable[[Path], Units], *, certain: bool = True) -> Description:
+    """A description in the units of the start: of the items for which it is `certain` to hold, or else may hold."""
     match description:
         case Comparison():
             return _compared(description, units(description.path), certain=certain)
         case And(parts):
-            return And(tuple(told(part, units, certain=certain) for part in parts))
+            return And(tuple(in_start_units(part, units, certain=certain) for part in parts))
         case Or(parts):
-            return Or(tuple(told(part, units, certain=certain) for part in parts))
+            return Or(tuple(in_start_units(part, units, certain=certain) for part in parts))
         case Not(part):
-            return Not(told(part, units, certain=not certain))
+            return Not(in_start_units(part, units, certain=not certain))
 
 
 def _compared(comparison: Comparison, units: Units, *, certain: bool) -> Description:
@@ -104,7 +104,10 @@ Change: TypeAlias = Accent | DeadLetter
 
 
 class Vantage:
-    """One partition as a query sees it; whoever takes the evolution on says so (`take`, `passed_by`)."""
+    """One partition as a query sees it.
+
+    A change goes through `take`; a caller that applies one to the evolution itself calls `forget_units`.
+    """
 
     def __init__(self, evolution: Evolution) -> None:
         self.evolution = evolution
@@ -112,14 +115,14 @@ class Vantage:
         self._has_changed = bool(evolution.live())
 
     def take(self, event: Change | Punctuation) -> None:
-        """Go on behind a change, or a punctuation, which says something of changes before it only."""
+        """Apply a change, or a punctuation, which matters only behind changes."""
         if self._has_changed or not isinstance(event, Punctuation):
             judged(event, self.evolution)
             self._has_changed = True
-            self.passed_by()
+            self.forget_units()
 
-    def passed_by(self) -> None:
-        """The evolution has gone on."""
+    def forget_units(self) -> None:
+        """Drop the cached units of paths, because the evolution has changed."""
         self._known.clear()
 
     def units(self, tree: Element) -> Mapping[Path, Affine]:
@@ -128,10 +131,10 @@ class Vantage:
         return {path: unit.inverse() for path, unit in units.items()} if units else units
 
     def told(self, punctuation: Punctuation) -> Punctuation:
-        """A punctuation that was taken, as one that speaks of values in the units of the start."""
+        """A punctuation that was taken, with its description in the units of the start."""
         if punctuation.where is None:
             return punctuation
-        return replace(punctuation, where=told(punctuation.where, self._units))
+        return replace(punctuation, where=in_start_units(punctuation.where, self._units))
 
     def _units(self, path: Path) -> Units:
         if path not in self._known:

@@ -1,4 +1,4 @@
-"""The law of update streams: all that was, and what a query answers over it (history paper, 5; LAWS 5).
+"""The law of update streams: a document with all its versions, and what a query answers over it (history, 5; LAWS 5).
 
 `document.py` keeps a stream with all versions of its regions (`chains.py`), and `admission.py` says which elements it
 takes, and which ids are known.

@@ -1,7 +1,7 @@
 """Which elements a stream of updates takes, and what each region and update in them acts on.
 
-The law's document and those that production keeps have an `UpdateAdmission` each: the rules need no content, so
-whoever sees all elements of a stream comes to the same, whatever it keeps of them.
+The law's document and those that production keeps have an `UpdateAdmission` each: the rules need no content, so all of
+them judge the elements of a stream alike, whatever they keep of them.
 
 An element is judged whole before any of it is applied, because what is bad must change nothing: a bad region inside an
 item makes the item bad, as a malformed one does (`stream/reading/wire.py`).
@@ -13,10 +13,10 @@ seen.
 Updates may nest regions ever deeper; a document is no deeper than an item may be.
 
 The `Register` knows the ids of a stream, what they name, and which of them are forgotten (LAWS 5.8).
-An id is *past* when nobody needs it to name its region: the region has newer ids, is an insertion that was deleted, or
-stands in a version that was replaced.
-A past id still names its region, until so many others have become past behind it; then it is forgotten, and a region
-that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
+An id is *past* when it need not name its region any more: the region has newer ids, is an insertion that was deleted,
+or stands in a version that was replaced.
+A past id still names its region, until `MOST_PAST` others have become past behind it; then it is forgotten, and a
+region that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
 So there are never many more ids than regions to be seen, however long a stream runs.
 """
 
@@ -38,16 +38,16 @@ from anabranch.stream.reading.wire import tree_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, namespaces_in_scope
 
 MOST_PAST = 1_000
-"""So many past ids are known in each partition, the latest."""
+"""How many past ids stay known in each partition: the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What an id means."""
+    """The region that an id names."""
 
     chain: Chain
     mutable: bool
-    """Whether a `mutable` has it, from which nobody may take it."""
+    """Whether it is the id of a `mutable`, which no other region may take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Act:
     kind: Literal["mutable", "replace", "before", "after"]
     chain: Chain
     anchor: Chain
-    """What an insertion stands beside; else the chain itself."""
+    """The region that an insertion stands beside; else the chain itself."""
     at: Fraction
     own: str | None = None
     """The id that it takes."""
@@ -143,7 +143,7 @@ class Register:
         return region
 
     def _end(self, region: Registered) -> None:
-        """A version is replaced: all regions in it are over."""
+        """Mark all regions inside a version that is replaced as over."""
         for chain in sorted(region.inner, key=lambda inner: self.known[inner].number):
             inner = self.known[chain]
             self._end(inner)
@@ -167,14 +167,14 @@ class Register:
         return region
 
     def _name(self, name: str, act: Act, region: Registered) -> None:
-        """A region takes an id, which no other has, and which may be its own already."""
+        """Give a region an id that no other region has; it may be its own already."""
         self.names[region.partition][name] = Named(act.chain, act.kind == "mutable")
         region.newest = name
         region.ids[name] = None
         self.changed(act.chain, region)
 
     def _settle(self, region: Registered, *names: str | None) -> None:
-        """Some ids of a region have become past, or are so no longer."""
+        """Bring the table of past ids up to date for some ids of a region."""
         past = self.past[region.partition]
         for name in names:
             if name is None:
@@ -188,7 +188,7 @@ class Register:
                 self.next_past += 1
 
     def _lose(self, partition: int, name: str) -> None:
-        """The region that has an id has it no longer."""
+        """Take an id from its region."""
         chain = self.names[partition].pop(name).chain
         region = self.known[chain]
         del region.ids[name]
@@ -200,7 +200,7 @@ class Register:
             self.changed(chain, region)
 
     def _unname(self, chain: Chain) -> None:
-        """A region has no id any more, so regions in it are over only when what is around it is replaced."""
+        """Drop a region without ids; the regions inside it now belong to the region around it."""
         region = self.known.pop(chain)
         around = None if region.around is None else self.known[region.around]
         if around is not None:
@@ -232,17 +232,17 @@ class Register:
                 other.past_changed(partition, name, number)
         other.next_number, other.next_past = self.next_number, self.next_past
 
-    # --- to be followed -----------------------------------------------------------------------------------
+    # --- hooks for a register that is written to disk -----------------------------------------------------
 
     def changed(self, chain: Chain, region: Registered) -> None:
-        """What is known of a region has changed; one that is unnamed is known no more."""
+        """Called when the record of a region has changed, or was dropped because the region is unnamed."""
 
     def past_changed(self, partition: int, name: str, number: int) -> None:
-        """An id has become past, or is so no longer, under a number."""
+        """Called when an id has become past, or is so no longer; `number` is its place among past ids."""
 
 
 DEEPEST = 200
-"""How deep a document is at most, regions counted, whatever an item may be: who looks into it goes down by calls."""
+"""How deep a document is at most, regions counted, whatever an item may be: functions over it are recursive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,26 +275,26 @@ def is_empty(written: Element, between: bool) -> bool:
 
 
 class UpdateAdmission:
-    """Judges the elements of one stream, partition by partition, and knows their ids and how far they are."""
+    """Judges the elements of one stream, partition by partition, and knows the ids and the time reached in each."""
 
     def __init__(self, limits: Limits | None = None, register: Register | None = None) -> None:
         self.register = register or Register()
         self.times: dict[int, Fraction] = {}
-        """How far each partition is."""
+        """By partition, the time of its latest element."""
         self.dead: list[DeadLetter] = []
         """The bad elements."""
         self._depth = min((limits or Limits()).depth, DEEPEST)
         self._next: dict[int, tuple[StreamElement, Fraction, Admitted]] = {}
-        """By partition, what was judged and is not taken yet."""
+        """By partition, the element that was judged last and is not taken yet."""
 
     def reached(self, partition: int = 0) -> Fraction:
-        """How far a partition is: the time of an element that has none of its own (LAWS 1.3)."""
+        """The time that a partition has reached, which is that of an element with none of its own (LAWS 1.3)."""
         return self.times.get(partition, Fraction(0))
 
     def judge(self, element: StreamElement, at: Fraction, partition: int = 0) -> Admitted | None:
         """Judge the next element of a partition, which came at a time; a bad one is set aside and gives None.
 
-        It may be asked twice: whether the element is good, and then, when its turn has come, what it does.
+        It may be called twice for an element: to know whether it is good, and again when it is applied.
         """
         known = self._next.get(partition)
         if known is not None and known[0] is element and known[1] == at:
@@ -316,7 +316,7 @@ class UpdateAdmission:
         return admitted
 
     def take(self, admitted: Admitted, partition: int = 0) -> list[Chain]:
-        """Take the ids of an element that was applied; gives the regions that no id is left for."""
+        """Take the ids of an element that was applied; gives the regions that have no id left."""
         self._next.pop(partition, None)
         unnamed = [] if admitted.tree is None else self.register.take(partition, admitted.acts.values())
         self.times[partition] = admitted.end
@@ -335,7 +335,7 @@ def _tree(element: StreamElement) -> Element | None:
 
 
 def declared_on(node: Child, between: bool) -> dict[str, str]:
-    """What must be declared on a node because what declared it is a wrapper, or elsewhere."""
+    """The namespaces to declare on a node, also those declared around it where that does not enter the document."""
     if not isinstance(node, Element):
         return {}
     wrapped = between or (isinstance(node.parent, Element) and is_control(node.parent))
@@ -344,6 +344,8 @@ def declared_on(node: Child, between: bool) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Judging:
+    """The judgement of one element: what its regions and updates do, and the ids that are open meanwhile."""
+
     names: ChainMap[str, Named]
     deepest: int
     now: Fraction

@@ -13,11 +13,11 @@ from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
 
 @dataclass(eq=False, slots=True)
 class Lived:
-    """A node as it came; what stands in an element is kept apart from it, for that may change."""
+    """A node as it came; the content of an element is kept apart from it, because updates change it."""
 
     node: Child
     namespaces: dict[str, str]
-    """Those declared on it, or above it where that is not in the document."""
+    """The namespaces declared on it, or on an element around it that is not in the document."""
     start: Fraction
     place: Place
     content: list[Content] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Chain:
     between: bool
     """Whether it stands between items, where white space is layout."""
     host: list[Content] = field(default_factory=list)
-    """What it stands in, itself among the rest."""
+    """The list that it stands in, among its siblings."""
     versions: list[Version] = field(default_factory=list)
 
 
@@ -51,7 +51,7 @@ Content: TypeAlias = Lived | Chain
 
 @dataclass(frozen=True, slots=True)
 class DocumentContents:
-    """What stands in a document, or in some of its entries."""
+    """The content of a document, or of some of its entries."""
 
     root: Element
     """The root element, without what stands in it."""

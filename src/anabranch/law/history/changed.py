@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from anabranch.algebra.accents.sets import below
 from anabranch.language import ast
 from anabranch.law.evolution.vantage import Change
-from anabranch.sharing.looking import needs_of
+from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs, looks_at
 from anabranch.stream.elements import Accent
 from anabranch.stream.path import Path
@@ -21,7 +21,7 @@ from anabranch.stream.path import Path
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependence:
-    """What of its streams a query depends on."""
+    """The paths and times of its streams that a query depends on."""
 
     needs: Needs
     times: Mapping[str, Path | None]

@@ -37,7 +37,7 @@ class EditedDocument:
         self.root = bare_element(root, dict(root.namespaces))
         """The root element, without what stands in it."""
         self.entries: list[Content] = []
-        """What stands below the root."""
+        """The entries: the content below the root."""
         self.now = Fraction(0)
         """The time of the latest element."""
         self.admission = UpdateAdmission(limits)

@@ -1,14 +1,14 @@
 """What a query answers over streams of updates at a moment (LAWS 5): the reference evaluator over nodes with lives.
 
-Unqualified, a path sees what shows, and nothing here is new: the inputs are ordinary trees (`view.py`).
+An unqualified path sees the newest versions, which are ordinary trees (`view.py`), so it is evaluated as ever.
 New are three things:
 
 * *Qualifiers* on paths give versions chain by chain (`versions.py`); `(e)?t` on what is no path is evaluated over the
-  document of `t` seconds ago, with that as now, and variables mean there what their nodes were then; a node that had
-  not come is not there.
+  document of `t` seconds ago, with that as now; nodes in its variables are those nodes as they were then, and a node
+  that had not come is left out.
 * The unit of an error is the *entry*, a child of the stream's root in any of its versions (LAWS 2.4): a path is taken
   entry by entry, and each round of `for`s over streams is named by the entries that its variables come from.
-* Every `for` over updates is evaluated anew at each moment, so nothing stands that would not come out now.
+* Every `for` over updates is evaluated anew at each moment, so no result stands.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from anabranch.values.sequences import NODES, Value, Values
 
 
 class Around(TypedDict, total=False):
-    """What is around a query."""
+    """What an evaluation is given beside the query and its streams."""
 
     functions: Mapping[str, PythonFunction] | None
-    """Those that the user registered."""
+    """The functions that the user registered."""
     inputs: Mapping[str, Input] | None
-    """What `doc()` reads."""
+    """The documents behind `doc()`."""
     name: str | None
-    """What dead letters call the query."""
+    """The name of the query in dead letters."""
     text: str | None
     """The text that errors point into."""
 
@@ -64,7 +64,7 @@ Unit: TypeAlias = tuple[Child | None, ...]
 
 @dataclass(slots=True)
 class RoundResults:
-    """What rounds give, each with its unit, and the units of which some round fails: they fall with all of it."""
+    """The results of rounds, each with its unit, and the units with a failed round, whose results are all dropped."""
 
     found: list[tuple[Unit, ResultRow]] = field(default_factory=list)
     failed: dict[Unit, DynamicError] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class HistoryEvaluator(Evaluator):
 
     def _slice(self, view: DocumentView, entry: Child) -> Slice:
         part = slice_of(view.root, entry)
-        part.document.order, part.root.order = view.document.order, view.root.order  # which is before the entry
+        part.document.order, part.root.order = view.document.order, view.root.order  # in front of the entry
         self._lives.everything[part.root] = [entry]
         if not self._lives.standing[entry].shown:
             part.root.children.clear()
@@ -154,7 +154,7 @@ class HistoryEvaluator(Evaluator):
 
     def _bury(self, entry: Child | None, error: DynamicError) -> None:
         if self._in_unit:
-            raise error  # in a part of a round: the round falls
+            raise error  # an error in a part of a round fails the round
         items = [] if entry is None else [self._shown(entry)]
         self.dead.append(letter_of(error, items, 0, self.name))
 
@@ -213,17 +213,17 @@ class HistoryEvaluator(Evaluator):
                 return self._filter(within(part, versions), before, env, part)
             case _:
                 assert qualifier.kind == "time", "the checks refuse all else"
-                return self._then(ast.Filter(base, before) if before else base, qualifier.amount.exact, env)
+                return self._value_as_of(ast.Filter(base, before) if before else base, qualifier.amount.exact, env)
 
     # --- the document of then -----------------------------------------------------------------------------
 
-    def _then(self, expression: ast.Expression, ago: Fraction, env: Env) -> Values:
+    def _value_as_of(self, expression: ast.Expression, ago: Fraction, env: Env) -> Values:
         """The value of an expression over the documents of some time ago."""
         past = self._past(self._now - ago)
-        context = past._remembered([] if env.context is None else [env.context])
+        context = past._counterparts([] if env.context is None else [env.context])
         if env.context is not None and not context:
             return []  # it had not come
-        variables = {name: past._remembered(values) for name, values in env.variables.items()}
+        variables = {name: past._counterparts(values) for name, values in env.variables.items()}
         past._in_unit, past.left = self._in_unit, self.left
         try:
             return past.value(expression, replace(env, variables=variables, context=context[0] if context else None))
@@ -240,14 +240,14 @@ class HistoryEvaluator(Evaluator):
         """An evaluator of an earlier moment, over the same lives."""
         return HistoryEvaluator(self.query, self._documents, then, until=then, lives=self._lives, **self._around)
 
-    def _remembered(self, values: Values) -> Values:
-        """What values of another moment are at this one, without those that are not there."""
-        return [each for value in values for each in self._same(value)]
+    def _counterparts(self, values: Values) -> Values:
+        """Values of another moment as they are at this one; nodes that are not there now are left out."""
+        return [each for value in values for each in self._counterpart(value)]
 
-    def _same(self, value: Value) -> Iterator[Value]:
+    def _counterpart(self, value: Value) -> Iterator[Value]:
         match value:
             case Attribute(parent=Element() as owner):
-                for each in self._same(owner):
+                for each in self._counterpart(owner):
                     assert isinstance(each, Element)
                     yield from (found for found in each.attributes if found.name == value.name)
             case tree.Document() | Element() if value in self._lives.tops:
@@ -281,7 +281,7 @@ class HistoryEvaluator(Evaluator):
         return [row for unit, row in rounds.found if not any(unit[: len(each)] == each for each in rounds.failed)]
 
     def _rounds(self, flwor: ast.Flwor, clauses: Clauses, env: Env, unit: Unit, rounds: RoundResults) -> None:
-        """Run the rounds of some clauses, those of a unit."""
+        """Run the rounds of the clauses that are left, inside of the unit bound so far."""
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
                 variable = clauses[0].variable
@@ -313,7 +313,7 @@ class HistoryEvaluator(Evaluator):
             self._rounds(flwor, clauses, env, unit, rounds)
 
     def _inside(self, unit: Unit, body: Callable[[], list[T]]) -> list[T]:
-        """Run a part of a round: where it fails, the round falls."""
+        """Run a part of a round; an error in it fails the round."""
         before, self._in_unit = self._in_unit, self._in_unit or bool(unit)
         try:
             return body()

@@ -68,8 +68,8 @@ def displays(
 ) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same, while elements arrive in their merged order.
 
-    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
-    and that it fails as a whole when it begins to.
+    `documents` are taken as they stand and follow what arrives.
+    `dead` receives each failure in the query once, and one letter whenever the query begins to fail as a whole.
     """
     why: DynamicError | None = None
     for each in arriving:
@@ -96,7 +96,7 @@ def arrivals(
 ) -> Iterator[Arriving]:
     """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `displays`.
 
-    Each must have been taken before the next is asked for: whether that is good depends on it.
+    Each must be applied to its document before the next is asked for, because the next is judged by it.
     `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
     """
     partitions = (
@@ -114,7 +114,7 @@ def arrivals(
 
 @dataclass(frozen=True, slots=True)
 class _Doubtful:
-    """What was set aside and leaves paths in doubt; it has no time of its own, and moves nobody's."""
+    """A dead letter that leaves paths in doubt; it has no time of its own, and does not advance its partition."""
 
     stream: str
     letter: DeadLetter

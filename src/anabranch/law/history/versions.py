@@ -49,7 +49,7 @@ Holds = Callable[[Value], bool]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A qualifier at a moment."""
+    """A qualifier that is evaluated at a moment."""
 
     qualifier: ast.Qualifier
     now: Fraction
@@ -74,7 +74,7 @@ class Asked:
                 return None
 
     def _counted(self, replaced: Sequence[int]) -> bool:
-        """Whether a version is asked for, by the chains around it that do not show their newest there."""
+        """Whether a version is asked for; `replaced` are its numbers in the chains where it is not the newest."""
         most = int(self.qualifier.amount.text)
         if not replaced:
             return most == 0 or self.qualifier.window
@@ -142,7 +142,7 @@ class _Reach:
         return found
 
     def look(self, host: Node, found: dict[Node, None], tops: dict[Node, bool]) -> None:
-        """Look at all versions of what stands in a node for results; into what is none, only where it shows."""
+        """Collect results from all versions of a node's content; descend into a node that is none only if it shows."""
         for each in self.standing_in(host):
             shown = self.asked.lives.standing[each].shown if each in self.asked.lives.standing else True
             given = self.asked.gives(each)
@@ -168,7 +168,7 @@ class _Reach:
                 return ()
 
     def plainly(self, start: Node) -> Iterator[Node]:
-        """What the step reaches in a result: as it shows."""
+        """The nodes that the step reaches inside a result, in the versions that show."""
         if isinstance(start, Element | Document):
             below = descendants(start) if self.deep else iter(start.children)
             yield from (each for each in below if self.fits(each))
@@ -190,7 +190,7 @@ def _inside(node: Node, tops: dict[Node, bool]) -> Node | None:
 def cut(
     tail: Sequence[ast.Tail],
 ) -> tuple[tuple[ast.Predicate, ...], ast.Qualifier | None, tuple[ast.Predicate, ...]]:
-    """What stands before the qualifier, the qualifier, and what stands behind; it is one at most."""
+    """The predicates before the qualifier, the qualifier, and those behind it; a step has one at most."""
     predicates = [each for each in tail if isinstance(each, ast.Predicate)]
     for place, each in enumerate(tail):
         if isinstance(each, ast.Qualifier):
@@ -199,7 +199,10 @@ def cut(
 
 
 def within(part: Slice | None, reached: Sequence[Value]) -> Values:
-    """What a qualifier gives in one entry: other versions of the entry itself are entries, too."""
+    """What a qualifier gives in one entry.
+
+    Other versions of the entry itself are entries, too, so a result among these needs the whole stream.
+    """
     if part is not None:
         for each in reached:
             if isinstance(each, NODES) and each.parent is part.item.parent and each is not part.item:

@@ -1,12 +1,12 @@
-"""A document at one moment: ordinary trees, and beside them what also was.
+"""A document at one moment: ordinary trees of what shows, and tables with all other versions.
 
 Each element of a view has as children what shows: of every chain the newest version, and in a version that was replaced
-the newest that lived in it (LAWS 5.4); so whoever copies a node, or takes an unqualified step from it, need not know
+the newest that lived in it (LAWS 5.4); so code that copies a node, or takes an unqualified step from it, need not know
 that there is a past.
 Where the other versions stand, and how long everything lived, is in the tables of `Lives`.
 
 Which versions there are: those that came before the version around them was replaced, in the order in which they came
-(a region in what is gone may still be updated, and nobody sees it).
+(a region inside a replaced version may still be updated, but that never shows).
 How long they lived: from their own time until just before the next, cut to the life of what is around them.
 
 Document order is order of place; the versions of a chain follow one another, the newest first, as the history paper's
@@ -45,13 +45,13 @@ class NodeVersion:
 
 @dataclass(slots=True)
 class Lives:
-    """What several views of the same documents know of their nodes."""
+    """All versions and lives of nodes, shared by several views of the same documents."""
 
     everything: dict[Element, list[Child]] = field(default_factory=dict)
     """All that ever stood in an element, old versions behind newer ones."""
     standing: dict[Child, NodeVersion] = field(default_factory=dict)
     origin: dict[Child, Lived] = field(default_factory=dict)
-    """What a node of a view is there for, in all views alike."""
+    """By node of a view, the document's node that it is made of; that one is the same for all views."""
     tops: dict[Element | tree.Document, str] = field(default_factory=dict)
     """Documents and root elements, with their streams."""
 

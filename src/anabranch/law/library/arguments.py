@@ -1,4 +1,4 @@
-"""What functions take, as XQuery converts it: texts, numbers and whole numbers; and the one collation there is."""
+"""Arguments of functions, as XQuery converts them: texts, numbers and whole numbers; and the only collation."""
 
 from __future__ import annotations
 

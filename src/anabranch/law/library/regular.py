@@ -1,9 +1,9 @@
 """Regular expressions in time linear in the text (LAWS 2.8).
 
 XPath's dialect, that of XML Schema with anchors, groups and reluctant quantifiers, is translated to RE2's, which never
-goes back; so no pattern takes more than time proportional to the text, whoever wrote it.
+backtracks; so no pattern takes more than time proportional to the text, whoever wrote it.
 What RE2 does not have is refused with XPath's own code, FORX0002: back-references, and the blocks of Unicode by name.
-`[a-z-[aeiou]]` has no counterpart in RE2 and is reckoned here, as ranges of characters.
+`[a-z-[aeiou]]` has no counterpart in RE2 and is computed here, as ranges of characters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anabranch.errors import DynamicError
 from anabranch.values.numbers import shown
 
 MOST_PATTERN = 2_000
-"""Characters that a pattern has at most; RE2 bounds what it makes of it."""
+"""Characters that a pattern has at most; RE2 itself bounds the size of the compiled form."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Sets of characters: ranges, first and last, in their order."""
@@ -245,7 +245,10 @@ class _Translator:
         return _others(_category(name)) if negated else _category(name)
 
     def bracket(self) -> str:
-        """A class of characters, in which white space counts; case is ignored before others are meant."""
+        """A class of characters, in which white space counts.
+
+        `[^...]` stays negated in RE2's notation, so that the flag `i` applies before the negation.
+        """
         before, self.ignores_space = self.ignores_space, False
         at = self.at
         found = self.character_class()
@@ -319,7 +322,7 @@ class Regular:
         return self.all_found_in([text])[0]
 
     def all_found_in(self, texts: list[str]) -> list[bool]:
-        """The same for many texts."""
+        """For each of many texts, whether some part of it matches."""
         found: list[bool] = _computed("match_substring_regex", texts, self.text)
         return found
 
@@ -333,13 +336,13 @@ class Regular:
         return self.all_replaced([text], replacement)[0]
 
     def all_replaced(self, texts: list[str], replacement: str) -> list[str]:
-        """The same for many texts."""
+        """Many texts, each with the replacement in the place of what matches."""
         found: list[str] = _computed("replace_substring_regex", texts, self.text, replacement)
         return found
 
 
 def _computed(function: str, texts: list[str], *arguments: str) -> list[Any]:
-    """What a function of Arrow makes of texts; only the first call loads Arrow."""
+    """The result of a function of Arrow over texts; only the first call loads Arrow."""
     import pyarrow
     import pyarrow.compute
 

@@ -233,5 +233,5 @@ SEQUENCE_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
 
 
 def size_of(values: Values) -> int:
-    """How much there is to look at in some values: each node of their trees, and each value."""
+    """The size of some values: each node of their trees counts, and each value."""
     return sum(1 + sum(1 for _ in descendants(each)) if isinstance(each, Element | Document) else 1 for each in values)

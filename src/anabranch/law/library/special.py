@@ -1,7 +1,7 @@
 """Calls that need more than the values of their arguments: functions as values, `try`, types, constructors.
 
-A function that a query makes remembers where it was made.
-Functions call each other no deeper than constructs may nest, and each call is a step; so what is evaluated ends.
+A function that a query makes is a closure: it keeps the variables of the place where it was made.
+Functions call each other no deeper than constructs may nest, and each call is a step; so every evaluation ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SPECIAL = frozenset(("op:try", "op:to", "root", *_CONSTRUCTORS, *_TYPES, *_HIGHE
 
 
 class SpecialCalls(Pipelines):
-    """Evaluates them; `Evaluator` adds the other expressions."""
+    """Evaluates such calls; `Evaluator` adds the other expressions."""
 
     _calls_open = 0
 
@@ -75,7 +75,7 @@ class SpecialCalls(Pipelines):
         return found
 
     def _range(self, first: Values, last: Values) -> Values:
-        """Whole numbers in a row, whose steps are taken before they are there."""
+        """The whole numbers of a range, whose steps are counted before the list is built."""
         start, end = whole_of(first, "'to'"), whole_of(last, "'to'")
         if start is None or end is None or start > end:
             return []
@@ -116,10 +116,10 @@ class SpecialCalls(Pipelines):
                 assert isinstance(codes, ast.String)
                 assert isinstance(handler, ast.InlineFunction)
                 if any(_catches(each, error.code or "") for each in codes.value.split(" ")):
-                    told: list[Values] = [[f"err:{error.code}"], [error.message]]
+                    known: list[Values] = [[f"err:{error.code}"], [error.message]]
                     inner = env
-                    for place, name in enumerate(handler.parameters):  # of the others nothing is known
-                        inner = inner.bind(name, told[place] if place < len(told) else [])
+                    for place, name in enumerate(handler.parameters):  # the other variables of a catch are empty
+                        inner = inner.bind(name, known[place] if place < len(known) else [])
                     return self.value(handler.body, inner)
             raise
 

@@ -101,7 +101,7 @@ def _pattern(pattern: Values, flags: Values | None, what: str) -> Regular:
 
 
 def _needs_text(found: Regular) -> Regular:
-    """A pattern by which a text is cut or changed, which must not match nothing."""
+    """A pattern for splitting or replacing, which must not match the empty text."""
     if found.found_in(""):
         raise DynamicError("the pattern matches an empty text", code="FORX0003")
     return found

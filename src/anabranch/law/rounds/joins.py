@@ -7,13 +7,13 @@ A window moves position by position, through empty ones too, and lets go of what
 
 An *interval join* can be answered before its streams end where its condition compares declared times.
 Items that are far enough apart never meet, so an item may be forgotten once the other streams are beyond its interval;
-how far they are, only a declared time tells (LAWS 1.3).
+only a declared time tells how far a stream is (LAWS 1.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Generic, Literal, TypeVar
@@ -27,7 +27,7 @@ from anabranch.law.rounds.windows import Progress, Reach
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
-from anabranch.stream.path import Path, TimeScale
+from anabranch.stream.path import Path, TimeScale, per_second
 from anabranch.stream.tree import Element
 from anabranch.values.placing import place_of
 
@@ -46,7 +46,7 @@ class Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The stream of a side with a time window has come so far, by whatever showed it."""
+    """The stream of a side with a time window has reached a time, as an item or a punctuation has shown."""
 
     side: int
     reached: Reach
@@ -152,7 +152,12 @@ def time_bounds(
     variables = list(paths)
     if len({time.unit for time in times.values() if time is not None}) > 1:
         return ()  # what a condition compares then are no distances in time
-    found = tuple(each for each in interval_bounds(where, variables) if is_time(each.left) and is_time(each.right))
+    many = max(map(per_second, times.values()), default=1)
+    found = tuple(
+        replace(each, most=each.most * many) if each.left.is_time else each
+        for each in interval_bounds(where, variables)
+        if is_time(each.left) and is_time(each.right)
+    )
     return found if ties(found, variables) else ()
 
 

@@ -89,9 +89,9 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Walker, where: ast.Exp
 def _in_time(
     fors: Sequence[ast.For], sides: list[_Found], evaluation: Walker, where: ast.Expression | None
 ) -> list[_Found]:
-    """What an interval join may use that cannot wait for the end: nothing that is late by its declared time.
+    """The items of an interval join over endless streams: all but those that are late by their declared time.
 
-    Whoever answers it has forgotten by then what such an item would meet.
+    When a late item comes, the items that it would meet have been dropped from the state of the join.
     """
     streams = [evaluation.input_of(each.source) for each in fors]
     times = {clause.variable: stream.time for clause, stream in zip(fors, streams, strict=True) if stream}
@@ -116,7 +116,7 @@ def _in_time(
 def windows(clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True) -> Iterator[Round]:
     """One round per window; its variable is the sequence of what the window holds (LAWS 3.4).
 
-    A window on something finite does not flow, though that may be a part of an item; no item is late there.
+    A window over something finite, such as the parts of one item, does not flow; no item is late there.
     """
     assert clause.window is not None
     if isinstance(clause.window, ast.CountWindow):
@@ -148,6 +148,8 @@ def _placed_windows(
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
+    """A node that a windowed `for` looks at, with its reference value and, for sessions, its key."""
+
     arrival: Arrival | None
     node: Value
     selected: bool
@@ -156,9 +158,9 @@ class _Timed:
 
 
 class _Candidates:
-    """What a windowed `for` looks at: all that its path reaches, and which of it the predicates select.
+    """The nodes that a windowed `for` looks at: all that its path reaches, and which of them its predicates select.
 
-    What is not selected still shows how far the stream is, and what is late (LAWS 3.2).
+    Nodes that are not selected still show how far the stream is, and which items are late (LAWS 3.2).
     """
 
     def __init__(self, clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True) -> None:
@@ -183,11 +185,11 @@ class _Candidates:
         self.progress = Progress(self.scale.slack, self.stream.partitions)
 
     def of(self, arrival: Arrival | None) -> Iterator[tuple[Value, bool]]:
-        """What is looked at in an item, and whether it is selected."""
+        """The nodes of an item, each with whether it is selected."""
         return ((node, id(node) in self._selected) for node in self._nodes.get(arrival, ()))
 
     def timed(self, arrival: Arrival | None) -> Iterator[_Timed]:
-        """The same with reference values, without what is late or has no such value."""
+        """The nodes of an item with their reference values, without those that are late or have no such value."""
         window = self.clause.window
         assert isinstance(window, ast.TimeWindow | ast.SessionWindow)
         for node, selected in self.of(arrival):
@@ -210,13 +212,13 @@ class _Candidates:
             yield _Timed(arrival, node, selected, value, key)
 
     def take(self, signal: Signal) -> None:
-        """A punctuation shows how far the stream is."""
+        """Advance the progress of the stream by a punctuation."""
         value = passed(signal.punctuation, self._path, self.stream.time)
         if value is not None:
             self.progress.passed(signal.partition, value - self.scale.origin)
 
     def timed_in_order(self) -> Iterator[_Timed]:
-        """All that is not late, as it comes; nodes that belong to no item come last."""
+        """All nodes that are not late, in order of arrival; nodes that belong to no item come last."""
         for element in self._order:
             if isinstance(element, Signal):
                 self.take(element)
@@ -233,7 +235,7 @@ class _Candidates:
 
     @property
     def first_seen(self) -> Fraction | None:
-        """The first value of all, for a subscription that came late: what reaches back before it is left out."""
+        """The first value that a late subscription has seen: windows that begin before it are left out."""
         return self.progress.first if self.stream.late else None
 
     def first_window(self, extent: Extent) -> int:
@@ -242,7 +244,7 @@ class _Candidates:
 
 
 def without_predicates(source: ast.Expression) -> ast.Expression:
-    """The path with its predicates gone."""
+    """The path without its predicates."""
     match source:
         case ast.Path(start, steps):
             bare = tuple(
@@ -296,7 +298,7 @@ def _events(
 def _shown(
     candidates: _Candidates, side: Side[tuple[Arrival, Value]], number: int, element: Arrival | Signal
 ) -> Iterator[Entry[tuple[Arrival, Value]] | Moved]:
-    """What one element means for one side."""
+    """The events that one element causes for one side."""
     if side.kind == "count":
         if isinstance(element, Arrival):
             yield from (Entry(number, (element, node), None) for node, selected in candidates.of(element) if selected)

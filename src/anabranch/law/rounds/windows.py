@@ -32,7 +32,7 @@ def extent_of(window: ast.CountWindow | ast.TimeWindow, scale: TimeScale) -> Ext
 
 
 def amount_on(amount: ast.Amount, scale: TimeScale) -> Fraction:
-    """A size, step or gap in units of a scale: plain numbers are that, and a duration is so many seconds (LAWS 3.1)."""
+    """A size, step or gap in units of a scale: a plain number is in these units, a duration in seconds (LAWS 3.1)."""
     return amount.exact * scale.per_second if isinstance(amount, ast.Duration) else amount.exact
 
 
@@ -44,7 +44,7 @@ class WindowContent(Generic[T]):
     start: Fraction
     end: Fraction
     is_time: bool
-    """Whether something that it holds stands there by a time."""
+    """Whether an item in it has a time as its reference value."""
     content: tuple[T, ...]
 
 
@@ -74,7 +74,7 @@ def sessions(
 ) -> Iterator[WindowContent[T]]:
     """The sessions of items with keys and values, in the order in which they end (LAWS 3.9).
 
-    Whoever came late begins with those that begin no less than a gap behind `first`, the first value that it has seen.
+    A late subscription gets those that begin at least a gap behind `first`, the first value that it has seen.
     """
     numbered = list(enumerate(items))
     by_key: dict[Hashable, list[tuple[Fraction, int, T]]] = {}
@@ -113,7 +113,7 @@ class Progress:
         self._partitions = partitions
         self._largest: dict[int, Reach] = {}
         self.first: Fraction | None = None
-        """The first value of all, where windows that reach back before it are left out (LAWS 3.6)."""
+        """The first value seen; a late subscription leaves out windows that begin before it (LAWS 3.6)."""
 
     def is_late(self, partition: int, value: Fraction) -> bool:
         """Judge one value and remember it: late is more than slack below the largest before it in its partition."""
@@ -123,12 +123,12 @@ class Progress:
         return late
 
     def passed(self, partition: int, value: Reach) -> None:
-        """A punctuation covers all below a value: as good as an item that far on, which nobody selects."""
+        """Take a punctuation that covers all below a value: it advances the stream as an item there would."""
         self._show(partition, value + self._slack)
 
     @property
     def reached(self) -> Reach | None:
-        """What all partitions have reached; None as long as one has shown nothing."""
+        """The value that all partitions have reached; None as long as one of them has sent nothing."""
         if len(self._largest) < self._partitions:
             return None
         return min(self._largest.values()) - self._slack
@@ -160,11 +160,11 @@ def reference_value(
 
 
 SessionKey: TypeAlias = str | None
-"""What a session is of: a text, or nothing; a change of unit gives the text that spells the number (LAWS 3.8)."""
+"""The key of a session, as text; None without one. A changed unit gives the text that spells the number (LAWS 3.8)."""
 
 
 def session_key(window: ast.SessionWindow, node: Value, env: Env, evaluate: Evaluate) -> SessionKey:
-    """The key of the session that a node belongs to; that of all where the window names none."""
+    """The key of the session that a node belongs to; None, the same for all nodes, where the window names none."""
     if window.by is None:
         return None
     values = _values_at(window.by, "key", node, env, evaluate)

@@ -153,7 +153,7 @@ class Lineage:
         return any(each == input and leads(look, path) for each, look in self.looks)
 
     def looks_at(self, stream: str, path: Path) -> bool:
-        """The same for any input over a stream."""
+        """Whether any input over a stream reads a path, or one above or below it."""
         return any(name == stream and self.reads(input, path) for input, name in enumerate(self.streams))
 
     def shows(self, input: int, path: Path) -> bool:

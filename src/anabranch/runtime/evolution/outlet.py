@@ -58,7 +58,7 @@ class Written:
         self._course = Course()
         self._net: dict[Path, Affine] | None = {}
         """The unit of each path whose unit differs from that of the start, as long as it is the same for all items."""
-        self._gone: list[Path] = []
+        self._dropped: list[Path] = []
         """The paths that were dropped for some items, perhaps added again."""
 
     def see(self, where: Predicate, evolution: Add | Drop | Alter) -> None:
@@ -71,8 +71,8 @@ class Written:
             case Add() if self._net is not None:
                 left = {each: by for each, by in self._net.items() if not below(each, path)}
                 self._net = left if where == EVERYTHING or left == self._net else None
-            case Drop() if path not in self._gone:
-                self._gone.append(path)
+            case Drop() if path not in self._dropped:
+                self._dropped.append(path)
             case _:
                 pass
 
@@ -85,7 +85,7 @@ class Written:
     @property
     def changes_pieces(self) -> bool:
         """Whether pieces may have to change."""
-        return self._net != {} or bool(self._gone)
+        return self._net != {} or bool(self._dropped)
 
     def unit(self, path: Path) -> Affine | None:
         """The unit of a path that is the same for all items, as the map from that of the start; None if it is not."""
@@ -94,7 +94,7 @@ class Written:
     @property
     def units(self) -> Mapping[Path, Affine] | None:
         """All units that differ from those of the start; None where more than units has to change."""
-        return None if self._gone else self._net
+        return None if self._dropped else self._net
 
     def forward(self, values: Values) -> Values:
         """A piece in its present written form."""
@@ -106,16 +106,16 @@ class Written:
         if not isinstance(value, Element):
             yield value
             return
-        reading = Reading(exact(value)) if self._net is None or self._gone else Reading(value)
+        reading = Reading(exact(value)) if self._net is None or self._dropped else Reading(value)
         tree = remeasured(value, self._units(reading))
-        gone = [path for path in self._gone if holds(self._course.dropped(path), reading)]
+        gone = [path for path in self._dropped if holds(self._course.dropped(path), reading)]
         yield from [tree] if not gone else self._without(tree, gone)
 
     def _units(self, reading: Reading) -> Mapping[Path, Affine]:
         return self._course.current(reading).maps if self._net is None else self._net
 
     def _without(self, tree: Element, gone: list[Path]) -> Iterator[Element]:
-        """An output item without the values at some paths, if anything is left of it."""
+        """An output item without the values at some paths; none where the item itself was dropped."""
         if not any(True for path in gone for _ in nodes(tree, path)):
             yield tree
             return
@@ -184,7 +184,7 @@ _CACHED_REACTIONS = 256
 
 
 def accent_text(accent: Accent | Doubt, *, json: bool = False) -> str:
-    """An accent as it stands in an answer, or what is in doubt from there on; in one of JSON it is a line."""
+    """An accent, or a doubt, as it is written in an answer; in an answer of JSON an accent is a line."""
     if json and isinstance(accent, Accent):
         return f"{to_json(accent)}\n"
     return write(accent) if isinstance(accent, Accent) else write_doubt(accent)
@@ -230,7 +230,7 @@ class Outlet:
         )
         self._written = Written(lineage)
 
-    # --- what comes in ----------------------------------------------------------------------------------------
+    # --- input ------------------------------------------------------------------------------------------------
 
     def accent(self, input: int, accent: Accent, partition: int = 0) -> tuple[Accent, ...]:
         """Apply a valid accent of an input; gives the accents of the output; Aborted where the query cannot go on.
@@ -278,7 +278,7 @@ class Outlet:
                 yield from self._released(self._changed(input, each.change), place)
             closings = [each.where for each in closed]
         for every in closings:
-            found, _ = self._reaction.close(input, self._told_inside(input, every))
+            found, _ = self._reaction.close(input, self._inner_items(input, every))
             yield from self._released(found, place)
 
     def _changed(self, input: int, change: Change) -> list[LetOut]:
@@ -288,9 +288,9 @@ class Outlet:
             told = f"the accent on '{path}' where {description_of(change.where)}"
             raise Aborted(f"'{need.word}' cannot do without '{need.path}': {told} drops it")
         inner = replace(change.evolution, path=self._inner(input, path))
-        return self._reaction.change(input, Change(self._told_inside(input, change.where), inner))
+        return self._reaction.change(input, Change(self._inner_items(input, change.where), inner))
 
-    # --- what comes out ---------------------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------------------
 
     def _released(self, found: Iterable[LetOut], place: Place) -> Iterator[Accent]:
         """The accents that were let out, renamed to paths of the output."""
@@ -365,7 +365,8 @@ class Outlet:
     def _outer(self, inner: Path) -> tuple[int, Path]:
         return (0, inner) if self._alone else (int(inner.steps[0][1:]) - 1, Path(inner.steps[1:]))
 
-    def _told_inside(self, input: int, items: Predicate) -> Predicate:
+    def _inner_items(self, input: int, items: Predicate) -> Predicate:
+        """Items of an input, described by their paths as they are called here."""
         return items if self._alone else renamed(items, lambda path: self._inner(input, path))
 
 

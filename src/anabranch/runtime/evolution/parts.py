@@ -224,7 +224,7 @@ def anywhere(found: Iterable[Part]) -> OtherPart:
 
 
 def _to(part: NodesPart, way: tuple[str, ...], names: Collection[str]) -> Parts:
-    """The same under some names; with several names, each is optional."""
+    """A part for each of some names, behind the way; with several names, each is optional."""
     return tuple(replace(part, path=Path((*way, each)), always=part.always and len(names) == 1) for each in names)
 
 

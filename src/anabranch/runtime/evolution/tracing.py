@@ -3,7 +3,7 @@
 A query is evaluated abstractly, with *parts* for values: the result of an expression is a sequence of parts, each with
 the paths that it depends on.
 A construct that is not understood (a path of any depth, a function, two paths in one number) gives a part that only
-knows its paths; so lineage never claims too much, and claiming less costs an accent, not an answer.
+knows its paths; so lineage never claims too much; where it claims too little, an accent is absorbed.
 
 A part is *always* there if each output item has it once, provided that the input item has its path: not behind `if`, a
 predicate, or a loop inside an item, and not in a window, where it covers many items.
@@ -99,7 +99,7 @@ class _Tracer:
         self._known: dict[tuple[str, tuple[Parts, ...], bool], Parts] = {}
         self._needs: dict[Look, str] = {}
         self._compared: list[frozenset[Look]] = []
-        self._asking = False
+        self._in_condition = False
 
     @property
     def needs(self) -> list[Need]:
@@ -151,7 +151,7 @@ class _Tracer:
                 around = anywhere(part for parts in scope.variables.values() for part in parts)
                 for name in parameters:
                     scope = scope.bind(name, (around,))
-                return (anywhere((around, *self._ask("function", body, scope))),)
+                return (anywhere((around, *self._trace_condition("function", body, scope))),)
             case ast.Arithmetic(first, rest):
                 result = operand(self.trace(first, scope))
                 for operator, each in rest:
@@ -160,7 +160,7 @@ class _Tracer:
             case ast.Negation(negated):
                 return (calculated("*", ConstantPart(Fraction(-1)), operand(self.trace(negated, scope))),)
             case ast.If(condition, then, otherwise):
-                self._ask("if", condition, scope)
+                self._trace_condition("if", condition, scope)
                 one, other = self.trace(then, scope), self.trace(otherwise, scope)
                 return one if one == other else maybe((*one, *other))
             case ast.Flwor():
@@ -172,9 +172,9 @@ class _Tracer:
             case ast.Quantified(_, bindings, condition):
                 looked: Parts = ()
                 for name, source in bindings:
-                    found = self._ask("satisfies", source, scope)
+                    found = self._trace_condition("satisfies", source, scope)
                     scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
-                return (OtherPart(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
+                return (OtherPart(looks_of((*looked, *self._trace_condition("satisfies", condition, scope)))),)
             case ast.Comparison(_, left, right):
                 return self._comparison(left, right, scope)
             case ast.Cast(_, cast):
@@ -184,18 +184,18 @@ class _Tracer:
 
     def _comparison(self, left: ast.Expression, right: ast.Expression, scope: TraceScope) -> Parts:
         both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
-        if self._asking and len({input for input, _ in both}) > 1:
+        if self._in_condition and len({input for input, _ in both}) > 1:
             self._compared.append(both)
             self._need("join", both)
         return (OtherPart(both),)
 
     # --- conditions -------------------------------------------------------------------------------------------
 
-    def _ask(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
+    def _trace_condition(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
         """Trace a condition: all paths that it reads are foundation."""
-        before, self._asking = self._asking, True
+        before, self._in_condition = self._in_condition, True
         found = self.trace(condition, scope)
-        self._asking = before
+        self._in_condition = before
         self._need(word, looks_of(found))
         return found
 
@@ -208,7 +208,7 @@ class _Tracer:
     def _tail(self, found: Parts, tail: tuple[ast.Tail, ...], scope: TraceScope) -> Parts:
         for each in tail:
             if not isinstance(each, ast.Qualifier):
-                self._ask("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
+                self._trace_condition("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
         return maybe(found) if tail else found
 
     def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
@@ -239,9 +239,9 @@ class _Tracer:
                     many = window is not None and (self._windowed or not from_stream)
                     scope = scope.bind(variable, tuple(bound(each, from_stream, many) for each in found))
         if flwor.where is not None:
-            self._ask("where", flwor.where, scope)
+            self._trace_condition("where", flwor.where, scope)
         for key in flwor.order:
-            self._ask("order by", key.key, scope)
+            self._trace_condition("order by", key.key, scope)
         result = self.trace(flwor.result, scope)
         return result if sure else maybe(result)
 
@@ -261,10 +261,10 @@ class _Tracer:
                     if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, (OtherPart(),))
                 case ast.Where(condition):
-                    self._ask("where", condition, scope)
+                    self._trace_condition("where", condition, scope)
                 case ast.OrderBy(order):
                     for key in order:
-                        self._ask("order by", key.key, scope)
+                        self._trace_condition("order by", key.key, scope)
                 case ast.Count(variable):
                     scope = scope.bind(variable, (OtherPart(),))
                 case ast.GroupBy(keys):
@@ -276,7 +276,7 @@ class _Tracer:
         """The scope after a `group by`: a key is a computed value, and other variables are sequences of values."""
         given = {}
         for key in keys:
-            found = self._ask("group by", key.value or ast.Variable(key.variable), scope)
+            found = self._trace_condition("group by", key.value or ast.Variable(key.variable), scope)
             scope = scope.bind(key.variable, found)
             given[key.variable] = (OtherPart(looks_of(found)),)
         for name in own:
@@ -298,9 +298,9 @@ class _Tracer:
         """The reference path of a window, or of a session, is foundation (LAWS 4.6)."""
         if isinstance(path.start, ast.Root):
             document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, NodesPart))
-            self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
+            self._trace_condition("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
         else:
-            self._ask("|window|", path, scope.bind(_CONTEXT, found))
+            self._trace_condition("|window|", path, scope.bind(_CONTEXT, found))
 
     # --- constructors -----------------------------------------------------------------------------------------
 
@@ -368,19 +368,19 @@ class _Tracer:
         return (OtherPart(looks, nodes=builtin and name in SIGNATURES and SIGNATURES[name].makes_nodes),)
 
     def _tried(self, call: ast.Call, scope: TraceScope) -> Parts:
-        """`try`: whether something fails decides what comes out, so all that is looked at in it is foundation."""
+        """`try`: whether an evaluation fails decides the result, so all paths that it reads are foundation."""
         found: Parts = ()
         for each in call.arguments:
             if isinstance(each, ast.InlineFunction):
                 inner = scope
                 for name in each.parameters:
                     inner = inner.bind(name, (OtherPart(),))
-                found = (*found, *self._ask("try", each.body, inner))
+                found = (*found, *self._trace_condition("try", each.body, inner))
         return maybe(few(found))
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
         """Trace a function once per kinds of arguments: nested calls must not cost without bound."""
-        key = function.name, arguments, self._asking
+        key = function.name, arguments, self._in_condition
         if key not in self._known:
             bound = TraceScope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)
             self._known[key] = self.trace(function.body, bound)

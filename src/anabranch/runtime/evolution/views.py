@@ -91,7 +91,7 @@ def _joined(live: Live) -> Live:
 
 
 def _lasting(live: Live) -> Live:
-    """Without the layers that ended when a path, or one above it, began anew for all items."""
+    """The layers without those that ended when a path, or one above it, was added or dropped for all items."""
     begun: dict[Path, int] = {}
     for path, layer in live:
         if not layer.box and not isinstance(layer.change, Affine):
@@ -104,10 +104,10 @@ def _lasting(live: Live) -> Live:
 
 
 def _are_one(parts: Sequence[Layer]) -> bool:
-    """Whether layers with nothing above them are the same change, once for each item."""
+    """Whether the newest layers of a path are one change, applied once to each item."""
     if any((each.change, each.steps) != (parts[0].change, parts[0].steps) for each in parts):
         return False
-    if parts[0].change == "unknown":  # each in its own way
+    if parts[0].change == "unknown":  # unknown changes may differ
         return False
     try:
         if left_over((), [each.box for each in parts]) is not None:
@@ -157,27 +157,27 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
     for path, is_there in carried.items():
         fresh.lay(path, Layer(0, (), "add" if is_there else "drop"))
     there = {path for path, layer in kept if layer.change == "add" and fresh.state(path, _ANY).carried}
-    said: dict[Path, Index[None]] = defaultdict(Index)
-    telling: list[tuple[Path, Layer]] = []
+    announced: dict[Path, Index[None]] = defaultdict(Index)
+    shown: list[tuple[Path, Layer]] = []
     for path, layer in kept:
         match layer.change:
             case "add":  # an add of a path that was there from the start and never evolved is no news
-                says = path not in there or _met(path, layer.box, said)
+                is_shown = path not in there or _met(path, layer.box, announced)
             case "drop":
-                says = fresh.may_carry(path, layer.box)
+                is_shown = fresh.may_carry(path, layer.box)
             case _:
-                says = True
+                is_shown = True
         fresh.lay(path, layer)
-        if says:
-            said[path].add(layer.box, None)
-            telling.append((path, layer))
-    accents = [accent for each in _told(telling) for accent in _accents(each, place)]
+        if is_shown:
+            announced[path].add(layer.box, None)
+            shown.append((path, layer))
+    accents = [accent for each in _described(shown) for accent in _accents(each, place)]
     return PartitionView(tuple(accents), carried, fresh)
 
 
-def _met(path: Path, box: Box, said: Mapping[Path, Index[None]]) -> bool:
+def _met(path: Path, box: Box, announced: Mapping[Path, Index[None]]) -> bool:
     """Whether there was an accent on a path, or on one above it, for some items of a box."""
-    near = (other for each in and_above(path) if each in said for _, other, _ in said[each].near(box))
+    near = (other for each in and_above(path) if each in announced for _, other, _ in announced[each].near(box))
     return any(met(box, other) is not None for other in near)
 
 
@@ -213,7 +213,7 @@ def _composed(steps: Sequence[Affine]) -> Affine:
     return reduce(Affine.then, steps, IDENTITY)
 
 
-def _told(kept: Live) -> list[_Shown]:
+def _described(kept: Live) -> list[_Shown]:
     """The layers with their items described by the values of their own place, the oldest first."""
     shown: list[_Shown] = []
     for path, layer in kept:
@@ -229,7 +229,7 @@ def _told(kept: Live) -> list[_Shown]:
     for number, later in reversed(list(enumerate(shown))):
         if names(later.items, later.path):
             hidden = [term.path for term in terms(later.items) if below(term.path, later.path)]
-            with suppress(StreamError):  # then it cannot be divided either
+            with suppress(StreamError):  # too complex: then `divided` fails as well, and a doubt is shown
                 later.items = for_some(later.items, hidden)
         if not isinstance(later.layer.change, Affine):
             continue
@@ -249,7 +249,7 @@ def _told(kept: Live) -> list[_Shown]:
 def _accents(shown: _Shown, place: Place) -> Iterator[Accent | Doubt]:
     try:
         parts = divided(shown.items) if shown.retold else (shown.items,)
-    except StreamError:  # what is too complex is taken as all items
+    except StreamError:  # a description that is too complex counts as all items
         yield Doubt(shown.path, EVERYTHING)
         return
     for where in map(description_of, parts):

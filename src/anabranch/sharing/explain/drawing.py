@@ -1,7 +1,7 @@
 """A picture of sharing: streams on the left, then the flows and joins of the trunk, queries on the right.
 
-Every query has a number and a colour, which mark everything that is done for it; so a glance at what is sent tells
-which queries share each element.
+Every query has a number and a colour, which mark everything that is done for it; so a glance at a stream shows which
+queries share each of its elements.
 The lines between the columns say what a query found when it was registered.
 Columns are as wide as their contents, and parts that share no stream stand one below the other.
 
@@ -340,7 +340,7 @@ class TreeBlock(Block):
     rows: tuple[tuple[Steps, float, float], ...] = ()
 
     def columns(self, x: float, uses: Sequence[Use], place: int = 0) -> Block:
-        """The same with a column from `x` on for each card that uses it, with a bullet for what it needs."""
+        """The tree with a column from `x` on for each card that uses it, and a bullet for every element it needs."""
         parts = list(self.parts)
         for path, y, end in self.rows:
             rule = f"M{end + 6:.1f} {y:.1f} H{x - 12:.1f}"
@@ -373,8 +373,8 @@ def tree_block(lines: Sequence[TreeLine], ink: str = "") -> TreeBlock:
             parts.append(bullet(end + 9, y + 10, line.marks[0], ink))
             end += 16
         y, across = y + _LINE, max(across, end)
-        for sign, said in line.notes:
-            note = _note(sign, said)
+        for sign, words in line.notes:
+            note = _note(sign, words)
             parts.append(note.at(x + 12, y + 1))
             y, across = y + note.height + 4, max(across, x + 12 + note.width)
     if (left := len(compact) - _MOST_LINES) > 0:
@@ -407,17 +407,17 @@ def bullet(x: float, y: float, mark: str, ink: str) -> str:
     return element("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=ink, stroke_width=1.5)
 
 
-def _note(sign: str, said: str) -> Block:
+def _note(sign: str, content: str) -> Block:
     """An annotation in its box."""
     paper, ink = _SIGNS.get(sign, _SELECTION)
-    rows = wrapped(said, _NOTE_WIDTH, _NOTE_ROWS, _LONGEST_NOTE)
+    rows = wrapped(content, _NOTE_WIDTH, _NOTE_ROWS, _LONGEST_NOTE)
     before = width(sign, 11) + 12
     across = before + max(width(row, 11, mono=True) for row in rows) + 6
     down = _NOTE * len(rows) + 4
     box = element("rect", width=across, height=down, rx=4, fill=paper)
     words = [text(before, 13 + _NOTE * at, row, size=11, mono=True) for at, row in enumerate(rows)]
     markup = "".join((box, text(6, 13, sign, size=11, fill=ink, bold=True), *words))
-    return Block(across, down, (titled(markup, f"{sign} {said}"),))
+    return Block(across, down, (titled(markup, f"{sign} {content}"),))
 
 
 _LEGEND = (

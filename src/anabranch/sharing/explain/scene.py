@@ -129,8 +129,8 @@ def scene(queries: Sequence[Explained], more: Mapping[str, int]) -> Scene:
             known = cards[place]
             cards[place] = replace(known, names=(*known.names, query.name, *query.alike))
         elif room.take(streams):
-            said = "; ".join(query.keeps)
-            reason = f"{query.reason}: {said}" if said else query.reason
+            keeps = "; ".join(query.keeps)
+            reason = f"{query.reason}: {keeps}" if keeps else query.reason
             cards.append(Card(0, (query.name, *query.alike), query.forest, reason))
         else:
             left_out.update(dict.fromkeys(streams, 1 + len(query.alike)))
@@ -176,13 +176,13 @@ def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[SentSt
                 readers.setdefault(stream, []).append((card, merge_all(trees)))
     for stream, found in readers.items():
         merged = found[0][1]
-        said = []
+        labels = []
         for place, (_, tree) in enumerate(found):
-            said.append(_found(_apart(merged), _apart(tree)) if place else _FIRST)
+            labels.append(_found(_apart(merged), _apart(tree)) if place else _FIRST)
             merged = merge(merged, tree)
         uses = [
             Use(card, (unwindowed(tree) if is_plain(merged) else tree,), *words)
-            for (card, tree), words in zip(found, said, strict=True)
+            for (card, tree), words in zip(found, labels, strict=True)
         ]
         yield SentStream(merged, tuple(uses), left_out.get(stream, 0))
 
@@ -234,11 +234,11 @@ _SAYS = {
 def _found(stream: PropertyForest, query: PropertyForest) -> tuple[tuple[str, ...], str]:
     """What a query found in a stream, in short and in full."""
     verdict: Verdict = next(verdicts(stream, query))
-    said = tuple(_said(verdict.lacks)) or ("matches",)
-    return (("shares the tuples", *said) if query.kind != "apart" and verdict.lacks else said), verdict.words
+    short = tuple(_short_words(verdict.lacks)) or ("matches",)
+    return (("shares the tuples", *short) if query.kind != "apart" and verdict.lacks else short), verdict.words
 
 
-def _said(lacks: Sequence[Lack]) -> Iterator[str]:
+def _short_words(lacks: Sequence[Lack]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for kind, what in lacks:
         # the last step of a path says enough where there is little room; an aggregate is no path

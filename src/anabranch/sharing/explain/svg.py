@@ -82,7 +82,7 @@ def _wide(character: str) -> float:
 
 
 def shortened(content: str, most: int) -> str:
-    """At most so many characters; an ellipsis ends a text that was longer."""
+    """At most `most` characters of a text; an ellipsis ends one that was longer."""
     return content if len(content) <= most else f"{content[: most - 1].rstrip()}…"
 
 

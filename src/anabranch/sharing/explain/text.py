@@ -53,7 +53,7 @@ class ColumnsVerdict:
     """A similar construct that compiles."""
 
     def lines(self) -> Iterator[str]:
-        """In words."""
+        """The verdict in words."""
         supposed = f", if items look {self.look}" if self.look else ""
         if self.construct is None:
             yield f"  in columns: {self.does}{supposed}"
@@ -141,7 +141,7 @@ def _join_text(head: str, forest: PropertyForest, against: Sequence[str], tail: 
 
 
 def explain_json(queries: Sequence[Explained]) -> dict[str, Any]:
-    """The same as data."""
+    """The explanation as data."""
     found: list[dict[str, Any]] = []
     for number, query in enumerate(queries):
         if query.forest is None:
@@ -316,8 +316,8 @@ def _worded(lacks: Iterable[Lack], window: str = "") -> str:
     words: dict[str, list[str]] = {}
     for kind, what in lacks:
         words.setdefault(kind, []).append(what)
-    said: Sequence[tuple[str, str]] = [(kind, ", ".join(dict.fromkeys(what))) for kind, what in words.items()]
-    return "; ".join(_WORDS[kind].format(what=what, window=window) for kind, what in said)
+    listed: Sequence[tuple[str, str]] = [(kind, ", ".join(dict.fromkeys(what))) for kind, what in words.items()]
+    return "; ".join(_WORDS[kind].format(what=what, window=window) for kind, what in listed)
 
 
 _MATCHES = "matches, nothing is added"

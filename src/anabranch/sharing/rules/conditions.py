@@ -129,7 +129,7 @@ def _with_tail(found: LocatedPath, tail: tuple[ast.Tail, ...]) -> LocatedPath:
 
 
 Recogniser: TypeAlias = Callable[[ast.Expression, Names], AggregateAnnotation | None]
-"""Tells which aggregate of the tree an expression is, if any."""
+"""A function that recognises an expression as an aggregate of the tree; None for any other expression."""
 
 _LARGEST = 300
 """Constants with more digits before the point, or as many zeros behind it, may be beyond the doubles."""
@@ -137,7 +137,7 @@ _LARGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What is known of a condition."""
+    """A condition as far as it is understood: its predicate, whether that is exact, and the parts that are not."""
 
     predicate: Predicate
     exact: bool = True
@@ -274,7 +274,7 @@ def _arithmetic(first: _Operand, operator: str, second: _Operand) -> _Operand:
 
 
 def _compared(left: _Operand, operator: Operator, right: _Operand) -> Understood | None:
-    """What is known with these two sides; None where they have to be turned round, or nothing is known."""
+    """The predicate of a comparison; None where its sides have to be exchanged, or nothing is known."""
     match left, right:
         case _TermValues(term, exact), _Literal(expression):
             value = _constant(

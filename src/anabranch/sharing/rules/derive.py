@@ -88,9 +88,9 @@ def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema])
         outputs = tuple(found.outputs[name])
         trees.append(PropertyTree(stream, outputs, window, (), schemas.get(stream), input=name, item=path))
     forest = forest_of("step" if trees[0].window else "interval", trees)
-    if forest.guard == NOTHING:  # whatever meets, nothing is asked for
+    if forest.guard == NOTHING:  # no tuple of the join is needed
         return PropertyForest("apart", tuple(tree_of(each, (), None, (), schemas.get(each)) for each in streams))
-    if forest.kind == "interval" and not is_bounded(forest):  # it is bounded, but by what no predicate says
+    if forest.kind == "interval" and not is_bounded(forest):  # the bound is in a condition that is not understood
         return None
     return forest
 
@@ -123,7 +123,7 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
 def _looks_out(query: ast.Query) -> bool:
     """Whether paths may lead out of their items: upwards, into the past, into another namespace, into a document.
 
-    A document may change, and nothing that is said of a stream by way of it stays true.
+    A document may change, so a condition on a stream that depends on one does not stay true.
     """
     everything = list(parts(query))
     if any(isinstance(part, ast.Source) and part.kind == "doc" for part in everything):
@@ -141,7 +141,7 @@ def _leads_out(part: Any) -> bool:
     match part:
         case ast.Step("parent") | ast.Qualifier():
             return True
-        case ast.Pipeline() | ast.Positional():  # what stands beside a node counts, so nothing is left out
+        case ast.Pipeline() | ast.Positional():  # siblings of a node count, so nothing may be left out
             return True
         case ast.ElementConstructor(namespaces=namespaces) | ast.Query(namespaces=namespaces):
             return "" in dict(namespaces)

@@ -1,4 +1,4 @@
-"""What the inference rules carry along, and what they add to.
+"""The environment that the inference rules hand on, and the findings that they add to.
 
 The judgment of a rule (sharing paper, 3.2.4) is read so: under an *environment*, an expression adds to the *findings*.
 The environment is immutable, and each rule hands its own to the rules of the parts; the findings are one object per
@@ -87,17 +87,17 @@ class Findings:
         return tuple(self.values.values())
 
     def output(self, path: Steps, when: Predicate, *, whole: bool = True, input: str = "") -> None:
-        """An element is needed under a condition."""
+        """Add an element that is needed under a condition."""
         self.outputs[input].append(OutputAnnotation(path, when, whole))
 
     def select(self, aggregate: AggregateAnnotation, when: Predicate) -> None:
-        """The value of an aggregate is needed under a condition; occurrences are joined by *or*."""
+        """Add a condition under which the value of an aggregate is needed; occurrences are joined by *or*."""
         key = (aggregate.function, aggregate.path, aggregate.pre)
         known = self.values[key]
         self.values[key] = replace(known, selection=union(known.selection, when))
 
     def unfit(self, unless: bool = False) -> None:
-        """What was found does not make up one tree, unless a condition holds."""
+        """Note that the findings do not make up one tree, unless a condition holds."""
         self.fits = self.fits and unless
 
     def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:

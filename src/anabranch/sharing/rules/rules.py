@@ -322,7 +322,7 @@ def count_window(window: ast.CountWindow, item: Steps, pre: Predicate) -> Window
 def time_window(window: ast.TimeWindow, item: Steps, pre: Predicate) -> WindowAnnotation | None:
     """Rule (5): a time window has a reference element; None where that is no plain path below the item.
 
-    None also where a size is a duration: what it is in units of the reference, only the stream can tell.
+    None also where a size is a duration: its length in units of the reference depends on the stream.
 
     for $w in stream("s")/r/i|t diff 4| return <o>{ $w/a }</o>
     ->
@@ -387,7 +387,7 @@ def where(condition: ast.Expression, env: Environment, found: Findings, *, of_wi
 
 
 def under(known: Understood, env: Environment, found: Findings) -> Environment:
-    """The environment inside a condition; what it looks at is needed, for whoever runs the query evaluates it again."""
+    """The environment inside a condition; elements that it looks at are needed: subscribers evaluate it again."""
     inner = both(env.when, known.predicate)
     for term, needed in looked_at(inner):
         if is_value(term):
@@ -407,7 +407,7 @@ def along(source: LocatedPath, env: Environment, found: Findings) -> Environment
 
 
 def rounds(expression: ast.Expression, env: Environment) -> Iterator[StreamNodes]:
-    """The elements that must be there for an expression to be evaluated once for each, whatever it looks at."""
+    """The elements of loops that must be sent so that an expression is evaluated once for each of them."""
     match expression:
         case ast.Sequence() | ast.If() | ast.Flwor():
             return  # their parts are asked one by one
@@ -441,7 +441,7 @@ RULES: Mapping[type, Rule] = {
 
 
 def input_name(number: int) -> str:
-    """What conditions call an input of a forest: `$1`, `$2` and so on, in the order of the loops."""
+    """The name of an input of a forest in conditions: `$1`, `$2` and so on, in the order of the loops."""
     return f"${number + 1}"
 
 

@@ -247,7 +247,7 @@ class AnswerLog:
         return self.index(manifest).of(subscription)
 
     def text(self, chunk: Chunk, most: int | None = None) -> str:
-        """The text of a chunk, or at most so many bytes of it."""
+        """The text of a chunk, or of its first `most` bytes."""
         return read_chunk(self._segments, chunk, most)
 
     def dead_letters(self) -> Iterator[DeadLetter]:

@@ -38,13 +38,13 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible_json
 
 BUFFER_BYTES, DIRECT_BYTES = 16 << 20, 1 << 20
-"""The most bytes in the buffer, and the size from which data is written directly and not copied."""
+"""The limit of the buffer, and the size from which data is written directly and not copied."""
 
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
-COURSES = -3
-"""Numbers that stand in a chunk for a subscription; late items are lines as shown to users, and
-`spark/evolution/progress.py` says what courses are."""
+RANGE_PROGRESS = -3
+"""Numbers in the place of a subscription's: chunks of dead letters, of late items, as lines that users see, and of the
+progress of ranges (`spark/evolution/progress.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class AnswerCounts:
         return dict(zip(self.numbers[first].tolist(), self.counts[first].tolist(), strict=True))
 
     def by_subscription(self) -> dict[int, int]:
-        """All numbers."""
+        """The number of answers by subscription."""
         return dict(zip(self.numbers.tolist(), self.counts.tolist(), strict=True))
 
 

@@ -4,7 +4,7 @@
     lock, run.json       the run at work: its lock; its number, process and JVM
     intake.json          the streams and the size of epochs, which the intake reads for every epoch
     sight.json           files that the intake saw and that epochs have not read to the end
-    reached.json         the largest times of items by stream, for heartbeats (`spark/intake/heartbeats.py`)
+    reached.json         the largest times of items by stream, for heartbeats (`spark/intake/reached.py`)
     order/<stream>.jsonl in which order the files of a stream were begun (`spark/intake/order.py`)
     plans/               the plans of epochs, durable before an epoch runs (`spark/plan/files.py`)
     manifest/<epoch>     the record that commits an epoch (`manifest.py`)

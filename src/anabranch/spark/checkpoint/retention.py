@@ -15,7 +15,7 @@ from anabranch.spark.plan.files import Plans
 from anabranch.stream.settings import Keep
 
 MIN_EPOCHS = 100
-"""So many epochs always stay."""
+"""The number of newest epochs that always stay."""
 
 
 class Retention:

@@ -1,13 +1,13 @@
-"""Windows counted by panes: what a task counts of a range, and how the counts travel to shards.
+"""Windows counted by panes: what a task counts of a range, and how the counts are sent to shards.
 
 A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
 windows that differ in sizes and steps only are counted once (`columnar/panes/query.py`).
 The counts go to each shard in one row, and the shard merges them with its panes (`spark/state/pane_branches.py`).
-Dead letters travel with the count: when a count is void, so are its dead letters.
+Dead letters are sent with the count: when a count is void, so are its dead letters.
 
 Where the stream evolves, a range is counted in *stretches*: an accent on a path that a branch reads ends a stretch,
 and the row of the stretch holds the events at its end.
-A punctuation ends a stretch, too, if an accent before it may have waited for it; other events only travel along, and
+A punctuation ends a stretch, too, if an accent before it may have waited for it; other events are only sent along, and
 events before the first such accent are left out, because the job knows them (`spark/evolution/rerun.py`).
 A stretch starts with the largest values of the stretches before it, so no count becomes void because of a border.
 """
@@ -119,7 +119,7 @@ class CountedStretch:
     last: int | None
 
     def holds(self, events: int) -> bool:
-        """Whether an element belongs to the stretch that has so many events of the range before it."""
+        """Whether an element belongs to the stretch, given the number of events of the range before it."""
         return self.first <= events and (self.last is None or events < self.last)
 
 
@@ -143,7 +143,7 @@ class RangeCount:
         view: Callable[[int], StreamView],
         recount: Recount | None = None,
     ) -> None:
-        """`view` gives the stream's view from an epoch on; with `again`, only that stretch is counted."""
+        """`view` gives the stream's view from an epoch on; with `recount`, only its stretch is counted."""
         self._taking = taking
         self._reach = reach
         self._passage = passage
@@ -156,6 +156,7 @@ class RangeCount:
         self._counter: PaneCounter | None = None
         self._largest: Callable[[int], Reach | None] = lambda _: recount.largest if recount else None
         self._heard = 0
+        """The number of events of the range so far."""
         self._events: list[Announced] = []
         """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}
@@ -202,7 +203,7 @@ class RangeCount:
     # --- stretches --------------------------------------------------------------------------------------------
 
     def _hear(self, fresh: Sequence[Announced]) -> None:
-        """End the stretch at these events, if an accent may come out of them."""
+        """End the stretch at these events, if they may let an accent out."""
         self._events += fresh
         may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
         if may_let_out or self._taking.reads(fresh):
@@ -215,7 +216,7 @@ class RangeCount:
         self._heard += len(fresh)
 
     def _note(self, last: int | None) -> None:
-        """Record the count of the stretch that ends behind so many events."""
+        """Record the count of the stretch that ends behind `last` events of the range."""
         events, self._events = tuple(self._events), []
         stretch, self._first = CountedStretch(self._first, last), last or 0
         counter, self._counter = self._counter, None

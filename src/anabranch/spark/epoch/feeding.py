@@ -26,7 +26,7 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.lines import Cut
 
 _MOST_RUNS = 16
-"""Items of the usual look are packed apart from others if that makes at most so many feeds."""
+"""The number of feeds up to which items of the usual look are packed apart from others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
 _CACHED_QUERIES = 10_000
-"""So many queries have their evaluators cached."""
+"""The number of queries whose evaluators are cached."""
 _MOST_TABLES = 16
-"""So many documents have their tables cached."""
+"""The number of documents whose tables are cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,18 @@ def item_queries(
         first = beginning(each, stream, borders.get(stream, ()))
         group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
         member = found.setdefault(group, {}).setdefault(shaped, _Member(each.text, []))
-        member.asked.append((each.id, each.name))
-    asked = {name: StreamQueries() for name in streams}
+        member.subscribers.append((each.id, each.name))
+    by_stream = {name: StreamQueries() for name in streams}
     for (shape, policy, first, _), members in found.items():
         (stream,) = shape.standing.streams
-        held = asked[stream]
+        held = by_stream[stream]
         standing_query, marks = shape.standing, shape.marks
         if not plan.sharing:
             (alone,) = members.values()
             standing_query, marks = _standing(alone.text, functions), ()
         made = [
             ItemQuery(
-                tuple(each.asked),
+                tuple(each.subscribers),
                 shaped.constants if plan.sharing else (),
                 _Law(each.text, functions, _read_by(shape, documents), roots[stream]),
             )
@@ -92,7 +92,7 @@ def item_queries(
         held.queries.append(ItemQueries(hole, marks, made, standing_query.scope, tables, standing_query.at_top))
         numbers = range(before, before + len(made))
         held.alike.extend(_alike(shape, standing_query, policy, first, numbers, members, functions, roots[stream]))
-    return asked
+    return by_stream
 
 
 def _alike(
@@ -128,10 +128,10 @@ def beginning(subscription: Registration, stream: str, borders: tuple[int, ...])
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A query, and the subscriptions with this query."""
+    """A query, and the subscriptions with this query, by number and name."""
 
     text: str
-    asked: list[tuple[int, str]]
+    subscribers: list[tuple[int, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Metrics:
     matched: int
     """The answers to single items, of all subscriptions together."""
     matches: Mapping[str, int]
-    """The same by subscription, for those with the most."""
+    """These answers by subscription, for those with the most."""
     held: int
     """Items and panes in the states of all branches."""
     waiting: Mapping[str, int]

@@ -23,11 +23,11 @@ from anabranch.stream.reading.names import first_names
 from anabranch.visible import visible
 
 _MOST_REPORTED = 20
-"""At most so many subscriptions are reported; a site may have thousands that fail alike."""
+"""The number of subscriptions that are reported at most; a site may have thousands that fail alike."""
 _MOST_CHECKED = 100
-"""At most so many subscriptions are checked again behind an epoch."""
+"""The number of subscriptions that are checked again behind an epoch, at most."""
 _MOST_PLACES = 10_000
-"""A subscription with so many items set aside, but not all, is no longer watched."""
+"""The number of items set aside, but not all, from which on a subscription is no longer watched."""
 
 
 @dataclass(slots=True)
@@ -54,13 +54,13 @@ class SilentSubscriptions:
         """The watched subscriptions of the plan."""
         self._settled: set[int] = set()
         """The subscriptions that are no longer watched."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """The streams that were reported."""
         self._warnings = 0
         self._names: dict[str, ItemNames] = {}
-        """By stream that has had items: what its root and items are called, where that is known."""
-        self._read: set[int] = set()
-        """The subscriptions whose paths were looked at."""
+        """By stream that has had items: the names of its root and items, where they are known."""
+        self._checked: set[int] = set()
+        """The subscriptions whose paths were checked again."""
 
     def take(
         self,
@@ -79,20 +79,20 @@ class SilentSubscriptions:
             for number in self._failing.keys() & set(answered.tolist()):
                 self._settle(number)
         self._items.update(items)
-        self._look_at_names(plan)
-        if not self._failing and all(self._items[each.name] or each.name in self._told for each in plan.streams):
+        self._check_names(plan)
+        if not self._failing and all(self._items[each.name] or each.name in self._reported for each in plan.streams):
             return
         for letter in letters():
             if letter.subscription is None:
-                self._stream(letter)
+                self._warn_of_stream(letter)
             elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
-                self._subscription(plan.by_name[letter.subscription].id, letter)
+                self._warn_of_subscription(plan.by_name[letter.subscription].id, letter)
 
-    def _look_at_names(self, plan: Plan) -> None:
-        """Tell of paths that lead nowhere, of some subscriptions that have not answered; the others have their turn."""
-        waiting = [each for number in self._failing if number not in self._read and (each := plan.by_id.get(number))]
+    def _check_names(self, plan: Plan) -> None:
+        """Warn of paths that lead nowhere, for some subscriptions that have not answered; the others come later."""
+        waiting = [each for number in self._failing if number not in self._checked and (each := plan.by_id.get(number))]
         for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
-            self._read.add(each.id)
+            self._checked.add(each.id)
             for name in each.streams:
                 if name not in self._names and (found := first_names(plan.stream(name).source)) is not None:
                     self._names[name] = ItemNames(found.root, found.items, agreed=False)
@@ -102,14 +102,14 @@ class SilentSubscriptions:
                     self._warn(f"the subscription '{each.name}': {message}")
 
     def _lost_paths(self, subscription: Registration) -> list[str]:
-        """What is to be said of the paths of a query whose streams have items; nothing of a plan of operators."""
+        """Warnings about the paths of a query whose streams have items; none for a plan of operators."""
         if subscription.text.startswith("{") or not self._names.keys() & set(subscription.streams):
             return []
         try:
             query = parse(subscription.text)
             found = check(query, subscription.text, functions=self._functions, names=self._names, finite=True)
         except QueryError:
-            return []  # it was checked with all that is known of its inputs, and may not be right without
+            return []  # it was checked with more knowledge of its inputs, and may be wrong without
         return [each.message for each in found.warnings]
 
     def _settle(self, number: int) -> None:
@@ -117,13 +117,15 @@ class SilentSubscriptions:
         self._settled.add(number)
         del self._failing[number]
 
-    def _stream(self, letter: DeadLetter) -> None:
+    def _warn_of_stream(self, letter: DeadLetter) -> None:
+        """Warn of a stream without a good item so far, once."""
         name = letter.place.stream
-        if name not in self._told and not self._items[name]:
-            self._told.add(name)
+        if name not in self._reported and not self._items[name]:
+            self._reported.add(name)
             self._warn(f"all items of stream '{name}' so far were set aside, as here: {_reason(letter)}")
 
-    def _subscription(self, number: int, letter: DeadLetter) -> None:
+    def _warn_of_subscription(self, number: int, letter: DeadLetter) -> None:
+        """Warn of a subscription for which all items so far were set aside; this letter is its latest."""
         failing = self._failing[number]
         failing.places.update((letter.place, *(place for place, _ in letter.others)))
         streams = {each.stream for each in failing.places}

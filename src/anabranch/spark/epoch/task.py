@@ -17,7 +17,7 @@ from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.programs import Compile
 from anabranch.errors import AnabranchError
 from anabranch.law.steps import allow
-from anabranch.spark.answers.segments import COURSES, SegmentWriter
+from anabranch.spark.answers.segments import RANGE_PROGRESS, SegmentWriter
 from anabranch.spark.checkpoint.manifest import Carried
 from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount
 from anabranch.spark.epoch.feeding import RawFeed, Unread
@@ -44,7 +44,7 @@ def answer_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[SentRe
 
 
 def send_ranges(job: Job, tasks: Iterable[Sequence[Range]]) -> Iterator[tuple[int, ShardRow]]:
-    """The same where there are branches, whose rows go to their shards, with the report."""
+    """The function that Spark maps over the tasks where there are branches: rows go to shards, with the report."""
     for found in tasks:
         outbox = Outbox()
         report = work(job, found, outbox)
@@ -108,29 +108,29 @@ class _TaskReading:
         plan = compiled.plan
         stream = plan.stream(each.stream)
         view = self.job.known_log(stream).view
-        asked = compiled.asked[each.stream]
-        follow = partial(RangeFollowing, stream, int(each.partition), asked.alike, asked.members, view)
+        queries = compiled.queries[each.stream]
+        follow = partial(RangeFollowing, stream, int(each.partition), queries.alike, queries.members, view)
         passage = Passage(
-            self.job, stream, compiled.roots[each.stream], plan.limits, each, follow if asked.alike else None
+            self.job, stream, compiled.roots[each.stream], plan.limits, each, follow if queries.alike else None
         )
         taking = compiled.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.source.time is not None) if compiled.fed[each.stream] else None
         axes = plan.axes(stream.source)
-        course = None if axes is None else ProgressTaker(stream.name, axes)
-        takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
+        progress = None if axes is None else ProgressTaker(stream.name, axes)
+        takers: list[Taker] = [taker for taker in (counted, feed, progress) if taker]
         count = passage.show(compiled.answers[each.stream], segment, takers)
         if count is not None:
             self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
             self.coverage[each.stream] = compiled.answers[each.stream].coverage
-        if course:
-            segment.add(COURSES, course.progress().to_json() + "\n")
+        if progress:
+            segment.add(RANGE_PROGRESS, progress.progress().to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
             passage.follows.keep()
             for number, reason in passage.follows.aborted.items():
-                self.aborted |= {subscriber: reason for subscriber, _ in asked.members[number].subscribers}
+                self.aborted |= {subscriber: reason for subscriber, _ in queries.members[number].subscribers}
         if not sent:
             self.begins[each.key] = passage.reader.start
             after = passage.reader.carry()
@@ -145,7 +145,7 @@ class _TaskReading:
                 rows += [ShardRow(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, compiled: CompiledPlan) -> None:
-        """Tell the branches that a partition has ended, or how far the time of arrival is."""
+        """Tell the branches that a partition has ended, or which time of arrival all inputs have passed."""
         for branch in compiled.branches:
             if each.mark == "ended" and each.stream not in branch.streams:
                 continue
@@ -164,7 +164,7 @@ class CompiledPlan:
 
     plan: Plan
     roots: dict[str, Element]
-    asked: dict[str, StreamQueries]
+    queries: dict[str, StreamQueries]
     answers: dict[str, StreamAnswers]
     counted: dict[str, PaneTaking]
     """The branches whose windows are counted by panes."""
@@ -193,7 +193,7 @@ def compiled_plan_of(
     streams = {stream.name: stream for stream in plan.streams}
     roots = {name: stream.root() for name, stream in streams.items()}
     branches = branches_of(file, functions)
-    asked = item_queries(plan, functions, roots, dict(evolved), documents_in(file))
+    queries = item_queries(plan, functions, roots, dict(evolved), documents_in(file))
     plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
     for branch in branches:
         if branch.panes is not None:
@@ -213,7 +213,7 @@ def compiled_plan_of(
         axes = plan.axes(each.source)
         compiles += [] if axes is None else [progress_columns(axes)]
         answers[name] = StreamAnswers(
-            asked[name].queries,
+            queries[name].queries,
             each.form.format,
             roots[name],
             plan.limits,
@@ -222,4 +222,4 @@ def compiled_plan_of(
             item=each.source.item_name,
             together=plan.sharing,
         )
-    return CompiledPlan(plan, roots, asked, answers, counted, fed, branches)
+    return CompiledPlan(plan, roots, queries, answers, counted, fed, branches)

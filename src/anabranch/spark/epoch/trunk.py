@@ -42,8 +42,8 @@ from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.hosts.host import EpochQuery, Host
-from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
+from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
@@ -108,7 +108,7 @@ class Trunk:
             self._manifests = Manifests(checkpoint.manifests)
             sweep_spark(checkpoint)
             self._last = check_spark(checkpoint, self._manifests)
-            self._told = self._last.epoch if self._last else -1
+            self._reported = self._last.epoch if self._last else -1
             self._cores = self.host.cores
             self._planning = Planning(
                 Plans(checkpoint.plans), self._settings, self._functions, self._cores, self._listener.warning
@@ -292,7 +292,7 @@ class Trunk:
     @property
     def last(self) -> int:
         """The newest epoch that is committed and reported to the listener, -1 if there is none."""
-        return self._told
+        return self._reported
 
     def waits(self) -> list[Wait]:
         """Input that cannot be read yet, and why; looked up anew."""
@@ -351,25 +351,25 @@ class Trunk:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
         write_reached(self.checkpoint, manifest, plan)
-        self._tell_ended(plan, manifest, known)
+        self._report_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
-            self._background.begin(partial(self._follow, manifest, plan, reports, seconds))
+            self._background.begin(partial(self._report_in_background, manifest, plan, reports, seconds))
         else:
-            self._tell(manifest, plan, reports, seconds)
+            self._deliver_and_report(manifest, plan, reports, seconds)
 
-    def _follow(
+    def _report_in_background(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
-        """Report an epoch in the background; an error there ends the trunk."""
+        """Deliver and report an epoch in the background; an error there ends the trunk."""
         try:
-            self._tell(manifest, plan, reports, seconds)
+            self._deliver_and_report(manifest, plan, reports, seconds)
         except Exception as error:
             self._failure = self._failure or error
         with self._progressed:
             self._progressed.notify_all()
 
-    def _tell(
+    def _deliver_and_report(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
         """Deliver a committed epoch to sinks, then report it to the listener."""
@@ -384,9 +384,9 @@ class Trunk:
         self._silence.take(plan, items, answers.numbers, partial(AnswerLog(self.checkpoint).buried, manifest))
         metrics = Metrics.of(manifest, plan, answers, (*seconds, monotonic() - begun), reports)
         self._listener.epoch(Epoch(manifest, plan, metrics, cpu))
-        self._told = manifest.epoch
+        self._reported = manifest.epoch
 
-    def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
+    def _report_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
         """Report the subscriptions that ended in an epoch and are not `known` as ended; the next plan drops them."""
         for number, reason in manifest.aborted.items():
             if number not in known:

@@ -31,11 +31,11 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter
 
 _REST_BYTES = 1 << 16
-"""How many of the unread bytes are looked at."""
+"""The number of unread bytes that are examined."""
 _MOST_UNPACKED = 64 << 20
 """Gzip files up to this size are unpacked to see whether they are complete."""
 _MOST_BRANCHES = 100
-"""For so many branches the inputs they wait for are looked up; more would only repeat them."""
+"""The number of branches whose missing inputs are looked up; more would only repeat them."""
 
 
 Reason: TypeAlias = tuple[str, str]
@@ -78,8 +78,8 @@ class Lookout:
         return found
 
     def _of_partition(self, stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> Reason | None:
-        left = _left(stream, key, path, log, last)
-        if not isinstance(left, _LeftOver):
+        left = _unread_rest(stream, key, path, log, last)
+        if not isinstance(left, _UnreadRest):
             return left
         if not left.packed:
             return _of_rest(left.where, left.carry, left.document, _front_of(left.where, left.position, left.size))
@@ -93,7 +93,7 @@ class Lookout:
 
 
 @dataclass(frozen=True, slots=True)
-class _LeftOver:
+class _UnreadRest:
     """The unread rest of the last file of a partition."""
 
     where: str
@@ -104,7 +104,10 @@ class _LeftOver:
     document: bool
 
 
-def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> _LeftOver | Reason | None:
+def _unread_rest(
+    stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None
+) -> _UnreadRest | Reason | None:
+    """The unread rest of a partition; a reason where nothing was ever read, None where nothing is waited for."""
     there = folders.listing(path)
     held = log.stretches(key.rpartition("/")[2])
     if not there:
@@ -131,7 +134,7 @@ def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | N
         position, ready = carry.position, False
     else:
         ready = position < size and storage.last_line_end(where, position, size) > position
-    return None if ready else _LeftOver(where, position, size, carry, packed, files.document)
+    return None if ready else _UnreadRest(where, position, size, carry, packed, files.document)
 
 
 def _nothing(path: str, *, others: bool) -> Reason:
@@ -183,7 +186,7 @@ def _first_bad(front: bytes) -> str | None:
     return None if splitter.first else next((each.reason for each in letters), None)
 
 
-def _of_packed(left: _LeftOver) -> Reason | None:
+def _of_packed(left: _UnreadRest) -> Reason | None:
     """The reason for a gzip file of which all present bytes were unpacked."""
     if left.size > _MOST_UNPACKED:
         return None

@@ -94,7 +94,7 @@ class RangeFollowing:
         view: Callable[[int], StreamView],
         earlier: Iterable[Announced],
     ) -> None:
-        """`view` gives the stream's view from an epoch on; `met` are the events before the range in its epoch."""
+        """`view` gives the stream's view from an epoch on; `earlier` are the events before the range in its epoch."""
         self._stream = stream
         self._partition = partition
         self._members = members
@@ -107,8 +107,8 @@ class RangeFollowing:
             if each.kind not in self._followers:
                 self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].events)
         self._alike = [(each, self._followers[each.kind]) for each in alike]
-        self._of = {number: each for each in self._alike for number in each[0].numbers}
-        self._over = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
+        self._group_of = {number: each for each in self._alike for number in each[0].numbers}
+        self._ended_before = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
         self.aborted: dict[int, str] = {}
         """By query: why it ended in this range."""
         self._groups: tuple[Group, ...] | None = None
@@ -116,7 +116,7 @@ class RangeFollowing:
     @property
     def silent(self) -> frozenset[int]:
         """The queries that have ended."""
-        return frozenset((*self._over, *self.aborted))
+        return frozenset((*self._ended_before, *self.aborted))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -149,14 +149,14 @@ class RangeFollowing:
             told[each] = "".join(accent_text(accent, json=json) for accent in each.hear(announced))
         for group, follower in self._alike:
             for number in group.numbers:
-                if follower.aborted is not None and number not in self._over:
+                if follower.aborted is not None and number not in self._ended_before:
                     self.aborted.setdefault(number, follower.aborted)
                 elif told[follower]:
                     yield number, told[follower]
 
     def piece(self, number: int, item: Item) -> str:
         """The text that an item adds to the answer of a query."""
-        group, follower = self._of[number]
+        group, follower = self._group_of[number]
         return self._members[number].slow(canonical(item.tree, self._evolution(group.first)), follower.outlet.forward)
 
     def keep(self) -> None:

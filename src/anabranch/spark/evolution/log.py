@@ -7,9 +7,9 @@ An accent is logged valid or not: its validity follows from the events before it
 
 Tasks get the file, its length and its digest (`views.py`).
 
-Accents are few and stay, because users look at them as history.
-Punctuations are many, and one that says more makes those before it, since the last accent, superfluous, unless they may
-have purged an accent on a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
+Accents are few and stay, because users read them as the stream's changelog.
+Punctuations are many, and one that covers more makes those before it, since the last accent, superfluous, unless they
+may have purged an accent on a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
 superfluous, the log is compacted into a new file.
 So the work for an event does not grow with the number of events before it.
 """
@@ -34,7 +34,7 @@ from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
 _TOLERATED = 64
-"""So many superfluous lines are tolerated."""
+"""The number of superfluous lines that are tolerated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class EvolutionLogs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _LoadedLog] = {}
 
     def append(
         self, stream: str, name: str, logged: Logged | None, events: Sequence[LoggedEvent], crossed: int
@@ -119,13 +119,13 @@ class EvolutionLogs:
         held = self._held.get(stream)
         if held is None or (held.file, held.size) != ((logged.file, logged.size) if logged else ("", 0)):
             held = self._held[stream] = (
-                _Held(f"{name}-0000.jsonl") if logged is None else _Held.read(self._folder, logged)
+                _LoadedLog(f"{name}-0000.jsonl") if logged is None else _LoadedLog.read(self._folder, logged)
             )
         for event in events:
             held.take(event)
         if len(held.superfluous) > max(_TOLERATED, len(held.events) // 2):
             number = int(held.file.rpartition("-")[2].removesuffix(".jsonl")) + 1
-            held = self._held[stream] = held.thinned(f"{name}-{number:04}.jsonl")
+            held = self._held[stream] = held.compacted(f"{name}-{number:04}.jsonl")
         with durable.writing(self._folder):
             self._folder.mkdir(exist_ok=True)
         held.write(self._folder)
@@ -141,10 +141,10 @@ class EvolutionLogs:
 
 def read_log(folder: Path, logged: Logged) -> list[LoggedEvent]:
     """All events of a stream, in the order of their epochs, those of one partition in the order of the stream."""
-    return _Held.read(folder, logged).events
+    return _LoadedLog.read(folder, logged).events
 
 
-class _Held:
+class _LoadedLog:
     """A log in the driver's memory; changed by `EvolutionLogs` alone."""
 
     def __init__(self, file: str) -> None:
@@ -162,8 +162,8 @@ class _Held:
         """By partition: its punctuations since its last accent that no later one covers, each a single box."""
 
     @staticmethod
-    def read(folder: Path, logged: Logged) -> _Held:
-        held, data = _Held(logged.file), logged.read(folder)
+    def read(folder: Path, logged: Logged) -> _LoadedLog:
+        held, data = _LoadedLog(logged.file), logged.read(folder)
         held.hash.update(data)
         if held.hash.hexdigest() != logged.digest:
             raise logged.damaged(folder)
@@ -198,9 +198,9 @@ class _Held:
         if len(parts) == 1 and parts[0]:
             run.add(parts[0], number)
 
-    def thinned(self, file: str) -> _Held:
-        """The same log in a new file, without superfluous events."""
-        fresh = _Held(file)
+    def compacted(self, file: str) -> _LoadedLog:
+        """The log in a new file, without superfluous events."""
+        fresh = _LoadedLog(file)
         for number, event in enumerate(self.events):
             if number not in self.superfluous:
                 fresh.take(event)

@@ -43,7 +43,7 @@ from anabranch.stream.reading.markup import BOM
 from anabranch.stream.reading.reader import Format
 
 _SEARCHED_EPOCHS = 20
-"""For so many epochs a stream is searched before its job."""
+"""The number of epochs for which a stream is searched before its job."""
 
 Run: TypeAlias = Callable[[Job], Sequence[Report]]
 """Runs the tasks of an epoch."""
@@ -56,8 +56,8 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
     while True:
         reports = run(job)
         found = _changes(reports)
-        met = job.epoch_events.load() if job.epoch_events else {}
-        known = {stream: frozenset(changes) for stream, changes in met.items()}
+        given = job.epoch_events.load() if job.epoch_events else {}
+        known = {stream: frozenset(changes) for stream, changes in given.items()}
         fresh = {
             stream: [each for each in changes if each not in known.get(stream, ())] for stream, changes in found.items()
         }
@@ -111,7 +111,7 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
 
 
 def _with_events(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
-    """The same job, with these events known to its tasks."""
+    """The job, with these events known to its tasks."""
     return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes)) if changes else job
 
 
@@ -197,11 +197,11 @@ def shown_first(job: Job) -> Report | None:
     segment = SegmentWriter(job.segments, job.epoch, _FIRST_SEQUENCE)
     with segment:
         for stream in plan.streams:
-            asked = compiled.asked[stream.name]
-            for group in asked.alike:
+            queries = compiled.queries[stream.name]
+            for group in queries.alike:
                 numbers = [
                     number
-                    for member in asked.members[group.numbers.start : group.numbers.stop]
+                    for member in queries.members[group.numbers.start : group.numbers.stop]
                     for number, _ in member.subscribers
                     if number in fresh
                 ]

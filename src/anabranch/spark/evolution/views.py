@@ -84,7 +84,7 @@ class KnownLog:
     begun: dict[int, StreamView] = field(default_factory=dict)
     """By the number of valid events before it: the view at its beginning."""
     views: dict[int, StreamView] = field(default_factory=dict)
-    """The same with all valid events since."""
+    """By that number: the view with all valid events since."""
     size: int = 0
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
@@ -136,7 +136,7 @@ class KnownLog:
 
 _known: dict[Path, KnownLog] = {}
 _MOST_KNOWN = 256
-"""Streams; a smaller cache than the trunk's streams would never hit, for each range asks for all of them."""
+"""The number of cached streams; fewer than a trunk has would never hit, for each range needs all of them."""
 
 
 def known_log(folder: Path, stream: KnownStream, logged: Logged | None) -> KnownLog:

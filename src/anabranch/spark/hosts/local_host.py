@@ -45,7 +45,7 @@ class LocalHost:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:
-        """Does nothing: there are no pools to choose."""
+        """Do nothing: there are no pools to choose."""
 
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> LocalQuery:
         return LocalQuery(EpochSteps(checkpoint, epoch), trigger_ms)
@@ -72,7 +72,7 @@ class LocalQuery:
         self._steps = steps
         self._trigger_ms = trigger_ms
         self._moved = Condition()
-        self._looks = 0
+        self._idle_polls = 0
         """The number of polls that found nothing to read."""
         self._stopping = self._ended = False
         self._failure: Exception | None = None
@@ -87,7 +87,7 @@ class LocalQuery:
                 if self._steps.step():
                     continue
                 with self._moved:
-                    self._looks += 1
+                    self._idle_polls += 1
                     self._moved.notify_all()
                     if self._trigger_ms is None:
                         return
@@ -109,8 +109,8 @@ class LocalQuery:
     def processAllAvailable(self) -> None:  # noqa: N802
         with self._moved:
             # the poll at work may have started before the present input was there
-            wanted = self._looks + 2
-            self._moved.wait_for(lambda: self._looks >= wanted or self._ended)
+            wanted = self._idle_polls + 2
+            self._moved.wait_for(lambda: self._idle_polls >= wanted or self._ended)
         if self._failure is not None:
             raise self._failure
 
@@ -118,4 +118,4 @@ class LocalQuery:
         with self._moved:
             self._stopping = True
             self._moved.notify_all()
-        self._thread.join(_STOP_SECONDS)  # but no longer for the epoch at work
+        self._thread.join(_STOP_SECONDS)  # an epoch at work may go on longer

@@ -79,13 +79,13 @@ class SparkHost:
     def start(self, checkpoint: Checkpoint, epoch: Callable[[int], None], trigger_ms: int | None) -> StreamingQuery:
         """Nobody reads Spark's batch: an epoch computes its ranges from the offsets that Spark has logged."""
 
-        def come(_: DataFrame, number: int) -> None:
+        def run_batch(_: DataFrame, number: int) -> None:
             epoch(number)
 
         self.session.dataSource.register(intake.RangeSource)
         self.enter(checkpoint)
         ranges = self.session.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
-        writer = ranges.writeStream.foreachBatch(come).option("checkpointLocation", str(checkpoint.spark))
+        writer = ranges.writeStream.foreachBatch(run_batch).option("checkpointLocation", str(checkpoint.spark))
         trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
         try:
             return writer.trigger(**trigger).start()
@@ -142,10 +142,11 @@ class SparkStages:
 
 def _mapped(given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
     """Map a function over the partitions of an RDD, in Spark's Python workers."""
-    return given.mapPartitions(partial(_at_work, function))
+    return given.mapPartitions(partial(_as_task, function))
 
 
-def _at_work(function: _Mapping[_Given, _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+def _as_task(function: _Mapping[_Given, _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+    """Run a function as a task, in a process whose garbage collections are bounded (`spark/garbage.py`)."""
     garbage.here.begin_task()
     return function(given)
 

@@ -99,26 +99,26 @@ def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool
     implied = serialize(implied_root(source.implied_root))
     known = None if source.format == "auto" else source.format
     schema_root = source.schema.root if source.schema else None
-    told, holds = known, False
+    detected, holds = known, False
     for paths in partitions:
         for path in paths:
-            if told is not None and told != "document":
-                return StreamForm(told, implied)
+            if detected is not None and detected != "document":
+                return StreamForm(detected, implied)
             head = front(path)
             holds = holds or known is not None or bool(head.strip())
             if not is_readable(head):
                 continue
             certain = decide or len(paths) > 1 or len(head) >= _FRONT_BYTES
-            told = told or _told(head, schema_root, certain)
-            if told == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
-                return StreamForm(told, serialize(parse_root(*tag)))
+            detected = detected or _detected(head, schema_root, certain)
+            if detected == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
+                return StreamForm(detected, serialize(parse_root(*tag)))
             decide = decide or len(head) >= _FRONT_BYTES
-    if told is not None and told != "document":
-        return StreamForm(told, implied)
+    if detected is not None and detected != "document":
+        return StreamForm(detected, implied)
     return StreamForm("document", implied) if decide and holds else None
 
 
-def _told(front: bytes, schema_root: str | None, certain: bool) -> Format | None:
+def _detected(front: bytes, schema_root: str | None, certain: bool) -> Format | None:
     """The format by the first bytes; a single line could still be a short document or the first of many lines."""
     form = detect(front, schema_root)
     return form if certain or form != "document" or schema_root is not None or b"\n" in front.strip() else None

@@ -9,7 +9,7 @@ In a stream without a declared time, a heartbeat has the moment at which it is s
 In a stream with a declared time, it continues from the latest time of the stream, of an item or an earlier heartbeat,
 by the seconds since then; so an idle partition follows the others, and an idle stream its own clock.
 Tasks report the largest times of items (`spark/evolution/progress.py`); the driver writes them down for the survey,
-which reads no items.
+which reads no items (`reached.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from time import monotonic
 
-from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.answers.segments import COURSES
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.evolution.progress import RangeProgress
 from anabranch.spark.intake.ranges import MICROSECONDS, Offset
-from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import Source
 
@@ -84,22 +79,6 @@ def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: 
     if stream.name in reached:
         times.append(round(reached[stream.name] * MICROSECONDS / per_second(stream.time)))
     return max(times) + round(since * MICROSECONDS) if times else None
-
-
-def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> None:
-    """Write down the largest item times after an epoch, for streams with heartbeats."""
-    names = {each.name for each in plan.streams if each.source.beats_by_time}
-    if not names:
-        return
-    log, before = AnswerLog(checkpoint), read_reached(checkpoint)
-    found = dict(before)
-    for chunk in log.chunks(manifest, COURSES):
-        for course in map(RangeProgress.from_json, log.text(chunk).splitlines()):
-            for top in course.tops if course.stream in names else ():
-                if top is not None:
-                    found[course.stream] = max(top.value, found.get(course.stream, top.value))
-    if found != before:
-        durable.replace(checkpoint.reached, durable.sealed(found))
 
 
 def read_reached(checkpoint: Checkpoint) -> dict[str, float]:

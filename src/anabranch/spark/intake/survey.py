@@ -72,7 +72,7 @@ class Survey:
         """By partition: its files when the last hold of its stream was first seen."""
         self._sight: FolderSnapshot | None = None
         """The sight that the last epoch did not finish."""
-        self._looks: dict[str, tuple[int, int]] = {}
+        self._compared: dict[str, tuple[int, int]] = {}
         """By path: size and modification time of an open file when its first bytes were last compared."""
 
     def freeze(self) -> None:
@@ -271,7 +271,7 @@ class Survey:
         size = there.get(stretch.file, 0)
         changed = folders.modified(path)
         if changed is None:
-            if self._looks.get(path, (0, 0))[0] > max(read, stretch.start):
+            if self._compared.get(path, (0, 0))[0] > max(read, stretch.start):
                 raise StreamError(f"'{path}' was taken away before it was read to its end")
             return max(read, stretch.start)
         if size < max(read, stretch.start):
@@ -279,11 +279,11 @@ class Survey:
                 f"'{path}' has become shorter: {size:,} bytes, of which {read:,} were read",
                 hint="a stream's files may only grow",
             )
-        looks = (size, changed)
-        if self._looks.get(path) != looks:
+        stamp = (size, changed)
+        if self._compared.get(path) != stamp:
             if not storage.has_head(path, stretch.head):
                 raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
-            self._looks[path] = looks
+            self._compared[path] = stamp
         return size
 
 

@@ -103,8 +103,8 @@ class _ReadDocument:
 
     source: DocumentSource
     good: PlannedDocument
-    look: tuple[int, ...] | None
-    """The file's times and size then; None where it may have changed since without a sign."""
+    stamp: tuple[int, ...] | None
+    """The stamp of its file then; None where the content may have changed since under the same stamp."""
 
 
 class DocumentCopies:
@@ -127,8 +127,8 @@ class DocumentCopies:
         return tuple(self._look(name, source) for name, source in sources.items())
 
     def _look(self, name: str, source: DocumentSource) -> PlannedDocument:
-        held, now = self._held.get(name), _look(source.path)
-        if held is not None and held.source == source and held.look is not None and held.look == now:
+        held, now = self._held.get(name), _stamp(source.path)
+        if held is not None and held.source == source and held.stamp is not None and held.stamp == now:
             return held.good
         try:
             found = self._copied(name, source)
@@ -174,7 +174,8 @@ class DocumentCopies:
             self._swept = needed
 
 
-def _look(path: Path) -> tuple[int, ...] | None:
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """The times, size and inode of a file, which change with its content; None where there is no file."""
     try:
         found = path.stat()
     except OSError:

@@ -78,7 +78,7 @@ def subscriptions_of(
     }
     known = QueryContext({stream.name: stream for stream in streams}, functions, endless)
     queries = _decide_anew(found, before, known)
-    branches = {_sight(each): each.branch for each in found.values() if each.family and not each.aborted}
+    branches = {_branch_key(each): each.branch for each in found.values() if each.family and not each.aborted}
     for name, text in wanted.items():
         if name in found:
             continue
@@ -90,7 +90,7 @@ def subscriptions_of(
         policy = chosen.get(name, "accumulate")
         new = replace(new, late=late, family=family, policy=policy, strands=divided)
         new = replace(new, shows=query.shows, edited=query.edited, timed=timed and not query.shows)
-        if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
+        if family and (branch := branches.setdefault(_branch_key(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name], queries[name] = new, query
         following += 1
@@ -134,7 +134,7 @@ class _Outside:
         return self._known[id(query)][1]
 
 
-def _sight(subscription: Registration) -> tuple[str, Policy, int, tuple[str, ...]]:
+def _branch_key(subscription: Registration) -> tuple[str, Policy, int, tuple[str, ...]]:
     """What members of one branch have in common: the family and the policy, and the elements they see."""
     first = subscription.first if subscription.late else -1
     return subscription.family, subscription.policy, first, subscription.late

@@ -30,7 +30,7 @@ from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Instruction, Name, descendants, namespaces_in_scope
 
 _RETAINED = 4
-"""So many of the newest documents stay: the last name gives the position of the stream."""
+"""The number of newest documents that stay: the last name gives the position of the stream."""
 _HOLE = "anabranch-hole"
 _ROOT = "answer"
 

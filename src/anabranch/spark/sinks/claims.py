@@ -11,9 +11,10 @@ from pathlib import Path
 
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.errors import AnabranchError, UsageError
-from anabranch.language import ast, parse
+from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
+from anabranch.sql import read_query
 from anabranch.stream.files import Claim, check_claims, stream_claims, stream_use
 from anabranch.stream.reading.source import Source
 
@@ -96,7 +97,9 @@ def _streams_of(text: str) -> set[str]:
         if is_plan(text):
             names = set(streams_of(read_plan(text)))
         else:
-            names = {each.name for each in parts(parse(text)) if isinstance(each, ast.Source) and each.kind == "stream"}
+            names = {
+                each.name for each in parts(read_query(text)) if isinstance(each, ast.Source) and each.kind == "stream"
+            }
     except AnabranchError:
         return set()
     return set(map(stream_use, names))

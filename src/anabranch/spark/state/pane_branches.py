@@ -55,7 +55,7 @@ class _Kin:
 
     stream: KnownStream
     kind: Kind
-    told: list[Announced]
+    events_heard: list[Announced]
     """All events that the follower has received."""
     follower: Follower
     is_concerned: bool
@@ -63,9 +63,9 @@ class _Kin:
     numbers: list[int] = field(default_factory=list)
 
     @staticmethod
-    def of(stream: KnownStream, kind: Kind, told: list[Announced]) -> _Kin:
-        follower = follower_of(stream, kind, told)
-        return _Kin(stream, kind, told, follower, any(map(follower.reads, told)))
+    def of(stream: KnownStream, kind: Kind, events_heard: list[Announced]) -> _Kin:
+        follower = follower_of(stream, kind, events_heard)
+        return _Kin(stream, kind, events_heard, follower, any(map(follower.reads, events_heard)))
 
     def may_answer(self, announced: Announced) -> bool:
         """Whether an accent may come out at this event."""
@@ -75,7 +75,7 @@ class _Kin:
 
     def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
         """The accents that come out at an event."""
-        self.told.append(announced)
+        self.events_heard.append(announced)
         return self.follower.hear(announced)
 
 
@@ -90,7 +90,8 @@ class PaneBranches:
         self._group = PaneGroup()
         self._heard: dict[str, list[Announced]] = {}
         """By stream: the events of the epoch so far."""
-        self._lively: dict[str, bool] = {}
+        self._evolves: dict[str, bool] = {}
+        """By stream: whether there were accents before this place."""
         self._kin: dict[tuple[str, Kind], _Kin] = {}
         self._lost: set[int] = set()
         """The branches whose windows cannot be computed any more."""
@@ -164,9 +165,9 @@ class PaneBranches:
 
     def _has_accents(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
-        if name not in self._lively:
-            self._lively[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
-        return self._lively[name]
+        if name not in self._evolves:
+            self._evolves[name] = any(each.paths for each in self._job.known_log(self._plan.stream(name)).valid)
+        return self._evolves[name]
 
     def _hear(self, reach: Range, events: Sequence[Announced]) -> None:
         """Apply the events at this place of a stream; accents that come out stand here in the answers."""
@@ -176,16 +177,17 @@ class PaneBranches:
             events = (*self._passage(reach).events_before, *events)
         for each in events:
             if not self._has_accents(name) and each.paths:
-                self._lively[name] = True
+                self._evolves[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
                         self._follow(number)
             self._heard[name].append(each)
             for kin in self._kin.values():
                 if kin.stream.name == name:
-                    self._tell(kin, each)
+                    self._pass_on(kin, each)
 
-    def _tell(self, kin: _Kin, announced: Announced) -> None:
+    def _pass_on(self, kin: _Kin, announced: Announced) -> None:
+        """Pass an event to some kin; if it may let an accent out, their complete windows are answered first."""
         if not kin.may_answer(announced):
             kin.hear(announced)
             return
@@ -246,7 +248,7 @@ class PaneBranches:
     def save(self) -> tuple[BranchState, dict[int, int]] | None:
         """Answer complete windows; gives the common state, and by branch its number of panes."""
         for kin in self._kin.values():
-            keep_follower(kin.stream, kin.kind, kin.follower, kin.told)
+            keep_follower(kin.stream, kin.kind, kin.follower, kin.events_heard)
         going = [number for number in self._branches if number not in self.aborted]
         if not going:
             return None

@@ -148,14 +148,14 @@ class _Shard:
                     _take(opened, row)
         if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
-        left = opened.save()
+        state = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
         for key, reason in opened.aborted.items():  # some end only when the epoch is complete
             self.aborted.update({each.id: reason for each in twins[key]})
-        if left is None:
+        if state is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
-        return SavedState(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
+        return SavedState(self.number, self.files.write(state.to_bytes()), opened.spilled, opened.held, waiting)
 
     def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send the results of a strand to its braid."""
@@ -244,7 +244,7 @@ class _Shard:
     def count(self, branches: Sequence[BranchPlan], rows: Sequence[ShardRow]) -> dict[int, SavedState | None]:
         """Run the branches whose windows are counted by panes; they share one state blob."""
         known = {each.number: each for each in branches}
-        parting = self._borders() if branches else {}
+        borders = self._borders() if branches else {}
         blobs: dict[str, dict[int, PaneState]] = {}
         inputs: dict[tuple[tuple[str, ...], tuple[str, ...]], InputStream] = {}
 
@@ -256,14 +256,14 @@ class _Shard:
                 if kept.state not in blobs:
                     blobs[kept.state] = unpack(BranchState.from_bytes(self.files.read(kept.state)), name)
                 state = blobs[kept.state][number]
-            sight = branch.streams, branch.late
-            if sight not in inputs:
-                inputs[sight] = self._input(branch.streams[0], branch)
+            key = branch.streams, branch.late
+            if key not in inputs:
+                inputs[key] = self._input(branch.streams[0], branch)
             assert branch.panes is not None, "only such branches are counted"
             made = windows_of(branch.panes) if branch.panes.sending is None else SentWindows
-            windows = made(branch.panes, name, inputs[sight], state, output, *self._known(branch))
+            windows = made(branch.panes, name, inputs[key], state, output, *self._known(branch))
             (stream,) = branch.streams
-            counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))
+            counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, borders[stream]))
             return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)

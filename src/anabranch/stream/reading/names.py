@@ -1,8 +1,8 @@
-"""What the root and the items of a stream are called, as far as its first bytes tell.
+"""The names of the root and the items of a stream, as far as its first bytes show them.
 
-Lines have no root, and JSON has no names for its objects: there the names are agreed on, declared with the stream or
-implied, and hold for good.
-Those of a document are its own; the first items show them, and later ones may be called otherwise.
+Lines have no root, and JSON has no names for its objects: there the names are *agreed*, which means declared with the
+stream or implied, and never change.
+In a document they are read from the first items, and later items may have other names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents, Source
 
 _FIRST = 100
-"""So many elements are looked at."""
+"""The number of elements that are looked at."""
 
 
 class FirstNames(NamedTuple):
@@ -34,7 +34,7 @@ def first_names(source: Source) -> FirstNames | None:
     try:
         return _names(source)
     except AnabranchError:
-        return None  # what cannot be read is somebody else's business
+        return None  # the reader of the stream reports the error
 
 
 def _names(source: Source) -> FirstNames | None:
@@ -44,7 +44,7 @@ def _names(source: Source) -> FirstNames | None:
     if contents.format == "json":
         return FirstNames(source.implied_root, (source.item_name,), agreed=True, is_json=True)
     if contents.format == "lines":
-        # that XML comes in lines may be a guess, which broken bytes mislead
+        # that XML comes in lines may be a guess, and wrong where bytes are broken
         return FirstNames(source.implied_root, (), agreed=source.format == "lines")
     found: dict[str, None] = {}
     for _, element in zip(range(_FIRST), contents, strict=False):

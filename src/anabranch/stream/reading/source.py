@@ -245,7 +245,7 @@ class Contents:
     def __init__(self, source: Source, limits: Limits) -> None:
         self._source = source
         self._limits = limits
-        self.format = source.format if source.format != "auto" else self._told_format()
+        self.format = source.format if source.format != "auto" else self._detected_format()
         """The format of the stream; one without readable content counts as a document."""
         self._split = DocumentSplitter if self.format == "document" else LineSplitter
         self._implied_root = implied_root(source.implied_root)
@@ -260,11 +260,11 @@ class Contents:
         """The content of each partition; the format and the root are those of the first readable one."""
         self._all = chain.from_iterable(self.partitions)
 
-    def _told_format(self) -> Format:
+    def _detected_format(self) -> Format:
         schema = self._source.schema
         heads = (piece for file in self._source.files for piece in islice(_pieces(file), 1))
-        tells = (each for each in heads if isinstance(each, bytes) and is_readable(each))
-        return next((detect(head[:_HEAD], schema.root if schema else None) for head in tells), "document")
+        readable = (each for each in heads if isinstance(each, bytes) and is_readable(each))
+        return next((detect(head[:_HEAD], schema.root if schema else None) for head in readable), "document")
 
     @property
     def root(self) -> Element:

@@ -128,8 +128,8 @@ def tree_of(element: StreamElement) -> Element:
         case Item(tree, _, at):
             return _stamped(tree, f"{at:f}")
         case Accent(where, evolution, _, at):
-            told = None if where == EVERYTHING else str(where)
-            accent = _control("accent", where=told, at=_written(at))
+            text = None if where == EVERYTHING else str(where)
+            accent = _control("accent", where=text, at=_written(at))
             match evolution:
                 case Add(path, type_):
                     accent.append(_control("add", path=str(path), type=type_))
@@ -138,8 +138,8 @@ def tree_of(element: StreamElement) -> Element:
                 case Alter(path, by):
                     accent.append(_control("alter", path=str(path), by=str(by)))
             return accent
-        case Punctuation(told_of, _, at):
-            return _control("punctuation", where=None if told_of is None else str(told_of), at=_written(at))
+        case Punctuation(closed, _, at):
+            return _control("punctuation", where=None if closed is None else str(closed), at=_written(at))
         case Region(id_, content, _, at):
             return _filled(_control("mutable", id=id_, at=_written(at)), content)
         case Update(kind, target, id_, content, _, at):
@@ -161,7 +161,7 @@ def write_came(item: Item, at: Decimal) -> str:
 
 
 def write_doubt(doubt: Doubt, at: Decimal | None = None) -> str:
-    """The text of an unreadable accent that leaves exactly this in doubt."""
+    """The text of an unreadable accent that leaves exactly this path in doubt, for these items."""
     accent = _control("accent", where=str(doubt.where), at=_written(at))
     accent.append(_control("alter", path=str(doubt.path), by="?"))
     return serialize(accent)

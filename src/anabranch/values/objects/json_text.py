@@ -26,7 +26,7 @@ def is_json(value: Value) -> bool:
 
 
 def json_lines(values: Sequence[Value]) -> str:
-    """Values as JSON, each on a line of its own; an element that was made, or is a part of an item, is none."""
+    """Values as JSON, each on a line of its own; of nodes only JSON items and records can be written so."""
     for each in values:
         if isinstance(each, Element | Text | Attribute | Document | Comment | Instruction) and not is_record(each):
             raise DynamicError(

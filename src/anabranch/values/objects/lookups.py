@@ -1,6 +1,6 @@
 """Lookups: what `.`, `[[ ]]`, `[]` and `$m(k)` find in objects and arrays (LAWS 7.1, 7.2).
 
-What an element stands for that was read from JSON is told by its mark: a number keeps its spelling, text is a string,
+The mark of an element that was read from JSON says what it stands for: a number keeps its spelling, text is a string,
 and objects and arrays are views.
 An XML element can be looked into as well: its children are its keys, one after the other, and their text has no type.
 """
@@ -106,7 +106,7 @@ def _in_element(element: Element, key: str) -> Values:
 
 
 def _together(children: Sequence[Element]) -> Values:
-    """What stands under one key of an object: an array where it was one, and where it has become one."""
+    """The value of one key of an object: an array where it was read as one, or where several children have the key."""
     if len(children) > 1 or any(each.mark is not None and each.mark.listed for each in children):
         return [JsonArray([[_value(each)] for each in children])]
     return [_value(each) for each in children]

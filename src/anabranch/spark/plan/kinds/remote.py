@@ -20,7 +20,7 @@ from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows, SendTuples
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
@@ -80,7 +80,7 @@ class RemoteWindowKind(QueryKind):
     @classmethod
     def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         operator = read_sent(asked.text) if is_sent(asked.text) else None
-        if not isinstance(operator, PutTogether | ReadWindows):
+        if not isinstance(operator, CombineWindows | ReadWindows):
             return None
         _refuse_partitions(known.streams.get(stream_of(operator)), any_order=True)
         found = sent_query(operator)

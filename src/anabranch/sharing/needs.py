@@ -1,4 +1,4 @@
-"""Which paths of its streams a query may read: the walk over its text that finds them.
+"""Which paths of its streams a query may read, found by a walk over the query.
 
 The result is a tree of paths for each stream (`retention.py`): sound, and never less than the query reads.
 """
@@ -46,6 +46,8 @@ def _climbs(part: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LookScope:
+    """The origins of the nodes in scope, and the age of the document that is read."""
+
     variables: Mapping[str, _Places] = field(default_factory=dict)
     context: _Places = ()
     ago: Fraction = Fraction(0)
@@ -94,7 +96,7 @@ class _Walk:
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments, scope)
             case ast.InlineFunction(parameters, body):
-                for name in parameters:  # all below what it is called with is looked at where that stands
+                for name in parameters:  # everything below its arguments is read where the function is called
                     scope = scope.bind(name, ())
                 return self.look((body,), scope)
             case ast.Filter(base, tail):

@@ -1,0 +1,117 @@
+"""The scalar functions of SQL that have a twin in XQuery (LAWS 8.4).
+
+In SQL a function of NULL is NULL; many functions of XQuery take nothing for the empty text, or for 0 as its length.
+So each says what it gives for nothing: where that is nothing as well, its call is all there is to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from anabranch.errors import Span
+from anabranch.language import ast
+
+Build = Callable[[Sequence[ast.Expression], Span], ast.Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """A function: what its arguments are called in sqlglot, and the expression that it is."""
+
+    arguments: tuple[str, ...]
+    build: Build
+    of_nothing: str | int | None = None
+    """What the expression gives where its first argument is nothing; None for nothing."""
+    needed: int = 1
+    """How many of the arguments must be there."""
+
+
+def call(name: str, arguments: Sequence[ast.Expression], span: Span) -> ast.Call:
+    """The call of a function of XQuery."""
+    return ast.Call(name, tuple(arguments), span=span)
+
+
+def _named(name: str) -> Build:
+    return lambda arguments, span: call(name, arguments, span)
+
+
+def _trimmed(pattern: str) -> Build:
+    def build(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+        return call("replace", (arguments[0], ast.String(pattern, span=span), ast.String("", span=span)), span)
+
+    return build
+
+
+def _replaced(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    return call("replace", (*arguments, ast.String("q", span=span)), span)  # as it is written, not as a pattern
+
+
+def _left(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    text, length = arguments
+    return call("substring", (text, ast.Number("1", span=span), length), span)
+
+
+def _right(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    text, length = arguments
+    start = ast.Arithmetic(
+        call("string-length", (text,), span), (("-", length), ("+", ast.Number("1", span=span))), span=span
+    )
+    return call("substring", (text, start), span)
+
+
+def _position(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    before = call("string-length", (call("substring-before", arguments, span),), span)
+    found = ast.Arithmetic(before, (("+", ast.Number("1", span=span)),), span=span)
+    return ast.If(call("contains", arguments, span), found, ast.Number("0", span=span), span=span)
+
+
+FUNCTIONS: Mapping[type[exp.Expr], ScalarFunction] = {
+    exp.Upper: ScalarFunction(("this",), _named("upper-case"), ""),
+    exp.Lower: ScalarFunction(("this",), _named("lower-case"), ""),
+    exp.Length: ScalarFunction(("this",), _named("string-length"), 0),
+    exp.Substring: ScalarFunction(("this", "start", "length"), _named("substring"), "", 2),
+    exp.Left: ScalarFunction(("this", "expression"), _left, "", 2),
+    exp.Right: ScalarFunction(("this", "expression"), _right, "", 2),
+    exp.StrPosition: ScalarFunction(("this", "substr"), _position, 0, 2),
+    exp.Replace: ScalarFunction(("this", "expression", "replacement"), _replaced, "", 3),
+    exp.Translate: ScalarFunction(("this", "from_", "to"), _named("translate"), "", 3),
+    exp.Abs: ScalarFunction(("this",), _named("abs")),
+    exp.Round: ScalarFunction(("this", "decimals"), _named("round")),
+    exp.Floor: ScalarFunction(("this",), _named("floor")),
+    exp.Ceil: ScalarFunction(("this",), _named("ceiling")),
+    exp.Sqrt: ScalarFunction(("this",), _named("math:sqrt")),
+    exp.Exp: ScalarFunction(("this",), _named("math:exp")),
+    exp.Ln: ScalarFunction(("this",), _named("math:log")),
+    exp.Pow: ScalarFunction(("this", "expression"), _named("math:pow"), None, 2),
+}
+TRIMS: Mapping[str, Build] = {
+    "": _trimmed("^ +| +$"),
+    "BOTH": _trimmed("^ +| +$"),
+    "LEADING": _trimmed("^ +"),
+    "TRAILING": _trimmed(" +$"),
+}
+"""TRIM by the side that it is asked for."""
+
+CASTS: Mapping[exp.DType, str] = {
+    **dict.fromkeys((exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT), "xs:integer"),
+    **dict.fromkeys((exp.DType.DOUBLE, exp.DType.FLOAT), "xs:double"),
+    exp.DType.DECIMAL: "xs:decimal",
+    **dict.fromkeys((exp.DType.VARCHAR, exp.DType.TEXT, exp.DType.CHAR), "xs:string"),
+    exp.DType.BOOLEAN: "xs:boolean",
+    **dict.fromkeys((exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.DATETIME), "xs:dateTime"),
+    exp.DType.DATE: "xs:date",
+    exp.DType.TIME: "xs:time",
+}
+EXTRACTS: Mapping[str, str] = {
+    "YEAR": "year",
+    "MONTH": "month",
+    "DAY": "day",
+    "HOUR": "hours",
+    "MINUTE": "minutes",
+    "SECOND": "seconds",
+}
+CLOCKS = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
+"""Functions that ask for the time; so does the anonymous NOW()."""
