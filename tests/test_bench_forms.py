@@ -18,6 +18,7 @@ from anabranch.bench.workloads.readings import (
     FORMATS,
     JSON_DOTS,
     JSON_LINES,
+    JSON_SQL,
     ReadingKind,
     WireFormat,
     readings,
@@ -49,20 +50,25 @@ def _values(query: str, given: Input) -> list[tuple[str, ...]]:
     return values_of(answer.removeprefix("<hits>").removesuffix("</hits>")) if answer != "<hits/>" else []
 
 
-@pytest.mark.parametrize("form", [each for each in FORMS if each.is_written_for(JSON_DOTS)], ids=lambda each: each.name)
-def test_dots_ask_what_paths_ask(form: QueryForm, tmp_path: Path) -> None:
+_SPELLED = [(each, wire) for wire in (JSON_DOTS, JSON_SQL) for each in FORMS if each.is_written_for(wire)]
+
+
+@pytest.mark.parametrize(("form", "wire"), _SPELLED, ids=lambda each: each.name)
+def test_dots_and_sql_ask_what_paths_ask(form: QueryForm, wire: WireFormat, tmp_path: Path) -> None:
     """The same values come out, in objects; forms without a spelling are few."""
-    given = _input(tmp_path, JSON_DOTS, form.readings)
-    text = form.one(JSON_DOTS)["one"]
+    given = _input(tmp_path, wire, form.readings)
+    text = form.one(wire)["one"]
     found = values_of_lines(evaluate(check(parse(text), text).query, {"readings": given}).text)
     assert sorted(found) == sorted(_values(form.one(JSON_LINES)["one"], given))
     assert 0.1 * _ITEMS < len(found) < 0.35 * _ITEMS
 
 
-def test_most_forms_have_a_spelling_with_dots() -> None:
-    """All but what is at any depth, or at a place that is counted."""
-    others = {each.name for each in FORMS if not each.is_written_for(JSON_DOTS)}
-    assert others == {"descendants", "last_position", "leading_positions"}
+def test_most_forms_have_all_spellings() -> None:
+    """With dots all but what is at any depth or at a place that is counted, in SQL all but that and rows in rows."""
+    without = {"descendants", "last_position", "leading_positions"}
+    assert {each.name for each in FORMS if not each.is_written_for(JSON_DOTS)} == without
+    rows = {"quantifier", "nested_for", "first_position"}
+    assert {each.name for each in FORMS if not each.is_written_for(JSON_SQL)} == without | rows
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ def test_times_of_a_reading_are_one_moment() -> None:
 
 def test_parts_of_the_bench_are_chosen() -> None:
     """A form is all its formats; a form with a format is that alone; what there is not is refused."""
-    assert len(chosen(())) == 23 * 3 + 20
+    assert len(chosen(())) == 23 * 3 + 20 + 17
     assert [(form.name, wire.name) for form, wire in chosen(["let", "plain.json"])] == [
         ("let", "elements"),
         ("let", "attributes"),

@@ -300,7 +300,10 @@ def random_query(random: Random) -> str:
                     f"for $l in $o.lines[] where $l.qty > 5 return {{ 'sku': $l.sku, 'of': {value()}, 't': $l.tags }}"
                 )
             case 4:
-                return f"for $t in $o.tags[] order by $t descending return {{ 't': $t, 'n': {value()} }}"
+                loop = random.choice(
+                    ["$l in $o.lines[] order by $l.qty", "$l in $o.lines[] order by $l.sku descending"]
+                )
+                return f"for {loop} return {{ 't': $l.qty, 'n': {value()} }}"
             case 5:
                 return f"<a k='{{ $o.name }}'>{{ {random.choice(VALUES)} }}<b>{{ $o.amount }}</b></a>"
             case _:

@@ -42,6 +42,8 @@ PANED = {
     "of text": WINDOW + 'for $o in $w group by $k := upper-case($o.name) return { "k": $k, "n": count($o) }',
     "of paths": WINDOW + 'for $o in $w group by $k := $o/name return { "k": $k, "n": count($o), "s": sum($o/v) }',
     "of conditions": WINDOW + 'for $o in $w group by $k := $o.v > 5 return { "k": $k, "n": count($o) }',
+    "as in SQL": WINDOW + "return for $o in $w group by $k := non-null($o.k) "
+    'return { "k": $k, "s": if (exists(avg($o.v))) then sum($o.v) else (), "a": avg($o.v) }',
     "top": WINDOW + BY + 'order by count($o) descending count $c where $c <= 2 return { "k": $k, "c": $c }',
     "bounds of groups": WINDOW + BY + 'return { "k": $k, "window_start": window-start($w), "avg": avg($o.v) }',
 }

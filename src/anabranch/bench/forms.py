@@ -1,6 +1,7 @@
 """How fast everyday queries are: twenty-three forms (`workloads/forms.py`) over items written in three ways.
 
-JSON is asked with paths (`json`) and with dots (`json_dots`), where a form has such a spelling; there it gives objects.
+JSON is asked with paths (`json`), with dots (`json_dots`) and in SQL (`json_sql`), where a form has such a spelling;
+with dots and in SQL it gives objects.
 
 `ratios.FORM.FORMAT`: one subscription of the form, its answers committed, against a streaming query of plain Spark:
 `from_xml` or `from_json` with a declared schema, the equivalent expression, and Parquet.
@@ -35,7 +36,7 @@ from anabranch.bench.harness.live import LiveSparkQuery, LiveTrunk, NotInTime
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.forms import FORMS, QueryForm
 from anabranch.bench.workloads.photons import Spark
-from anabranch.bench.workloads.readings import FORMATS, JSON_DOTS, WireFormat, write_readings
+from anabranch.bench.workloads.readings import SPELLINGS, WireFormat, write_readings
 from anabranch.errors import UsageError, did_you_mean
 
 RATIO, MEDIAN, PLAIN_JSON, THOUSAND = 1.0, 2.0, 1.5, 0.6
@@ -68,9 +69,9 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
 
 
 def chosen(only: Sequence[str]) -> list[tuple[QueryForm, WireFormat]]:
-    """The forms and formats that are asked for, all of them without any; UsageError where there is none of a name."""
-    wires = (*FORMATS, JSON_DOTS)
-    cells = {f"{form.name}.{wire.name}": (form, wire) for wire in wires for form in FORMS if form.is_written_for(wire)}
+    """The forms and formats in `only`, all of them where it is empty; UsageError for an unknown name."""
+    written = ((form, wire) for wire in SPELLINGS for form in FORMS if form.is_written_for(wire))
+    cells = {f"{form.name}.{wire.name}": (form, wire) for form, wire in written}
     known = {**{name: [name] for name in cells}, **{form.name: [] for form in FORMS}}
     for name, (form, _) in cells.items():
         known[form.name].append(name)
@@ -117,7 +118,7 @@ class FormsBench:
         with LiveSparkQuery(self.spark, folder, file, partial(form.in_spark, wire)) as theirs:
             one.round(until=until)
             theirs.round(until)
-            read = values_of_lines if wire.dots else values_of
+            read = values_of if wire.spelling == "paths" else values_of_lines
             ours, rows = sorted(read(one.texts()["one"])), sorted(map(_comparable, theirs.rows()))
             assert len(ours) == len(rows), f"{form.name}.{wire.name}: {len(ours):,} answers, {len(rows):,} of Spark"
             different = [pair for pair in zip(ours, rows, strict=True) if pair[0] != pair[1]]
@@ -132,7 +133,7 @@ class FormsBench:
         until = perf_counter() + self.scale.seconds
         with self._trunk(wire, file, form.many(wire, self.scale.many)) as many:
             many.round(until=until)
-            answers = sum(each.count("\n" if wire.dots else "<hit") for each in many.texts().values())
+            answers = sum(each.count("<hit" if wire.spelling == "paths" else "\n") for each in many.texts().values())
             expected = self.answers[form.name][wire.name]
             assert abs(answers / expected - 1) < 0.05, f"{form.name}.{wire.name}: {answers:,} for {expected:,} answers"
             label = f"{form.name}.{wire.name}, {self.scale.many:,} against one"

@@ -12,7 +12,8 @@ In the texts `%(t)s` stands for the place of a leaf, which depends on how readin
 `%(high)s`, `%(word)s` and `%(length)s` for constants.
 
 With dots a form gives objects: what stands in `<hit>` becomes the value of a key each (`as_object`).
-Forms that have no spelling with dots are those at any depth, and with positions other than a number.
+Forms that have no spelling with dots are those at any depth, and with positions other than a number; in SQL, those
+about repeated children, too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from itertools import pairwise
 
 from anabranch.bench.workloads.photons import Rows
 from anabranch.bench.workloads.readings import DAY, METALS, ReadingKind, WireFormat, date_time
+from anabranch.language import print_query
+from anabranch.sql import read_query
 
 
 def _in_digits(value: Decimal) -> str:
@@ -102,21 +105,33 @@ class QueryForm:
     """Whether Spark has a row for each repeated child."""
     dotted: str = ""
     """The clauses with dots, where more than the places of leaves is different."""
+    sql: tuple[str, str] | None = ("", "")
+    """The condition and the columns in SQL, where they are not Spark's; None for a form that SQL does not have."""
 
     def query(self, wire: WireFormat, constants: Mapping[str, str]) -> str:
         """The query with some constants."""
-        if wire.dots:
+        if wire.spelling == "sql":
+            return print_query(read_query(self._in_sql(wire, constants), language="sql"))
+        if wire.spelling == "dots":
             clauses, result = self.dotted or self.clauses, as_object(self.result)
             body = f"{clauses} return {result}" % {**wire.paths(), **constants}
             return f'for $p in stream("readings")/readings/reading {body}'
         body = f"{self.clauses} return {self.result}" % {**wire.paths(), **constants}
         return f'<hits>{{ for $p in stream("readings")/readings/reading {body} }}</hits>'
 
+    def _in_sql(self, wire: WireFormat, constants: Mapping[str, str]) -> str:
+        assert self.sql is not None, "a form without SQL is not asked for it"
+        condition, columns = self.sql
+        text = f"SELECT {columns or self.columns} FROM readings WHERE {condition or self.condition}"
+        return text.replace("; ", ", ") % {**wire.columns(), **constants}
+
     def is_written_for(self, wire: WireFormat) -> bool:
         """Whether the form has a spelling there."""
+        if wire.spelling == "sql":
+            return self.sql is not None
         known = {**wire.paths(), **self.constants.first}
         return all(place in known for place in _PLACE.findall(f"{self.clauses} {self.result}")) and not (
-            wire.dots and "position()" in self.result
+            wire.spelling == "dots" and "position()" in self.result
         )
 
     def one(self, wire: WireFormat) -> dict[str, str]:
@@ -160,6 +175,8 @@ _HIT, _HIT_COLUMNS = "<hit>{ %(id)s }{ %(t)s }</hit>", "%(id)s as id; %(t)s as t
 _CODE, _CODE_COLUMNS = "<hit>{ %(id)s }{ %(code)s }</hit>", "%(id)s as id; %(code)s as code"
 _GOLD = CodeWord("gold-")
 
+_CASE = "case when %%(u)s >= 50 then %s else %s end as %s"
+
 FORMS = (
     QueryForm("plain", _PLAIN, _HIT, _SQL_PLAIN, _HIT_COLUMNS),
     QueryForm("subtree", _PLAIN, "<hit>{ %(id)s }{ $p/d }</hit>", _SQL_PLAIN, "%(id)s as id; d"),
@@ -201,6 +218,7 @@ FORMS = (
         "contains(%(name)s, '%(word)s')",
         _CODE_COLUMNS,
         _GOLD,
+        sql=("%(name)s like '%%%(word)s%%'", ""),
     ),
     QueryForm(
         "starts_with",
@@ -209,6 +227,7 @@ FORMS = (
         "startswith(%(code)s, '%(word)s')",
         _CODE_COLUMNS,
         _GOLD,
+        sql=("%(code)s like '%(word)s%%'", ""),
     ),
     QueryForm(
         "substring_and_length",
@@ -232,6 +251,7 @@ FORMS = (
         "if (%(u)s >= 50) then <hit>{ %(id)s }{ %(t)s }<k>high</k></hit> else <hit>{ %(id)s }{ %(u)s }<k>low</k></hit>",
         _SQL_PLAIN,
         "%(id)s as id; if(%(u)s >= 50, %(t)s, %(u)s) as value; if(%(u)s >= 50, 'high', 'low') as k",
+        sql=("", "%(id)s as id; " + _CASE % ("%(t)s", "%(u)s", "value") + "; " + _CASE % ("'high'", "'low'", "k")),
     ),
     QueryForm(
         "quantifier",
@@ -240,6 +260,7 @@ FORMS = (
         "exists(r, each -> each.%(prefix)sv >= %(low)s and each.%(prefix)sv < %(high)s)",
         _HIT_COLUMNS,
         readings="repeated",
+        sql=None,
     ),
     QueryForm(
         "descendants",
@@ -247,6 +268,7 @@ FORMS = (
         "<hit>{ %(id)s }{ %(any_t)s }</hit>",
         _SQL_PLAIN,
         _HIT_COLUMNS,
+        sql=None,
     ),
     QueryForm(
         "nested_for",
@@ -258,6 +280,7 @@ FORMS = (
         readings="repeated",
         unnested=True,
         dotted="for $r in $p.r[] where %(v)s >= %(low)s and %(v)s < %(high)s",
+        sql=None,
     ),
     QueryForm(
         "time",
@@ -306,6 +329,7 @@ FORMS = (
         "r[0].%(prefix)sv >= %(low)s and r[0].%(prefix)sv < %(high)s",
         "%(id)s as id; r[0].%(prefix)sv as v",
         readings="repeated",
+        sql=None,
     ),
     QueryForm(
         "last_position",
@@ -315,6 +339,7 @@ FORMS = (
         "%(id)s as id; element_at(r, -1).%(prefix)sv as v",
         Interval(Decimal(62), Decimal(80)),
         "repeated",
+        sql=None,
     ),
     QueryForm(
         "leading_positions",
@@ -323,6 +348,7 @@ FORMS = (
         "exists(slice(r, 1, 2), each -> each.%(prefix)sv >= %(low)s and each.%(prefix)sv < %(high)s)",
         "%(id)s as id; slice(r, 1, 2) as r",
         readings="repeated",
+        sql=None,
     ),
 )
 MIXED = tuple(form for form in FORMS if form.readings != "timed")

@@ -100,6 +100,9 @@ def _value(random: Random, below: int) -> Decimal:
     return Decimal(random.randrange(below * 10_000)).scaleb(-4)
 
 
+Spelling: TypeAlias = Literal["paths", "dots", "sql"]
+
+
 @dataclass(frozen=True, slots=True)
 class WireFormat:
     """A way to write readings, and how we and plain Spark read them."""
@@ -110,8 +113,8 @@ class WireFormat:
     """The prefix of a leaf's name in a path of ours."""
     prefix: str = ""
     """In front of a leaf's name in a column of Spark."""
-    dots: bool = False
-    """Whether we ask for leaves with dots, and give objects."""
+    spelling: Spelling = "paths"
+    """How we ask for leaves; with dots and in SQL we give objects."""
 
     def write(self, reading: DeviceReading) -> str:
         """A reading as one line."""
@@ -130,7 +133,7 @@ class WireFormat:
 
     def paths(self) -> dict[str, str]:
         """Where the leaves of a reading `$p` and of its repeated child `$r` are."""
-        if self.dots:
+        if self.spelling == "dots":
             found = {leaf: f"$p.{leaf}" for leaf in _LEAVES} | {"t": "$p.d.t", "u": "$p.d.u"}
             return found | {"v": "$r.v", "every_v": "$p.r[].v", "first_v": "$p.r[[1]].v"}
         found = {leaf: f"$p/{self.axis}{leaf}" for leaf in _LEAVES}
@@ -169,8 +172,9 @@ ELEMENTS = WireFormat("elements", "lines")
 ATTRIBUTES = WireFormat("attributes", "lines", "@", "_")
 JSON_LINES = WireFormat("json", "json")
 FORMATS = (ELEMENTS, ATTRIBUTES, JSON_LINES)
-JSON_DOTS = WireFormat("json_dots", "json", dots=True)
-"""JSON, looked up with dots."""
+JSON_DOTS, JSON_SQL = WireFormat("json_dots", "json", spelling="dots"), WireFormat("json_sql", "json", spelling="sql")
+"""JSON, looked up with dots and asked in SQL."""
+SPELLINGS = (*FORMATS, JSON_DOTS, JSON_SQL)
 
 
 def write_readings(file: Path, wire: WireFormat, count: int, kind: ReadingKind = "plain") -> None:

@@ -321,8 +321,9 @@ def written(
             continue
         if isinstance(each, AggregateValue):
             column = columns[each] = windows.column(each)
-            if column.present is not None:
-                gaps.append((each, None, ~column.present[chosen]))
+            for known in (column, *([windows.column(AggregateValue(each.beside))] if each.beside else [])):
+                if known.present is not None:
+                    gaps.append((each, None, ~known.present[chosen]))
             continue
         assert keys is not None, "only groups have keys"
         found, missing = keys.texts(each), keys.missing(each)[chosen]

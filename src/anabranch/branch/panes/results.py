@@ -37,6 +37,8 @@ class AggregateValue:
     variable: str
     by: Affine = IDENTITY
     """The unit that it is written in, as the map from that of query start."""
+    beside: str = ""
+    """Another aggregate without which it is nothing, as the sum of nothing is in SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,11 @@ def _json(expression: ast.Expression, names: Mapping[str, Written]) -> list[str 
             return [write_string(text)]
         case ast.Sequence(()):
             return ["null"]
+        case ast.If(ast.Call("exists" | "fn:exists", (ast.Variable(beside),)), then, ast.Sequence(())) if "#" in beside:
+            found = _written(then, names)
+            if not isinstance(found, AggregateValue) or found.variable.startswith(_EXTREMES):
+                raise _Other
+            return [replace(found, beside=beside)]
     match _written(expression, names):
         case KeyText() | BoundText() as found:
             return [replace(found, as_json=True)]

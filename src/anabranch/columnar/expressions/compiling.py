@@ -32,7 +32,6 @@ from anabranch.columnar.expressions.literals import (
     prefixed,
     simple_number,
 )
-from anabranch.columnar.expressions.objects.lookups import untyped
 from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
@@ -387,7 +386,7 @@ class LookScope(ValueScope):
         if clears or where is not None:
             holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
-        keys = tuple(RowKey(untyped(scope.written(each.key)), each.descending) for each in loop.order)
+        keys = tuple(RowKey(key, each.descending) for each in loop.order for key in scope.order_keys(each.key))
         content = ContentOf(tuple(scope.result(loop.result)))
         found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
         return [Made(behind(self.asked([spot]), found))]
@@ -450,7 +449,11 @@ class LookScope(ValueScope):
                     value.append(escape_attribute(text).encode())
                 case ast.Enclosed(expression):
                     found = self._joined_value(expression)
-                    value.append(Taken(found.column, found.side) if isinstance(found, PartText) else Made(found))
+                    match found:
+                        case PartText(column, side, Kind.UNTYPED):  # what has a type may be unclear
+                            value.append(Taken(column, side))
+                        case _:
+                            value.append(Made(found))
         return value
 
     def _joined_value(self, expression: ast.Expression) -> Expression:

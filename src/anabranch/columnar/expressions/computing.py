@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
@@ -28,9 +28,16 @@ from anabranch.columnar.expressions.junctions import (
     there_only,
 )
 from anabranch.columnar.expressions.literals import check_comparable, literal_of, simple_literal, told
-from anabranch.columnar.expressions.objects.lookups import as_text, compared, typed_truth, untyped, untyped_source
+from anabranch.columnar.expressions.objects.lookups import (
+    as_text,
+    compared,
+    null_last,
+    typed_truth,
+    untyped,
+    untyped_source,
+)
 from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming, words_for
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -59,15 +66,6 @@ from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
 
 TRUE = ConstantValue(True)
-_WORDS: Mapping[type, str] = {
-    ast.Flwor: "the values of a loop",
-    ast.ElementConstructor: "an element made by the query that is computed with",
-    ast.Sequence: "several values, or none, that are computed with",
-    ast.Filter: "a predicate on something computed",
-    ast.Source: "a second stream or a document",
-    ast.Root: "a path from the root",
-    ast.Cast: "a cast",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ class ValueScope(LookupScope):
                 found = bound.value(ast.Flwor(tuple(others), None, (), result) if others else result)
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
-                raise NotColumnar(_words(expression))
+                raise NotColumnar(words_for(expression))
 
     def written(self, expression: ast.Expression) -> Expression:
         """The value of an expression that has at most one, for other uses than comparison."""
@@ -139,6 +137,11 @@ class ValueScope(LookupScope):
         if found.kind is Kind.MOMENT:
             raise NotColumnar("a time that is not only compared")
         return found
+
+    def order_keys(self, expression: ast.Expression) -> list[Expression]:
+        """What rows are sorted by for one key of an `order by`."""
+        found = untyped(self.written(expression))
+        return [found, *(null_last(self.filtered_spots(expression)) if self.is_path(expression) else ())]
 
     def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
         """Arithmetic; between literals it is done here, exactly as the law does it."""
@@ -338,7 +341,7 @@ class ValueScope(LookupScope):
         for each in sequence.sources:
             if each.condition is not None and not isinstance(each.condition, Presence):
                 found.append(self._everywhere(each.frame, Clear(each.condition), each.side))
-            if each.value is not None and not isinstance(each.value, PartText | ConstantValue):
+            if each.value is not None and not _is_read(each.value):
                 clear: Expression = Clear(each.value)
                 if each.condition is not None:
                     clear = Junction(False, (negated(each.condition), clear))
@@ -488,8 +491,10 @@ class ValueScope(LookupScope):
         return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
 
 
-def _words(expression: ast.Expression) -> str:
-    """The name, for users, of an expression that does not compile to columns."""
-    if isinstance(expression, ast.Flwor) and expression.order:
-        return "a loop with `order by`"
-    return _WORDS.get(type(expression), "something else than a value of one item")
+def _is_read(value: Expression) -> bool:
+    """Whether a value raises nothing by itself; an object in the place of a value of JSON does."""
+    match value:
+        case PartText(_, _, Kind.UNTYPED) | ConstantValue():
+            return True
+        case _:
+            return False

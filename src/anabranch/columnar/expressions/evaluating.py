@@ -142,7 +142,7 @@ class FrameEvaluation:
             return self._from_around(expression)
         match expression:
             case PartText(column):
-                return replace(self._part(column), kind=expression.kind)
+                return self._part(column, expression.kind)
             case ConstantValue():
                 return self._literal(expression)
             case Presence(column):
@@ -254,10 +254,10 @@ class FrameEvaluation:
             found, _ = texts.concat([found])  # so that not all texts of the table are carried along
         return ColumnValue(Kind.UNTYPED, state, texts=found)
 
-    def _part(self, column: int) -> ColumnValue:
+    def _part(self, column: int, kind: Kind) -> ColumnValue:
         found = self._span(column)
-        row = self._row(column)
-        return ColumnValue(found.kind, found.state, self._taken(self._rows.values[row]), found.texts)
+        numbers = None if kind in (Kind.STRING, Kind.FLAG) else self._taken(self._rows.values[self._row(column)])
+        return ColumnValue(kind, found.state, numbers, found.texts)
 
     def _literal(self, literal: ConstantValue) -> ColumnValue:
         """A constant, which may differ from row to row."""

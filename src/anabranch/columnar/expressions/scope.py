@@ -22,7 +22,12 @@ MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
-_KINDS = {"string": Kind.STRING, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+_KINDS: Mapping[str, Kind] = {
+    "string": Kind.STRING,
+    "number": Kind.NUMBER,
+    "boolean": Kind.FLAG,
+    "object": Kind.CONTENT,
+}
 """By type of JSON."""
 
 
@@ -416,3 +421,21 @@ class PathScope:
         if around != spot.bound or spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
+
+
+_WORDS: Mapping[type, str] = {
+    ast.Flwor: "the values of a loop",
+    ast.ElementConstructor: "an element made by the query that is computed with",
+    ast.Sequence: "several values, or none, that are computed with",
+    ast.Filter: "a predicate on something computed",
+    ast.Source: "a second stream or a document",
+    ast.Root: "a path from the root",
+    ast.Cast: "a cast",
+}
+
+
+def words_for(expression: ast.Expression) -> str:
+    """The name, for users, of an expression that does not compile to columns."""
+    if isinstance(expression, ast.Flwor) and expression.order:
+        return "a loop with `order by`"
+    return _WORDS.get(type(expression), "something else than a value of one item")

@@ -49,6 +49,7 @@ from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
+from anabranch.language.windows.aggregates import NON_NULL
 from anabranch.stream.path import PLAIN, TimeScale
 
 
@@ -238,8 +239,11 @@ def _reference(window: ast.Window | None, root: str, spot: Spot) -> PartColumn:
 
 def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
     """What a part of a key is in each item: a text, of which there is one at most."""
-    if scope.is_typed(key):
-        return _json_key(scope.filtered_spots(key))
+    match key:
+        case ast.Call(name, (inner,)) if name.removeprefix("fn:") == NON_NULL:
+            return _json_key(scope.filtered_spots(inner), leaves_null=True)
+        case _ if scope.is_typed(key):
+            return _json_key(scope.filtered_spots(key))
     if not scope.is_path(key):
         found = as_text(scope.value(key))
         if found.kind is Kind.BOOLEAN:
@@ -253,13 +257,14 @@ def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
     return PartText(spots[0].text) if spots else None
 
 
-def _json_key(spots: Sequence[Spot]) -> Expression | None:
-    """What a lookup finds as JSON writes it, `null` too; none where there is nothing."""
+def _json_key(spots: Sequence[Spot], *, leaves_null: bool = False) -> Expression | None:
+    """What a lookup finds as JSON writes it, `null` too unless that is left out; none where there is nothing."""
     if not spots:
         return None
     (spot,) = spots
     text = JsonText(PartText(spot.text, spot.side, spot.kind))
-    return FunctionCall("where", (there(spot), text), Kind.CONTENT)
+    asked = Presence(spot.presence, spot.side) if leaves_null else there(spot)
+    return FunctionCall("where", (asked, text), Kind.CONTENT)
 
 
 def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:

@@ -25,7 +25,15 @@ from typing import Literal, TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, parts
-from anabranch.language.windows.aggregates import is_bare, is_lookup, is_ours, looks_at_own, with_bounds, with_paths
+from anabranch.language.windows.aggregates import (
+    NON_NULL,
+    is_bare,
+    is_lookup,
+    is_ours,
+    looks_at_own,
+    with_bounds,
+    with_paths,
+)
 
 _TEXTUAL = frozenset(
     (
@@ -143,6 +151,8 @@ def _kind(key: ast.Expression | None, item: str) -> KeyKind | None:
         case ast.String():
             return "string"
         case ast.Call() if is_lookup(key, item):
+            return "json"
+        case ast.Call(name, (inner,)) if name.removeprefix("fn:") == NON_NULL and is_lookup(inner, item):
             return "json"
         case None:
             return None

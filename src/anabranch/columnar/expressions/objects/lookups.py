@@ -116,6 +116,11 @@ def there(spot: Spot) -> Expression:
     return either([typed, Presence(look.presence(shown), spot.side)])
 
 
+def null_last(spots: Sequence[Spot]) -> list[Expression]:
+    """What tells `null` from what is missing among keys of an order: it stands behind that (LAWS 7.1)."""
+    return [there(each) for each in spots if each.is_typed and each.condition is None and not each.is_array]
+
+
 # --- values that have a type ------------------------------------------------------------------------------------
 
 
