@@ -10,10 +10,19 @@ import pytest
 
 from anabranch.bench import forms
 from anabranch.bench import run as run_bench
-from anabranch.bench.forms import FormsBench, FormsScale, chosen, values_of
+from anabranch.bench.forms import FormsBench, FormsScale, chosen, values_of, values_of_lines
 from anabranch.bench.harness.timing import Rounds
 from anabranch.bench.workloads.forms import FORMS, CodeWord, QueryForm
-from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
+from anabranch.bench.workloads.readings import (
+    ELEMENTS,
+    FORMATS,
+    JSON_DOTS,
+    JSON_LINES,
+    ReadingKind,
+    WireFormat,
+    readings,
+    write_readings,
+)
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
@@ -38,6 +47,22 @@ def _input(folder: Path, wire: WireFormat, kind: ReadingKind) -> Input:
 def _values(query: str, given: Input) -> list[tuple[str, ...]]:
     answer = evaluate(check(parse(query), query).query, {"readings": given}).text
     return values_of(answer.removeprefix("<hits>").removesuffix("</hits>")) if answer != "<hits/>" else []
+
+
+@pytest.mark.parametrize("form", [each for each in FORMS if each.is_written_for(JSON_DOTS)], ids=lambda each: each.name)
+def test_dots_ask_what_paths_ask(form: QueryForm, tmp_path: Path) -> None:
+    """The same values come out, in objects; forms without a spelling are few."""
+    given = _input(tmp_path, JSON_DOTS, form.readings)
+    text = form.one(JSON_DOTS)["one"]
+    found = values_of_lines(evaluate(check(parse(text), text).query, {"readings": given}).text)
+    assert sorted(found) == sorted(_values(form.one(JSON_LINES)["one"], given))
+    assert 0.1 * _ITEMS < len(found) < 0.35 * _ITEMS
+
+
+def test_most_forms_have_a_spelling_with_dots() -> None:
+    """All but what is at any depth, or at a place that is counted."""
+    others = {each.name for each in FORMS if not each.is_written_for(JSON_DOTS)}
+    assert others == {"descendants", "last_position", "leading_positions"}
 
 
 @pytest.mark.parametrize(
@@ -87,12 +112,13 @@ def test_times_of_a_reading_are_one_moment() -> None:
 
 def test_parts_of_the_bench_are_chosen() -> None:
     """A form is all its formats; a form with a format is that alone; what there is not is refused."""
-    assert len(chosen(())) == 23 * 3
+    assert len(chosen(())) == 23 * 3 + 20
     assert [(form.name, wire.name) for form, wire in chosen(["let", "plain.json"])] == [
         ("let", "elements"),
         ("let", "attributes"),
         ("plain", "json"),
         ("let", "json"),
+        ("let", "json_dots"),
     ]
     with pytest.raises(UsageError, match="no form 'plane'") as raised:
         chosen(["plane"])

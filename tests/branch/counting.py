@@ -18,10 +18,10 @@ from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.match.forms import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared

@@ -75,7 +75,8 @@ class Judge:
         if isinstance(value, Pairs):
             return self._takes_object(value, part)
         text = value if isinstance(value, str) else "" if value is None else "true"
-        return (not text or self.look.parts[part].has_text) and "\r" not in text
+        found = self.look.parts[part]
+        return (not text or (found.has_text and found.json_type != "null")) and "\r" not in text
 
     def _takes_object(self, pairs: Pairs, around: int) -> bool:
         only_attributes = True
@@ -260,13 +261,18 @@ def same_span(found: tuple[int, int], expected: tuple[int, int]) -> bool:
     return is_empty or found == expected
 
 
+def steps_of(look: Look) -> list[int]:
+    """The parts that are no typed parts."""
+    return [number for number, part in enumerate(look.parts) if not part.is_typed]
+
+
 def everything(look: Look) -> WantedColumns:
-    parts = range(len(look.parts))
+    parts = steps_of(look)
     return WantedColumns.of(look, [*parts, *(~part for part in parts)], parts)
 
 
 def some_of(look: Look, random: Random) -> WantedColumns:
-    parts = [part for part in range(len(look.parts)) if random.random() < 0.5]
+    parts = [part for part in steps_of(look) if random.random() < 0.5]
     return WantedColumns.of(look, [part if random.random() < 0.5 else ~part for part in parts], parts[:3])
 
 

@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.joins.answering import TupleColumns
 from anabranch.columnar.joins.compiling import CompiledJoin, compile_join, read_together
 from anabranch.columnar.joins.condition import TupleCondition, relaxed
 from anabranch.columnar.match.condition import NO, YES, Settled
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.scan.entries import shred_entries
 from anabranch.language import ast, check, parse
 from anabranch.runtime.standing import standing

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.joins import answering
 from anabranch.columnar.joins import step_join as joining
 from anabranch.columnar.joins.answering import TupleAnswers, TupleColumns
 from anabranch.columnar.joins.compiling import CompiledJoin, compile_join
 from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.joins.step_join import Lane, StepJoinLanes
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, common_unit, shred_entries
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import ast, check, parse

@@ -1,5 +1,7 @@
 """How fast everyday queries are: twenty-three forms (`workloads/forms.py`) over items written in three ways.
 
+JSON is asked with paths (`json`) and with dots (`json_dots`), where a form has such a spelling; there it gives objects.
+
 `ratios.FORM.FORMAT`: one subscription of the form, its answers committed, against a streaming query of plain Spark:
 `from_xml` or `from_json` with a declared schema, the equivalent expression, and Parquet.
 `thousand.FORM.FORMAT`: a thousand subscriptions of the form with different constants against the one; together they
@@ -16,6 +18,7 @@ its ratio is missing.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +35,7 @@ from anabranch.bench.harness.live import LiveSparkQuery, LiveTrunk, NotInTime
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.forms import FORMS, QueryForm
 from anabranch.bench.workloads.photons import Spark
-from anabranch.bench.workloads.readings import FORMATS, WireFormat, write_readings
+from anabranch.bench.workloads.readings import FORMATS, JSON_DOTS, WireFormat, write_readings
 from anabranch.errors import UsageError, did_you_mean
 
 RATIO, MEDIAN, PLAIN_JSON, THOUSAND = 1.0, 2.0, 1.5, 0.6
@@ -65,8 +68,9 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
 
 
 def chosen(only: Sequence[str]) -> list[tuple[QueryForm, WireFormat]]:
-    """The forms and formats in `only`, all of them where it is empty; UsageError for an unknown name."""
-    cells = {f"{form.name}.{wire.name}": (form, wire) for wire in FORMATS for form in FORMS}
+    """The forms and formats that are asked for, all of them without any; UsageError where there is none of a name."""
+    wires = (*FORMATS, JSON_DOTS)
+    cells = {f"{form.name}.{wire.name}": (form, wire) for wire in wires for form in FORMS if form.is_written_for(wire)}
     known = {**{name: [name] for name in cells}, **{form.name: [] for form in FORMS}}
     for name, (form, _) in cells.items():
         known[form.name].append(name)
@@ -113,7 +117,8 @@ class FormsBench:
         with LiveSparkQuery(self.spark, folder, file, partial(form.in_spark, wire)) as theirs:
             one.round(until=until)
             theirs.round(until)
-            ours, rows = sorted(values_of(one.texts()["one"])), sorted(map(_comparable, theirs.rows()))
+            read = values_of_lines if wire.dots else values_of
+            ours, rows = sorted(read(one.texts()["one"])), sorted(map(_comparable, theirs.rows()))
             assert len(ours) == len(rows), f"{form.name}.{wire.name}: {len(ours):,} answers, {len(rows):,} of Spark"
             different = [pair for pair in zip(ours, rows, strict=True) if pair[0] != pair[1]]
             assert not different, f"{form.name}.{wire.name}: {different[0]}"
@@ -127,7 +132,7 @@ class FormsBench:
         until = perf_counter() + self.scale.seconds
         with self._trunk(wire, file, form.many(wire, self.scale.many)) as many:
             many.round(until=until)
-            answers = sum(each.count("<hit") for each in many.texts().values())
+            answers = sum(each.count("\n" if wire.dots else "<hit") for each in many.texts().values())
             expected = self.answers[form.name][wire.name]
             assert abs(answers / expected - 1) < 0.05, f"{form.name}.{wire.name}: {answers:,} for {expected:,} answers"
             label = f"{form.name}.{wire.name}, {self.scale.many:,} against one"
@@ -189,6 +194,21 @@ class FormsBench:
 def values_of(answers: str) -> list[tuple[str, ...]]:
     """The values in each answer, those of attributes too, as they can be compared."""
     return [_comparable(_leaves(each)) for each in ElementTree.fromstring(f"<hits>{answers}</hits>")]
+
+
+def values_of_lines(answers: str) -> list[tuple[str, ...]]:
+    """The values in each line of JSON, likewise."""
+    return [_comparable(_parts(json.loads(each, parse_float=str, parse_int=str))) for each in answers.splitlines()]
+
+
+def _parts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            yield from (part for each in value.values() for part in _parts(each))
+        case list():
+            yield from (part for each in value for part in _parts(each))
+        case _:
+            yield value
 
 
 def _leaves(element: ElementTree.Element) -> Iterator[str]:

@@ -36,13 +36,13 @@ from anabranch.branch.intake.lookahead import (
 )
 from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
 from anabranch.branch.members import Asker
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.layout import Laid, computed_texts, laid_out
 from anabranch.columnar.items.query import CompiledQuery, compile_query, time_column
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts
 from anabranch.columnar.match.judging import judge
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look, PartColumn

@@ -31,6 +31,7 @@ from uuid import uuid4
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -103,23 +104,23 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
 def _started(settings: Mapping[str, str]) -> SparkSession:
     """The running session, or a new one; a JVM is launched at most once in a process."""
     if SparkContext._active_spark_context is None:
-        conf = SparkConf().setAll([*settings.items(), *_worker_sockets().items()])
-        SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf))
+        folder = Path(tempfile.mkdtemp(prefix="anabranch-spark-"))  # for this user only
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        conf = SparkConf().setAll([*settings.items(), *_worker_sockets(folder).items()])
+        SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf, folder))
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def _worker_sockets() -> Mapping[str, str]:
+def _worker_sockets(folder: Path) -> Mapping[str, str]:
     """Let the JVM and its Python workers talk over sockets in a folder of this user's own, where their names fit.
 
     Over TCP the second of two small messages waits until the first is acknowledged, which takes 40 ms: most of the time
     of a small epoch's task.
     Sockets in a folder are not protected by a secret, so nobody else may look into it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="anabranch-"))  # for this user only
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if len(os.fsencode(folder / f".{uuid4()}.sock")) > _LONGEST_SOCKET_NAME:
         return {}
     return {
@@ -128,11 +129,33 @@ def _worker_sockets() -> Mapping[str, str]:
     }
 
 
-def _launched(conf: SparkConf) -> Any:
+def _launched(conf: SparkConf, folder: Path) -> Any:
     """The gateway to a new JVM, in a process group of its own."""
-    gateway = launch_gateway(conf, {"start_new_session": True, "stderr": PIPE})  # type: ignore[no-untyped-call]
+    before = os.environ.get("SPARK_HOME")
+    os.environ["SPARK_HOME"] = str(_home_without_zip(folder))
+    try:
+        gateway = launch_gateway(conf, {"start_new_session": True, "stderr": PIPE})  # type: ignore[no-untyped-call]
+    finally:
+        del os.environ["SPARK_HOME"]
+        if before is not None:
+            os.environ["SPARK_HOME"] = before
     Thread(target=_pass_on, args=(gateway.proc.stderr,), name="errors of the JVM", daemon=True).start()
     return gateway
+
+
+def _home_without_zip(folder: Path) -> Path:
+    """A home for Spark's programs like the installed one, but without the zip of PySpark.
+
+    The JVM puts that zip in front of the path of all its Python processes, of which a trunk starts ten, and Python
+    compiles what it imports from a zip at every start: half a second each.
+    Without the zip they import the installed package, as this process does.
+    """
+    installed, home = Path(_find_spark_home()), folder / "spark"
+    home.mkdir()
+    for each in ("bin", "jars", "conf", "RELEASE"):
+        if (installed / each).exists():
+            (home / each).symlink_to(installed / each)
+    return home
 
 
 def _pass_on(lines: IO[bytes]) -> None:

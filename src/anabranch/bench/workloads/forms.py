@@ -10,10 +10,14 @@ intervals share out the rest of the answers, each form at a place of its own.
 
 In the texts `%(t)s` stands for the place of a leaf, which depends on how readings are written, and `%(low)s`,
 `%(high)s`, `%(word)s` and `%(length)s` for constants.
+
+With dots a form gives objects: what stands in `<hit>` becomes the value of a key each (`as_object`).
+Forms that have no spelling with dots are those at any depth, and with positions other than a number.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -96,11 +100,24 @@ class QueryForm:
     """The kind of readings that it needs; a form for plain ones also works on repeated ones."""
     unnested: bool = False
     """Whether Spark has a row for each repeated child."""
+    dotted: str = ""
+    """The clauses with dots, where more than the places of leaves is different."""
 
     def query(self, wire: WireFormat, constants: Mapping[str, str]) -> str:
         """The query with some constants."""
+        if wire.dots:
+            clauses, result = self.dotted or self.clauses, as_object(self.result)
+            body = f"{clauses} return {result}" % {**wire.paths(), **constants}
+            return f'for $p in stream("readings")/readings/reading {body}'
         body = f"{self.clauses} return {self.result}" % {**wire.paths(), **constants}
         return f'<hits>{{ for $p in stream("readings")/readings/reading {body} }}</hits>'
+
+    def is_written_for(self, wire: WireFormat) -> bool:
+        """Whether the form has a spelling there."""
+        known = {**wire.paths(), **self.constants.first}
+        return all(place in known for place in _PLACE.findall(f"{self.clauses} {self.result}")) and not (
+            wire.dots and "position()" in self.result
+        )
 
     def one(self, wire: WireFormat) -> dict[str, str]:
         """The query with its first constants, by name."""
@@ -118,6 +135,23 @@ class QueryForm:
             rows = rows.selectExpr(wire.columns()["id"], "explode(r) as r")
         known = {**wire.columns(), "prefix": wire.prefix, **self.constants.first}
         return rows.where(self.condition % known).selectExpr(*(each % known for each in self.columns.split("; ")))
+
+
+_PLACE = re.compile(r"%\((\w+)\)s")
+_HITS = re.compile(r"<hit>(.*?)</hit>")
+_ENTRIES = re.compile(r"<(\w+)>(?:\{ ([^{}]+) \}|([^<>{}]*))</\1>|\{ ([^{}]+) \}")
+
+
+def as_object(result: str) -> str:
+    """A result as an object: elements by their names, and what is copied by that of the leaf."""
+    return _HITS.sub(lambda hit: f"{{ {', '.join(_entry(*each) for each in _ENTRIES.findall(hit[1]))} }}", result)
+
+
+def _entry(name: str, made: str, text: str, copied: str) -> str:
+    if copied:
+        (name,) = _PLACE.findall(copied) or [copied.rpartition("/")[2]]
+    value = made or copied.replace("/", ".") or f'"{text}"'
+    return f'"{name}": {value}'
 
 
 _PLAIN = "where %(t)s >= %(low)s and %(t)s < %(high)s"
@@ -223,6 +257,7 @@ FORMS = (
         _WARM,
         readings="repeated",
         unnested=True,
+        dotted="for $r in $p.r[] where %(v)s >= %(low)s and %(v)s < %(high)s",
     ),
     QueryForm(
         "time",
@@ -232,6 +267,7 @@ FORMS = (
         "%(id)s as id; %(ts)s as ts",
         _EVENING,
         "timed",
+        dotted='where xs:dateTime(%(ts)s) >= xs:dateTime("%(low)s") and xs:dateTime(%(ts)s) < xs:dateTime("%(high)s")',
     ),
     QueryForm(
         "time_as_text",

@@ -109,7 +109,9 @@ class WireFormat:
     axis: str = ""
     """The prefix of a leaf's name in a path of ours."""
     prefix: str = ""
-    """The prefix of a leaf's name in a column of Spark."""
+    """In front of a leaf's name in a column of Spark."""
+    dots: bool = False
+    """Whether we ask for leaves with dots, and give objects."""
 
     def write(self, reading: DeviceReading) -> str:
         """A reading as one line."""
@@ -127,7 +129,10 @@ class WireFormat:
         return f"<reading>{''.join(parts)}</reading>"
 
     def paths(self) -> dict[str, str]:
-        """The paths of the leaves of a reading `$p` and of its repeated child `$r`."""
+        """Where the leaves of a reading `$p` and of its repeated child `$r` are."""
+        if self.dots:
+            found = {leaf: f"$p.{leaf}" for leaf in _LEAVES} | {"t": "$p.d.t", "u": "$p.d.u"}
+            return found | {"v": "$r.v", "every_v": "$p.r[].v", "first_v": "$p.r[[1]].v"}
         found = {leaf: f"$p/{self.axis}{leaf}" for leaf in _LEAVES}
         found |= {leaf: f"$p/d/{self.axis}{leaf}" for leaf in ("t", "u")}
         found |= {"v": f"$r/{self.axis}v", "any_t": f"$p//{self.axis}t", "every_v": f"$p/r/{self.axis}v"}
@@ -164,6 +169,8 @@ ELEMENTS = WireFormat("elements", "lines")
 ATTRIBUTES = WireFormat("attributes", "lines", "@", "_")
 JSON_LINES = WireFormat("json", "json")
 FORMATS = (ELEMENTS, ATTRIBUTES, JSON_LINES)
+JSON_DOTS = WireFormat("json_dots", "json", dots=True)
+"""JSON, looked up with dots."""
 
 
 def write_readings(file: Path, wire: WireFormat, count: int, kind: ReadingKind = "plain") -> None:

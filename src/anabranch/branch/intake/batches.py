@@ -16,10 +16,10 @@ from anabranch.branch.held_items import HeldNode
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.lookahead import EntryTimes, NextEntries, own_time
 from anabranch.branch.ports import InputStream
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.match.condition import UNCLEAR, YES
 from anabranch.columnar.match.judging import judge
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, shred_entries
 from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags
 from anabranch.columnar.scan.shred import Shredded

@@ -28,6 +28,7 @@ from anabranch.branch.panes.results import (
     CountedGroups,
     GroupClause,
     Inserted,
+    JsonLine,
     KeptGroups,
     KeyText,
     NumberLiteral,
@@ -245,8 +246,8 @@ class GroupKeys(Protocol):
     def texts(self, key: KeyText) -> TextColumn:
         """A part of each key as it is written; empty where it is missing."""
 
-    def missing(self, part: int) -> Flags:
-        """Which groups miss a part of their key."""
+    def missing(self, key: KeyText) -> Flags:
+        """Where a part is missing, or has nothing that is written."""
 
     def ranks(self, part: int) -> Indices:
         """The rank of a part of each key in sorting."""
@@ -316,7 +317,7 @@ def written(
     for each in dict.fromkeys(each for each in _fragments(result.element) if not isinstance(each, str)):
         if isinstance(each, BoundText):
             assert bounds is not None, "what asks for bounds is given them"
-            columns[each] = bounds.texts(each.variable)
+            columns[each] = _bounds(each, bounds)
             continue
         if isinstance(each, AggregateValue):
             column = columns[each] = windows.column(each)
@@ -324,7 +325,7 @@ def written(
                 gaps.append((each, None, ~column.present[chosen]))
             continue
         assert keys is not None, "only groups have keys"
-        found, missing = keys.texts(each), keys.missing(each.part)[chosen]
+        found, missing = keys.texts(each), keys.missing(each)[chosen]
         columns[each] = found
         gaps += [(each, None, missing), (each, "", (found.starts == found.ends)[chosen] & ~missing)]
     gaps = [each for each in gaps if each[2].any()]
@@ -349,11 +350,25 @@ def written_sizes(result: WindowResult, keys: GroupKeys, bounds: BoundTexts, cou
     fixed, found = 0, np.zeros(count, np.int64)
     for each in _fragments(result.element):
         if isinstance(each, KeyText | BoundText):
-            texts = keys.texts(each) if isinstance(each, KeyText) else bounds.texts(each.variable)
+            texts = keys.texts(each) if isinstance(each, KeyText) else _bounds(each, bounds)
             found = found + (texts.ends - texts.starts)
         else:
             fixed += len(each.encode()) if isinstance(each, str) else _LONGEST_NUMBER
     return found + fixed
+
+
+def _bounds(bound: BoundText, bounds: BoundTexts) -> TextColumn:
+    """A bound of each, as it is written; in JSON a time is a string."""
+    found = bounds.texts(bound.variable)
+    if not bound.as_json or not len(found.starts):
+        return found
+    quotes = TextColumn.of(b"", b'"').take((found.data[found.ends - 1] == _UTC).astype(np.int32))
+    made, left_out = concat([quotes, found, quotes])
+    assert not left_out.any(), "there is room for what is written at once"
+    return made
+
+
+_UTC = ord("Z")
 
 
 def _one_behind_the_other(column: TextColumn) -> TextColumn:
@@ -398,6 +413,10 @@ def _fragments(part: Part, instead: Mapping[_Value, str | None] = MappingProxyTy
             given = [each if isinstance(each, str) else instead.get(each, each) for each in spelled]
             there = [each for each in given if each is not None]
             return [each for number, one in enumerate(there) for each in ((" ", one) if number else (one,))]
+        case JsonLine(pieces):
+            spelled = map(_operand, pieces)
+            given = [each if isinstance(each, str) else instead.get(each, each) for each in spelled]
+            return ["null" if each is None else each for each in given]
         case Tagged(name, attributes, content):
             start: list[str | _Value] = [f"<{name}"]
             for each, value in attributes:
@@ -406,7 +425,7 @@ def _fragments(part: Part, instead: Mapping[_Value, str | None] = MappingProxyTy
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 
-def _operand(operand: Written) -> str | _Value:
+def _operand(operand: str | Written) -> str | _Value:
     return " ".join(map(spell, atomize(operand.value))) if isinstance(operand, NumberLiteral) else operand
 
 

@@ -14,7 +14,7 @@ An item that is in no group because of its key has its dead letter behind each w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
@@ -212,8 +212,8 @@ class GroupedWindows(PaneWindows):
             else:
                 single.setdefault(each.place, []).append(each)
         result = self._result
-        evaluated = {place for place, those in single.items() if any(map(_has_failed, those))}
-        evaluated |= set(range(len(numbers))) if result is None else set()
+        evaluated = {place for place, those in single.items() if any(self._is_evaluated(each.pane) for each in those)}
+        evaluated |= set(range(len(numbers))) if result is None else self._with_equal_keys(plain, single)
         listed = self._listed([each for place, those in single.items() if place not in evaluated for each in those])
         groups = JoinedGroups([plain.windows, listed.windows])
         places, orders, keys = (
@@ -245,6 +245,17 @@ class GroupedWindows(PaneWindows):
                     self._give(written(result, groups, part, bounds, named), places[part])
             for key in told:
                 self._bury(*error_of(self._book.of(key)))
+
+    def _with_equal_keys(self, plain: _WindowGroups, single: Mapping[int, Sequence[_WindowGroup]]) -> set[int]:
+        """The windows, by place, with groups whose keys are equal, though they are spelled otherwise."""
+        equal = self._book.equal
+        if np.array_equal(equal, np.arange(len(equal))):
+            return set()
+        others = np.array([(each.place, each.key) for those in single.values() for each in those], np.int64)
+        found = np.concatenate([np.stack([plain.places, plain.keys], axis=1), others.reshape(-1, 2)])
+        found = np.stack([found[:, 0], equal[found[:, 1]]], axis=1)
+        places, counts = np.unique(found, axis=0, return_counts=True)
+        return set(places[counts > 1, 0].tolist())
 
     def _in_columns(self, rows: Rows, numbers: Sequence[int], room: int) -> tuple[_WindowGroups, _GroupRows]:
         """The groups of windows that lie in rows of plain numbers, `room` at most."""
@@ -302,7 +313,12 @@ class GroupedWindows(PaneWindows):
 
     def _evaluate(self, groups: Sequence[_WindowGroup], bounds: Known) -> bool:
         """Let the evaluator answer a window with these bounds; whether it could."""
-        there = sorted(groups, key=lambda each: each.pane.order)
+        equal: dict[int, _WindowGroup] = {}
+        for each in sorted(groups, key=lambda each: each.pane.order):
+            first = equal.setdefault(int(self._book.equal[each.key]), each)
+            if first is not each:
+                equal[int(self._book.equal[each.key])] = replace(first, pane=first.pane.merge(each.pane))
+        there = [*equal.values()]
         names, book = self._plan.keys, self._book
         given = [
             KnownGroup(dict(zip(names, book.values(each.key), strict=True)), {**self._aggregates(each.pane), **bounds})
@@ -312,7 +328,7 @@ class GroupedWindows(PaneWindows):
         try:
             self._answers.write(units.groups(given, outlet.forward if outlet else None))
         except DynamicError as error:
-            self._bury(error, None)
+            self._bury(error, next((each.pane.first for each in there if each.pane.first), None))
             return False
         return True
 
@@ -327,10 +343,6 @@ class GroupedWindows(PaneWindows):
         self._early = {(int(renamed[key]), number): pane for (key, number), pane in self._early.items()}
         found = super().save()
         return PaneState(found.meta, found.rows, found.odd, self._book.keys)
-
-
-def _has_failed(group: _WindowGroup) -> bool:
-    return any(known.failure for known in group.pane.partials)
 
 
 def _between(panes: Indices, first: int, last: int) -> Flags:

@@ -6,18 +6,21 @@ Keys that no open window has any more are dropped, so the dictionary is bounded 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 import numpy as np
 
 from anabranch.branch.panes.results import KeyText
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.panes.keys import Key, KeyPart, is_left_out, spoils
+from anabranch.columnar.panes.keys import Key, is_left_out, spoils
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.language.windows.grouping import KeyKind
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.values.atomic import Atomic, Untyped, order_rank
+from anabranch.values.atomic import NULL, Atomic, JsonNumber, Untyped, identity, order_rank, spell
+from anabranch.values.objects.json_text import json_text
 from anabranch.values.sequences import Values
 
 _SIGNS = re.compile(rb"[^ !#$%(-;=?-~]")
@@ -33,9 +36,10 @@ class KeyBook:
         self.keys: list[Key] = list(keys)
         self._numbers = {key: number for number, key in enumerate(self.keys, 1)}
         self._texts: dict[KeyText, TextColumn] = {}
-        self._missing: dict[int, Flags] = {}
+        self._missing: dict[KeyText, Flags] = {}
         self._ranks: dict[int, Indices] = {}
         self._marks: tuple[Flags, Flags] | None = None
+        self._equal: Indices | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -46,7 +50,7 @@ class KeyBook:
         found = [0, *(known.setdefault(key, len(known) + 1) for key in keys)]
         self.keys = list(known)
         if len(self.keys) > before:
-            self._texts, self._missing, self._ranks, self._marks = {}, {}, {}, None
+            self._texts, self._missing, self._ranks, self._marks, self._equal = {}, {}, {}, None, None
         return np.array(found, np.int64)
 
     def kept(self, numbers: Indices) -> tuple[KeyBook, Indices]:
@@ -74,6 +78,21 @@ class KeyBook:
             self._marks = np.array(left_out, np.bool_), np.array(spoiling, np.bool_)
         return self._marks
 
+    @property
+    def equal(self) -> Indices:
+        """By number: that of the first key that is equal to it; numbers of JSON are, however they are spelled."""
+        if self._equal is None:
+            known: dict[Hashable, int] = {}
+            found = (known.setdefault(self._identity(key), number) for number, key in enumerate(self.keys, 1))
+            self._equal = np.array([0, *found], np.int64)
+        return self._equal
+
+    def _identity(self, key: Key) -> Hashable:
+        if "json" not in self._kinds or is_left_out(key):
+            return key
+        given = zip(key, self._kinds, strict=True)
+        return tuple(identity(_value(each, kind)) if each and kind == "json" else each for each, kind in given)
+
     def ranks(self, part: int) -> Indices:
         """By number: the rank of a part of a key among those of all keys in sorting (LAWS 2.3)."""
         if part not in self._ranks:
@@ -87,24 +106,35 @@ class KeyBook:
     def text(self, key: KeyText) -> TextColumn:
         """A part of all keys by number, as it is written."""
         if key not in self._texts:
-            escape = escape_attribute if key.in_attribute else escape_text
+            write = partial(_as_json if key.as_json else _written, kind=self._kinds[key.part])
+            if not key.as_json:
+                write = partial(write, escape=escape_attribute if key.in_attribute else escape_text)
             groups = (() if is_left_out(each) else each for each in self.keys)
-            texts = (_written(each[key.part], escape) if each else b"" for each in groups)
+            texts = (write(part) if each and (part := each[key.part]) is not None else b"" for each in groups)
             self._texts[key] = TextColumn.of(b"", b"", *texts)
         return self._texts[key]
 
-    def missing(self, part: int) -> Flags:
-        """By number: whether a part is missing."""
-        if part not in self._missing:
-            self._missing[part] = np.array([True, *(each[part] is None for each in self.keys)], np.bool_)
-        return self._missing[part]
+    def missing(self, key: KeyText) -> Flags:
+        """By number: whether a part is missing; outside of JSON, `null` is nothing."""
+        if key not in self._missing:
+            none = (None,) if key.as_json or self._kinds[key.part] != "json" else (None, _NULL)
+            self._missing[key] = np.array([True, *(each[key.part] in none for each in self.keys)], np.bool_)
+        return self._missing[key]
 
 
-def _written(part: KeyPart, escape: Callable[[str], str]) -> bytes:
-    """A part of a key as it is written; most need no escaping."""
-    if part is None:
-        return b""
+_NULL = b"null"
+
+
+def _written(part: bytes, kind: KeyKind, escape: Callable[[str], str]) -> bytes:
+    """A part of a key as it is written; most are as they stand."""
+    if kind == "json":
+        value = _value(part, kind)
+        part = b"" if value is NULL else spell(value).encode()
     return part if _SIGNS.search(part) is None else escape(part.decode()).encode()
+
+
+def _as_json(part: bytes, kind: KeyKind) -> bytes:
+    return part if kind == "json" else json_text(_value(part, kind)).encode()
 
 
 class NumberedKeys:
@@ -119,9 +149,9 @@ class NumberedKeys:
         whole = self._book.text(key)
         return whole.spans(whole.starts[self._numbers + 1], whole.ends[self._numbers + 1])
 
-    def missing(self, part: int) -> Flags:
-        """Which groups miss a part of their key."""
-        found: Flags = self._book.missing(part)[self._numbers]
+    def missing(self, key: KeyText) -> Flags:
+        """Where a part is missing, or has nothing that is written."""
+        found: Flags = self._book.missing(key)[self._numbers]
         return found
 
     def ranks(self, part: int) -> Indices:
@@ -139,3 +169,18 @@ def _value(part: bytes, kind: KeyKind) -> Atomic:
             return part.decode()
         case "boolean":
             return part == b"true"
+        case "json":
+            return _json_value(part)
+
+
+def _json_value(part: bytes) -> Atomic:
+    """What JSON says."""
+    match part:
+        case b"null":
+            return NULL
+        case b"true" | b"false":
+            return part == b"true"
+    if not part.startswith(b'"'):
+        return JsonNumber(part.decode())
+    text: str = json.loads(part)
+    return text

@@ -42,7 +42,7 @@ from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.bounds import ClosedBounds
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
-from anabranch.branch.panes.results import WindowResult, in_units
+from anabranch.branch.panes.results import JsonLine, WindowResult, in_units
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
@@ -385,11 +385,11 @@ class PaneWindows:
         """Answer windows that were put together one by one, given with their numbers."""
         units, result = Units(self._plan.standing, *self._known), self._result
         given = zip(windows, numbers, strict=True)
-        for has_failed, run in groupby(given, lambda each: any(known.failure for known in each[0].partials)):
+        for is_evaluated, run in groupby(given, lambda each: self._is_evaluated(each[0])):
             some, named = zip(*run, strict=True)
             listed = ListedWindows([each.partials for each in some], self._plan.seen.calls)
             bounds = self._bounds(listed, named)
-            if result is None or has_failed:
+            if result is None or is_evaluated:
                 for place, window in enumerate(some):
                     self._answer(window, units, bounds.known(place))
             else:
@@ -402,6 +402,16 @@ class PaneWindows:
             self._answers.write(units.window((), known, outlet.forward if outlet else None))
         except DynamicError as error:
             self._bury(error, window.first)
+
+    def _is_evaluated(self, window: Pane) -> bool:
+        """Whether a window or group is the evaluator's: it has failed, or has a number that JSON cannot say."""
+        if any(known.failure for known in window.partials):
+            return True
+        result = self._plan.result
+        if result is None or not isinstance(result.element, JsonLine):
+            return False
+        found = (value for each in self._aggregates(window).values() for value in each())
+        return any(isinstance(each, float) and not math.isfinite(each) for each in found)
 
     def _aggregates(self, window: Pane) -> dict[str, Callable[[], Values]]:
         """The aggregates of a window, or of one of its groups, as the evaluator asks for them."""

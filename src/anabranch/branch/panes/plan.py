@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from anabranch.aggregates.exact import exact_sum
 from anabranch.algebra.accents.evolution import MOST_DIVIDED, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
@@ -23,7 +24,7 @@ from anabranch.columnar.panes.sessions import EARLY, PLACED
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.windows.aggregates import Aggregated, aggregated
+from anabranch.language.windows.aggregates import Aggregated, aggregated, is_lookup
 from anabranch.language.windows.grouping import KeyKind, groups_of
 from anabranch.language.windows.sessions import KEY, with_key
 from anabranch.law.calls import PythonFunction
@@ -43,7 +44,8 @@ from anabranch.stream.cover import passed
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.tree import Element
-from anabranch.values.atomic import Atomic, Measured, spell
+from anabranch.values.atomic import Atomic, Measured, Untyped, spell
+from anabranch.values.objects.json_text import json_text
 from anabranch.values.placing import Moment
 from anabranch.values.sequences import Value, atomize, key_of
 
@@ -244,21 +246,28 @@ class PaneLaw:
             found = [key_of(self._evaluator.value(each, env), "a key of 'group by'") for each in query.keys]
         except DynamicError as error:
             return error, None
-        return tuple(map(_key_part, found)), None
+        return tuple(map(_key_part, found, self._plan.kinds)), None
 
     def _texts(self, node: Value, value: Fraction | None) -> tuple[Texts, ...]:
         query = self._plan.query
         env = self._plan.standing.env.bind(query.clause.variable, [node])
-        found = tuple(self._along(path, env) for path in query.paths)
+        given = zip(query.paths, query.numeric, strict=False)
+        found = tuple(self._along(path, env, is_summed=is_summed) for path, is_summed in given)
         if query.counts_times:
             found = (*found, ("",) if isinstance(value, Moment) else ())
         if query.is_session:
             found = (*found, () if value is None else (value % query.panes.width,))
         return found
 
-    def _along(self, path: ast.Expression, env: Env) -> Texts:
+    def _along(self, path: ast.Expression, env: Env, *, is_summed: bool) -> Texts:
         try:
-            return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
+            values = self._evaluator.aggregated_values(path, env)
+            if isinstance(path, ast.Call) and not is_summed:
+                return ("",) * len(values)
+            atoms = atomize(values)
+            if isinstance(path, ast.Call):  # what lookups find may be no number
+                exact_sum([each for each in atoms if not isinstance(each, Untyped)])
+            return tuple(map(_given, atoms))
         except DynamicError as error:
             return error
 
@@ -267,19 +276,29 @@ def _session_key(key: SessionKey | DynamicError) -> Key | DynamicError:
     return key if isinstance(key, DynamicError) else (None if key is None else key.encode(),)
 
 
-def _key_part(value: Atomic | None) -> KeyPart:
+def _key_part(value: Atomic | None, kind: KeyKind) -> KeyPart:
     """A part of a key; a condition is the text that spells it."""
-    assert value is None or isinstance(value, str | bool), "windows are grouped by texts and conditions"
-    return None if value is None else spell(value).encode()
+    if value is None:
+        return None
+    if kind == "json":
+        return json_text(value).encode()
+    assert isinstance(value, str | bool), "windows are grouped by texts and conditions"
+    return spell(value).encode()
 
 
 def _bare(path: ast.Expression) -> list[ast.Path]:
     """The steps, without predicates, to the elements or attributes whose values are aggregated."""
     match path:
+        case ast.Call(_, (inner,)):
+            return _bare(inner)
+        case ast.Call(_, (base, ast.String(key))):
+            (before,) = _bare(base)
+            return [ast.Path(None, (*before.steps, ast.Step("child", ast.NameTest(key))))]
         case ast.Flwor((ast.For(variable, source, None),), _, _, result):
             (before,) = _bare(source)
             read = [each for each in parts(result) if each == ast.Variable(variable) or _starts_from(each, variable)]
-            longest = [each for each in read if isinstance(each, ast.Path)] or read
+            read += [each for each in parts(result) if isinstance(each, ast.Call) and is_lookup(each, variable)]
+            longest = [each for each in read if isinstance(each, ast.Path | ast.Call)] or read
             return [ast.Path(None, (*before.steps, *bare.steps)) for each in longest for bare in _bare(each)]
         case _:
             bare = without_predicates(path)

@@ -2,27 +2,29 @@
 
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
-Such a query has names for aggregates, conditions of `and`, `or` and comparisons between aggregates and numbers, and
-constructors with aggregates and the bounds of the window in braces; where windows are grouped, also with the parts of a
-group's key.
-Its result is written for many windows at once (`columns.py`); where units have changed, an aggregate that is an
-element's only content is written in the unit of its place (LAWS 4.3).
-Any other query, and every window in which an aggregate fails, is answered by the evaluator; the answers are the same.
+Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
+constructors with them in braces, and with the bounds of the window; where windows are grouped, also with the parts of
+a group's key; and objects and arrays of all these, which are lines of JSON.
+Such a result is written out for many windows at once (`columns.py`); where units have changed,
+an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
+Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.objects import ARRAY, OBJECT
 from anabranch.language.windows.aggregates import BOUND_VARIABLES, AggregateCall
 from anabranch.logic import EVERYTHING, And, Or, Tree, leaves
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
+from anabranch.stream.reading.json_items import write_string
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.values.arithmetic import negate
 from anabranch.values.atomic import literal
@@ -51,6 +53,8 @@ class KeyText:
     part: int
     in_attribute: bool = False
     """Whether it is written in an attribute, where more signs are escaped."""
+    as_json: bool = False
+    """Whether it is written as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class BoundText:
     """A bound of the window, by the variable that stands for it."""
 
     variable: str
+    as_json: bool = False
+    """Whether it is written as JSON, which has quotes around times."""
 
 
 Operand: TypeAlias = AggregateValue | NumberLiteral
@@ -92,7 +98,14 @@ class Tagged:
     content: tuple[Part, ...]
 
 
-Part: TypeAlias = str | Inserted | Tagged
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """A line of JSON: text, and values in it, which are `null` where there are none."""
+
+    pieces: tuple[str | Written, ...]
+
+
+Part: TypeAlias = str | Inserted | Tagged | JsonLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,7 @@ class WindowResult:
     """What each window adds to the answer, or each group of one."""
 
     test: Test
-    element: Tagged
+    element: Tagged | JsonLine
     behind: tuple[GroupClause, ...] = ()
     """The clauses that all groups of a window pass first, in order."""
 
@@ -144,7 +157,7 @@ def window_result(standing: Standing, known: Mapping[str, Written] = MappingProx
             names[clause.variable] = _written(clause.value, names)
         where = standing.flwor.where
         test: Test = EVERYTHING if where is None else _test(where, names)
-        return WindowResult(test, _result(standing.flwor.result, names))
+        return WindowResult(test, _result(standing.flwor.result, names, standing))
     except _Other:
         return None
 
@@ -170,7 +183,7 @@ def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None
                     clauses.append(CountedGroups(f"{name}#"))
                 case _:
                     return None
-        return WindowResult(EVERYTHING, _result(behind.result, names), tuple(clauses))
+        return WindowResult(EVERYTHING, _result(behind.result, names, standing), tuple(clauses))
     except _Other:
         return None
 
@@ -183,10 +196,46 @@ def can_fail(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     return any(isinstance(each, AggregateValue) and each.variable in extremes for each in compared)
 
 
-def _result(expression: ast.Expression, names: Mapping[str, Written]) -> Tagged:
-    if not isinstance(expression, ast.ElementConstructor):
-        raise _Other
-    return _element(expression, names)
+def _result(expression: ast.Expression, names: Mapping[str, Written], standing: Standing) -> Tagged | JsonLine:
+    match expression:
+        case ast.ElementConstructor():
+            return _element(expression, names)
+        case ast.Call(name) if name in (OBJECT, ARRAY) and standing.at_top:
+            return JsonLine((*_json(expression, names), "\n"))
+        case _:
+            raise _Other
+
+
+def _json(expression: ast.Expression, names: Mapping[str, Written]) -> list[str | Written]:
+    """A value in a line of JSON."""
+    match expression:
+        case ast.Call(name, arguments) if name == OBJECT:
+            keys = [each.value for each in arguments[::2] if isinstance(each, ast.String)]
+            if 2 * len(set(keys)) < len(arguments):
+                raise _Other
+            entries = zip(keys, arguments[1::2], strict=True)
+            return ["{", *_between([f"{write_string(key)}: ", *_json(each, names)] for key, each in entries), "}"]
+        case ast.Call(name, members) if name == ARRAY:
+            return ["[", *_between(_json(each, names) for each in members), "]"]
+        case ast.String(text):
+            return [write_string(text)]
+        case ast.Sequence(()):
+            return ["null"]
+    match _written(expression, names):
+        case KeyText() | BoundText() as found:
+            return [replace(found, as_json=True)]
+        case AggregateValue(variable) if variable.startswith(_EXTREMES):
+            raise _Other  # it may be a time
+        case found:
+            return [found]
+
+
+_EXTREMES = ("min#", "max#")
+
+
+def _between(pieces: Iterable[list[str | Written]]) -> list[str | Written]:
+    """Pieces with commas between them."""
+    return [each for number, one in enumerate(pieces) for each in ([", "] if number else []) + one]
 
 
 class _Other(Exception):
@@ -268,7 +317,9 @@ def _inserted(expression: ast.Expression, names: Mapping[str, Written]) -> Inser
 
 
 def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
-    """A result with what is written at some paths in other units; None where that is not an aggregate alone."""
+    """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
+    if isinstance(result.element, JsonLine):
+        return None if units else result
     try:
         return replace(result, element=_in_units(result.element, (), units))
     except _Other:

@@ -236,11 +236,11 @@ class SessionWindows(GroupedWindows):
 
     def _answer_sessions(self, in_rows: _RowSessions, listed: Sequence[_ListedSession]) -> None:
         """Answer sessions that have ended, most of them in columns; those that have failed are the evaluator's."""
-        listed = sorted(listed, key=_has_failed)
+        listed = sorted(listed, key=lambda each: self._is_evaluated(each.pane))
         calls, count = self._plan.seen.calls, len(in_rows)
         columns = PaneColumns(in_rows.rows, calls, in_rows.spans.begins, in_rows.spans.ends)
         others = ListedWindows([each.pane.partials for each in listed], calls)
-        good = ListedWindows([each.pane.partials for each in listed if not _has_failed(each)], calls)
+        good = ListedWindows([each.pane.partials for each in listed if not self._is_evaluated(each.pane)], calls)
         groups = JoinedGroups([columns, good])
         times = np.concatenate([each.counts(self._placed - 1) for each in (columns, others)]) > 0
         bounds = SessionBounds(self._plan.query.scale, in_rows, listed, times)
@@ -272,10 +272,6 @@ class SessionWindows(GroupedWindows):
     def _key_values(self, key: int) -> Values:
         """The key of a session, as the evaluator knows it."""
         return self._book.values(key)[0]
-
-
-def _has_failed(session: _ListedSession) -> bool:
-    return any(known.failure for known in session.pane.partials)
 
 
 def _in_order(in_rows: _RowSessions, listed: Sequence[_ListedSession]) -> Indices:

@@ -264,7 +264,7 @@ def _clauses(standing: Standing) -> WindowClauses | None:
     if standing.plain_hole is None or standing.before or not standing.separate or standing.flwor.order:
         return None
     flwor = standing.flwor
-    return WindowClauses(standing.fors[0].variable, standing.others, flwor.where, flwor.result)
+    return WindowClauses(standing.fors[0].variable, standing.others, flwor.where, flwor.result, standing.at_top)
 
 
 def _check(sequence: WindowSequence, unit: int) -> None:

@@ -22,16 +22,18 @@ from functools import partial
 from anabranch.columnar.expressions.computing import TRUE, ValueScope
 from anabranch.columnar.expressions.functions import TEXTUAL, VALUE_OPERATORS
 from anabranch.columnar.expressions.junctions import behind, then
-from anabranch.columnar.expressions.scope import (
-    NotColumnar,
-    Spot,
-    blaming,
+from anabranch.columnar.expressions.literals import (
+    check_comparable,
+    column_test,
     double_of,
     is_literal,
     literal_of,
     literals,
+    prefixed,
     simple_number,
 )
+from anabranch.columnar.expressions.objects.lookups import untyped
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -54,10 +56,17 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     Wrapped,
 )
-from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
-from anabranch.columnar.match.forms import AFTER
+from anabranch.columnar.match.condition import (
+    NO,
+    ItemTest,
+    NumberTest,
+    PresenceTest,
+    Settled,
+    TextTest,
+    any_of,
+    any_tree,
+)
 from anabranch.columnar.scan.kernels import SIMPLE
-from anabranch.columnar.scan.look import PartColumn
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
@@ -80,19 +89,21 @@ class LookScope(ValueScope):
                 return Or(tuple(self.condition(each) for each in operands))
             case ast.Call("not" | "fn:not", (operand,)):
                 return Not(self.condition(operand))
-            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_bare(operand):
+            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_nodes(operand):
                 return self._presence(self.spots(operand))
-            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_bare(operand):
+            case ast.Call("boolean" | "fn:boolean", (operand,)):
+                return self.condition(operand)
+            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_nodes(operand):
                 return Not(self._presence(self.spots(operand)))
             case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
                 found = self.value(text)
                 if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
-                    return _prefixed(found, value.encode())
+                    return prefixed(found, value.encode())
             case ast.Comparison(operator, left, right):
                 if literals(left) and not literals(right):
                     operator, left, right = MIRRORED[operator], right, left
                 if literals(right) and (self._is_bare(left) or self._is_value(left)):
-                    return _any_tree([self._tested(operator, left, each) for each in literals(right)])
+                    return any_tree([self._tested(operator, left, each) for each in literals(right)])
                 beyond = self._extremes(operator, left, right)
                 if beyond is not None:
                     return beyond
@@ -108,10 +119,15 @@ class LookScope(ValueScope):
                 if literals(right) and _starts_from(left, name) and self._is_bare(source):
                     inside = self.bind(name, tuple(self.spots(source)))
                     if inside._is_bare(left):
-                        return _any_tree([inside._tested(operator, left, each) for each in literals(right)])
-            case _ if self._is_bare(expression):
+                        return any_tree([inside._tested(operator, left, each) for each in literals(right)])
+            case _ if self._is_nodes(expression):
                 return self._presence(self.spots(expression))
-        return NumberTest(self.truth(expression), "=", 1.0)
+        found = self.truth(expression)
+        match found:
+            case ColumnComparison("=", PartText(column, 0, Kind.STRING), ConstantValue("true")):
+                return TextTest(column, "=", b"true")  # a truth value of JSON
+            case _:
+                return NumberTest(found, "=", 1.0)
 
     def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
         """The condition of a predicate on an item; a number would be a position, which is an error."""
@@ -134,7 +150,12 @@ class LookScope(ValueScope):
         """Whether an expression is a path without predicates, and so not to text nodes."""
         if not self.is_path(expression) or _is_text_path(expression):
             return False
-        return not any(each.asked for each in self.filtered_spots(expression))
+        spots = self.filtered_spots(expression)
+        return not any(each.asked or each.is_array or (each.is_typed and each.condition) for each in spots)
+
+    def _is_nodes(self, expression: ast.Expression) -> bool:
+        """The same, where it leads to nodes and not to values of JSON."""
+        return self._is_bare(expression) and not self.is_typed(expression)
 
     def _is_single(self, path: ast.Expression) -> bool:
         """Whether a path leads to one part at most."""
@@ -150,7 +171,7 @@ class LookScope(ValueScope):
                 there = Presence(spot.presence, spot.side)
                 found = RowQuantifier(self.frame_of(spot), True, there, self.frame, spot.side)
                 tests.append(NumberTest(found, "=", 1.0))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
         """A comparison with a literal, which holds if it holds for one of the values."""
@@ -158,34 +179,36 @@ class LookScope(ValueScope):
             return self._value_tested(operator, self.value(left), right)
         tests: list[ItemTest] = []
         for spot in self.spots(left):
+            check_comparable(PartText(spot.text, kind=spot.kind), literal_of(right))
             if spot.is_single:
-                tests.append(_column_test(operator, spot.text, right))
+                tests.append(column_test(operator, spot.text, right))
                 continue
-            frame, text = self.frame_of(spot), PartText(spot.text, spot.side)
+            frame, text = self.frame_of(spot), PartText(spot.text, spot.side, spot.kind)
             if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
             else:
                 extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
                 tests.append(NumberTest(extreme, operator, simple_number(right)))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
         """Whether a selected value of a repeated part is beyond a number, tested on the greatest or least of them."""
         if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
             return None
-        spots = [] if _is_text_path(left) else self.filtered_spots(left)
+        spots = [] if _is_text_path(left) else self.opened(self.filtered_spots(left))
         number = simple_number(right)
         if not spots or any(each.is_single for each in spots) or abs(number) >= SIMPLE:
             return None
         tests: list[ItemTest] = []
         for spot in spots:
-            text: Expression = PartText(spot.text, spot.side)
+            text: Expression = PartText(spot.text, spot.side, spot.kind)
+            check_comparable(text, literal_of(right))
             if spot.condition is not None:
-                text = FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+                text = FunctionCall("where", (spot.condition, text), spot.kind)
             found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
             tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
-        return _any_of(tests)
+        return any_of(tests)
 
     def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
         match left.kind, isinstance(right, ast.String):
@@ -197,7 +220,7 @@ class LookScope(ValueScope):
                 return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
             case (Kind.DOUBLE, False) if not isinstance(left, ConstantValue):
                 return NumberTest(left, operator, double_of(right))
-            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, ConstantValue):
+            case (Kind.UNTYPED | Kind.INTEGER | Kind.NUMBER, False) if not isinstance(left, ConstantValue):
                 number = simple_number(right)
                 if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
                     raise NotColumnar("a number of so many digits")
@@ -219,12 +242,12 @@ class LookScope(ValueScope):
             case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
                 return self._values([expression])
             case ast.Flwor((ast.For(name, source, None), *lets), _, order, _) if order:
-                return self._ordered_rounds(name, source, lets, expression)
+                return self.ordered_rounds(name, source, lets, expression)
             case ast.Flwor(clauses, where, (), inside):
                 return self.rounds(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return self._each(self.with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
-            case _ if self.is_path(expression):
+            case _ if self.is_path(expression) and not self.is_typed(expression):
                 return self._each(self.filtered_spots(expression), partial(copied, around=self.around))
             case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
@@ -237,6 +260,10 @@ class LookScope(ValueScope):
                 raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
                 return [Made(escaped(self.written(expression), escape_text))]
+
+    def gives_pieces(self, expression: ast.Expression) -> bool:
+        """Whether what the rounds of a loop give is written one behind the other, with nothing between."""
+        return self.gives_nodes(expression)
 
     def _in_a_row(self, items: Sequence[ast.Expression]) -> list[Fragment]:
         """The results of several expressions one behind the other, with a space between adjacent values."""
@@ -309,7 +336,7 @@ class LookScope(ValueScope):
                     return found
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
             case ast.For(name, source, None) if self.is_path(source):
-                if not self.gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
+                if not self.gives_pieces(ast.Flwor(tuple(clauses), where, (), inside)):
                     raise NotColumnar("a loop whose rounds give values", "elements around them")
                 spots, left = self.looped_spots(name, source, where, others)
                 if len(spots) > 1:
@@ -338,13 +365,13 @@ class LookScope(ValueScope):
             found = RowLoop(nodes.frame, condition, content, self.frame, spot.side)
         return [Made(behind(self.asked([spot]), found))]
 
-    def _ordered_rounds(
+    def ordered_rounds(
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """The results of the rounds of a loop, in the order of its `order by`."""
         spots: list[Spot] = []
         where = loop.where
-        if self.is_path(source) and self.gives_nodes(loop):
+        if self.is_path(source) and self.gives_pieces(loop):
             spots, where = self.looped_spots(name, source, loop.where, lets)
         if len(spots) != 1 or spots[0].is_single:
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
@@ -360,7 +387,7 @@ class LookScope(ValueScope):
         if clears or where is not None:
             holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
-        keys = tuple(RowKey(scope.written(each.key), each.descending) for each in loop.order)
+        keys = tuple(RowKey(untyped(scope.written(each.key)), each.descending) for each in loop.order)
         content = ContentOf(tuple(scope.result(loop.result)))
         found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
         return [Made(behind(self.asked([spot]), found))]
@@ -405,7 +432,8 @@ class LookScope(ValueScope):
         items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
         found: list[Spot] = []
         for number, each in enumerate(items):
-            spots = self.filtered_spots(each) if self.is_path(each) and not _is_text_path(each) else []
+            leads = self.is_path(each) and not (self.is_typed(each) or _is_text_path(each))
+            spots = self.filtered_spots(each) if leads else []
             known = {*names[1:], *(spot.name for spot in found)}
             fits = len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in known
             if not fits or spots[0].condition is not None or ":" in spots[0].name:
@@ -466,25 +494,3 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
 def _is_text_path(expression: ast.Expression) -> bool:
     """Whether a path has a kind test, such as `text()`, among its steps."""
     return isinstance(expression, ast.Path) and any(isinstance(each.test, ast.KindTest) for each in expression.steps)
-
-
-def _any_tree(found: Sequence[Tree[ItemTest]]) -> Tree[ItemTest]:
-    return found[0] if len(found) == 1 else Or(tuple(found))
-
-
-def _any_of(tests: Sequence[ItemTest]) -> Tree[ItemTest]:
-    if not tests:
-        return Settled(NO)
-    return tests[0] if len(tests) == 1 else Or(tuple(tests))
-
-
-def _prefixed(text: Expression, prefix: bytes) -> Tree[ItemTest]:
-    """Texts with a prefix are those between the prefix and the prefix with byte 255, which no text has."""
-    column = text.column if isinstance(text, PartText) else text
-    return And((TextTest(column, ">=", prefix), TextTest(column, "<", prefix + AFTER)))
-
-
-def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression) -> ItemTest:
-    if isinstance(literal, ast.String):
-        return TextTest(column, operator, literal.value.encode())
-    return NumberTest(column, operator, simple_number(literal))

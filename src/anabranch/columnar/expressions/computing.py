@@ -17,17 +17,20 @@ from anabranch.columnar.expressions.functions import (
     spread,
     value_compared,
 )
-from anabranch.columnar.expressions.junctions import all_of, behind, either, negated, summand, then
-from anabranch.columnar.expressions.scope import (
-    ChosenNodes,
-    NotColumnar,
-    Spot,
-    blaming,
-    check_comparable,
-    literal_of,
-    simple_literal,
-    told,
+from anabranch.columnar.expressions.junctions import (
+    all_of,
+    behind,
+    either,
+    negated,
+    summand,
+    text_node,
+    then,
+    there_only,
 )
+from anabranch.columnar.expressions.literals import check_comparable, literal_of, simple_literal, told
+from anabranch.columnar.expressions.objects.lookups import as_text, compared, typed_truth, untyped, untyped_source
+from anabranch.columnar.expressions.objects.lookups import there as value_there
+from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -103,7 +106,9 @@ class ValueScope(LookupScope):
                 return found.value if isinstance(found, ChosenNodes) else found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
-            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() if self.is_path(expression):
+            case ast.Path() | ast.Variable() | ast.ContextItem() | ast.Filter() | ast.Call() if self.is_path(
+                expression
+            ):
                 return self._text(self.filtered_spots(expression))
             case ast.Arithmetic(first, rest):
                 found = self.value(first)
@@ -144,6 +149,7 @@ class ValueScope(LookupScope):
                 return ConstantValue(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
             except DynamicError:
                 raise NotColumnar("a constant that fails") from None
+        left, right = untyped(left), untyped(right)
         kinds = {left.kind, right.kind}
         if not kinds <= set(NUMERIC):
             raise NotColumnar("arithmetic with what is no number")
@@ -152,7 +158,7 @@ class ValueScope(LookupScope):
         return ColumnArithmetic(operator, summand(left), summand(right))  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
-        found = self.value(expression)
+        found = untyped(self.value(expression))
         if found.kind not in (Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER):
             raise NotColumnar("a sign in front of a decimal")
         return found
@@ -161,14 +167,14 @@ class ValueScope(LookupScope):
         """The single value of a path."""
         if not spots:
             return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
-        if len(spots) == 1 and not spots[0].is_single and self.is_looked_up(spots[0]):
-            value = RowFold("only one", (self._values_at(spots[0]),), (), Kind.UNTYPED, self.frame)
+        if len(spots) == 1 and not spots[0].is_single and (spots[0].is_chosen or self.is_looked_up(spots[0])):
+            value = RowFold("only one", (self._values_at(spots[0]),), (), spots[0].kind, self.frame)
             return behind(self.asked(spots), value)
         if len(spots) > 1 or not spots[0].is_single:
             raise NotColumnar("a path to several values")
         (spot,) = spots
-        text = PartText(spot.text, spot.side)
-        return text if spot.condition is None else FunctionCall("where", (spot.condition, text), Kind.UNTYPED)
+        text = PartText(spot.text, spot.side, spot.kind)
+        return text if spot.condition is None else FunctionCall("where", (spot.condition, text), spot.kind)
 
     # --- sequences ----------------------------------------------------------------------------------------
 
@@ -218,6 +224,9 @@ class ValueScope(LookupScope):
                 return sum(parts, _NOTHING)
             case ast.Call("data" | "fn:data", (operand,)):
                 return self.sequence(operand, counted=counted, ordered=ordered)
+            case ast.Call("non-null", (operand,)):
+                values = self.sequence(operand, ordered=ordered)
+                return replace(values, sources=tuple(map(there_only, values.sources))) if counted else values
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
                 return self._distinct(self.sequence(operand, ordered=ordered), counted=counted)
             case ast.If(condition, then, otherwise):
@@ -229,14 +238,15 @@ class ValueScope(LookupScope):
                 return self._loop_sequence(expression, counted=counted, ordered=ordered)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 spots = self.with_text_nodes(start, steps)
-                texts = [replace(each, value=_text_node(each.value)) for each in map(self._values_at, spots)]
-                found = list(map(_there, texts)) if counted else texts
+                texts = [replace(each, value=text_node(each.value)) for each in map(self._values_at, spots)]
+                found = list(map(there_only, texts)) if counted else texts
             case _ if self.is_path(expression):
                 spots = self.filtered_spots(expression)
+                spots = spots if counted else self.opened(spots)
                 found = [self.nodes_at(each) if counted else self._values_at(each) for each in spots]
             case _:
                 single = RowSource(self.frame, None, self.value(expression), self.side)
-                return CompiledSequence((_there(single) if counted else single,))
+                return CompiledSequence((there_only(single) if counted else single,))
         if ordered and len(found) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
@@ -248,18 +258,20 @@ class ValueScope(LookupScope):
                 if frame != self.frame:
                     first = FirstOfValue(frame, value, condition, self.frame)
                     source = replace(source, condition=then(condition, first))
-                return replace(sequence, sources=(_there(source) if counted else source,))
+                return replace(sequence, sources=(there_only(source) if counted else source,))
             case _:
                 raise NotColumnar("distinct values of several parts, or of numbers", "string(...) of one part")
 
     def _values_at(self, spot: Spot) -> RowSource:
         side = self.side if spot.is_single else spot.side
-        return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side), side)
+        return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side, spot.kind), side)
 
     def nodes_at(self, spot: Spot) -> RowSource:
         """The nodes of a path; without a condition each row of its frame is one."""
         frame = self._frame_of(spot)
-        there = None if spot.part == frame else Presence(spot.presence, spot.side)
+        there: Expression | None = None if spot.part == frame else Presence(spot.presence, spot.side)
+        if spot.is_typed:
+            there = value_there(spot)
         condition = then(there, spot.condition) if spot.condition is not None else there
         return RowSource(frame, condition, None, self.side if spot.is_single else spot.side)
 
@@ -352,7 +364,7 @@ class ValueScope(LookupScope):
             case (("exists" | "empty"), (operand,)):
                 found = self._exists(operand)
                 return negated(found) if name == "empty" else found
-            case "data", (operand,):
+            case (("data" | "non-null"), (operand,)):
                 return self.value(operand)
             case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
                 return self.value(operand)
@@ -363,12 +375,13 @@ class ValueScope(LookupScope):
             case _, (operand, *others) if name in FOLDS:
                 return self.folded(name, operand, others)
         if name in JSON:
-            raise NotColumnar("a lookup, an object or an array", "paths with `/`, and elements")
+            raise NotColumnar("an object or array that is not just given", "lookups of what is in it")
         if name not in FUNCTIONS:
             raise NotColumnar(f"'{name[3:]}'" if name.startswith("op:") else f"the function {name}()")
         function = FUNCTIONS[name]
         given = arguments or ((ast.ContextItem(),) if function.context else ())
-        values = tuple(self.value(each) for each in given)
+        spelled = as_text if name in ("string", "concat") else untyped
+        values = tuple(spelled(self.value(each)) for each in given)
         kind = function.kind_of(values)
         if kind is None:
             raise NotColumnar(f"the function {name}() of such values")
@@ -377,7 +390,8 @@ class ValueScope(LookupScope):
     def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
         """The result of a function of `folding.py` over a sequence."""
         sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
-        arguments = tuple(self.value(each) for each in others)
+        sequence = replace(sequence, sources=tuple(map(untyped_source, sequence.sources)))
+        arguments = tuple(untyped(self.value(each)) for each in others)
         for each in sequence.sources:
             if isinstance(each.value, ConstantValue):
                 simple_literal(each.value)
@@ -411,6 +425,8 @@ class ValueScope(LookupScope):
             case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
                 one, other = self.value(left), self.value(right)
                 check_comparable(one, other)
+                if Kind.FLAG in (one.kind, other.kind):
+                    return compared(VALUE_OPERATORS[name], one, other)
                 return told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
             case ast.Quantified(kind, ((name, source), *others), condition):
                 if others or kind != "some":
@@ -418,13 +434,13 @@ class ValueScope(LookupScope):
                     return self._quantified(kind == "some", name, self.filtered_spots(source), rest)
                 spots, asked = self.looped_spots(name, source, condition)
                 return self._quantified(True, name, spots, asked)
-            case _ if self.is_path(expression):
+            case _ if self.is_path(expression) and not self.is_typed(expression):
                 return self._exists(expression)
             case _ if self.gives_nodes(expression, some=True):
                 raise NotColumnar("whether there are nodes among others", "exists(...)")
             case _:
                 found = self.written(expression)
-                return found if found.kind is Kind.BOOLEAN else Truth(found)
+                return found if found.kind is Kind.BOOLEAN else typed_truth(found)
 
     def _quantified(
         self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression | None
@@ -452,7 +468,7 @@ class ValueScope(LookupScope):
             check_comparable(one.value, other.value)
             self.work.spend()
             deep, single = (one, other) if one.frame != self.frame else (other, one)
-            test = self._some_row(single, ColumnComparison(operator, one.value, other.value))
+            test = self._some_row(single, compared(operator, one.value, other.value))
             found.append(test if deep is single else self._some_row(deep, test))
         is_pair = all(len(each.sources) == 1 and each.sources[0].frame == self.frame for each in sides)
         if is_pair and not any(each.sources[0].condition for each in sides):
@@ -477,15 +493,3 @@ def _words(expression: ast.Expression) -> str:
     if isinstance(expression, ast.Flwor) and expression.order:
         return "a loop with `order by`"
     return _WORDS.get(type(expression), "something else than a value of one item")
-
-
-def _text_node(text: Expression | None) -> Expression:
-    assert text is not None
-    return FunctionCall("text-node", (text,), Kind.UNTYPED)
-
-
-def _there(source: RowSource) -> RowSource:
-    """The rows of a source that have a value, without these values."""
-    assert source.value is not None
-    there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
-    return replace(source, condition=then(source.condition, there), value=None)

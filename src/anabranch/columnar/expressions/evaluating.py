@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered, row_places
 from anabranch.columnar.expressions.functions import FUNCTIONS
-from anabranch.columnar.expressions.numbers import read_doubles
+from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -35,6 +35,8 @@ from anabranch.columnar.expressions.tree import (
     FirstOfValue,
     Fragment,
     FunctionCall,
+    JsonCopy,
+    JsonText,
     Junction,
     Kind,
     Made,
@@ -61,6 +63,7 @@ from anabranch.columnar.expressions.values import (
     ColumnValue,
     States,
     calculated,
+    doubles_of,
     exact_numbers,
     is_exact,
     lines_of_records,
@@ -80,7 +83,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.tables.joined_look import JoinedLook, RowLookup, TableView
@@ -139,7 +142,7 @@ class FrameEvaluation:
             return self._from_around(expression)
         match expression:
             case PartText(column):
-                return self._part(column)
+                return replace(self._part(column), kind=expression.kind)
             case ConstantValue():
                 return self._literal(expression)
             case Presence(column):
@@ -148,7 +151,7 @@ class FrameEvaluation:
                 verdicts[starts == kernels.UNCLEAR] = UNCLEAR_VERDICT
                 return ColumnValue.truth(verdicts)
             case ColumnArithmetic(operator, left, right):
-                sides = self._numbers(self.value(left)), self._numbers(self.value(right))
+                sides = doubles_of(self.value(left)), doubles_of(self.value(right))
                 return calculated(expression.kind, operator, *sides)
             case ColumnComparison(operator, left, right):
                 return self._compared(operator, left, right)
@@ -188,6 +191,14 @@ class FrameEvaluation:
             case RecordLine():
                 assert isinstance(self._shredded, Shredded), "only items are records"
                 return lines_of_records(self._shredded, self._picks)
+            case JsonText(operand):
+                return json_texts(operand.kind, self.value(operand), self.count)
+            case JsonCopy(column):
+                assert isinstance(self._shredded, Shredded), "only items have objects in them"
+                row = self._row(column)
+                return json_copies(
+                    self._shredded.raw, self._taken(self._rows.starts[row]), self._taken(self._rows.ends[row])
+                )
             case ContentOf(fragments):
                 return self._content(fragments)
 
@@ -215,7 +226,7 @@ class FrameEvaluation:
     def _belongs_around(self, expression: Expression) -> bool:
         """Whether an expression reads parts of an outer frame only."""
         match expression:
-            case PartText(column) | Presence(column):
+            case PartText(column) | Presence(column) | JsonCopy(column):
                 return self._stands_around(column)
             case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder() | RowsFound():
                 return expression.at != self._frame
@@ -248,19 +259,6 @@ class FrameEvaluation:
         row = self._row(column)
         return ColumnValue(found.kind, found.state, self._taken(self._rows.values[row]), found.texts)
 
-    def _numbers(self, value: ColumnValue) -> tuple[Numbers, States | None]:
-        """The doubles that values are as numbers; what is no number is unclear."""
-        if value.kind is not Kind.UNTYPED:
-            assert value.numbers is not None, "a number has a number"
-            return value.numbers, value.state
-        numbers, found = value.numbers, value.texts
-        assert found is not None
-        if numbers is not None and not np.isnan(numbers).any():
-            return numbers, value.state
-        read, wrong = np.empty(len(found.starts)), np.empty(len(found.starts), np.uint8)
-        read_doubles(found, read, wrong)
-        return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
-
     def _literal(self, literal: ConstantValue) -> ColumnValue:
         """A constant, which may differ from row to row."""
         if self._around is not None:
@@ -292,7 +290,7 @@ class FrameEvaluation:
         elif kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
             holds, state = texts_compared(operator, one, other), worst(one.state, other.state)
         else:
-            (a, known), (b, also) = self._numbers(one), self._numbers(other)
+            (a, known), (b, also) = doubles_of(one), doubles_of(other)
             holds, state = OPERATORS[operator](a, b), worst(known, also)
             if is_exact(left, right):
                 doubtful = (a == b) & ~(simple(left, one) & simple(right, other))
@@ -370,7 +368,7 @@ class FrameEvaluation:
         rows = self if source.frame == self._frame else self.inside(source.frame)
         owners = np.arange(self.count) if rows is self else self._owners_of(rows)
         value = None if source.value is None else rows.value(source.value)
-        numbers = rows._numbers(value) if value is not None and "doubles" in reads else None
+        numbers = doubles_of(value) if value is not None and "doubles" in reads else None
         return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
 
     def _rows_in(self, frame: int, condition: Expression | None) -> tuple[SourceRows, int]:

@@ -51,7 +51,7 @@ _LARGEST_SUMMAND = 1e290
 _MOST = 1 << 62
 _MOST_BINARY = 6
 """So many decimal places are tried for doubles that were computed, which are exact binary fractions."""
-_DECIMAL = (Kind.UNTYPED, Kind.INTEGER, Kind.DECIMAL)
+_DECIMAL = (Kind.UNTYPED, Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL)
 _NO_NUMBERS = np.empty(0)
 _SPELLED = (*_DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN)
 
@@ -413,7 +413,8 @@ def _only(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Colum
     if not len(values.owners):
         return ColumnValue(Kind.UNTYPED, state, np.full(count, np.nan), TextColumn.of(b"").repeated(count))
     first = np.where(counts == 0, 0, first)
-    return ColumnValue(Kind.UNTYPED, state, values.exact[first], values.texts.take(first))
+    exact = values.exact[first] if len(values.exact) else None  # texts that are no numbers have none
+    return ColumnValue(Kind.UNTYPED, state, exact, values.texts.take(first))
 
 
 _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})

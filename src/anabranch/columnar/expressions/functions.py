@@ -31,6 +31,7 @@ from anabranch.columnar.expressions.values import (
     UNCLEAR,
     ColumnValue,
     States,
+    doubles_of,
     spelled,
     state_of,
     ticks_of,
@@ -200,24 +201,13 @@ def _substring(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnV
     text, state = _text(values[0], count)
     places: list[Numbers] = []
     for each in values[1:]:
-        numbers, other = _doubles(each)
+        numbers, other = doubles_of(each)
         state = worst(state, None if other is None else state_of(other != CLEAR, UNCLEAR))  # nothing is an error there
         places.append(numbers)
     return ColumnValue(kind, state, texts=texts.substring(text, *places))
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
-
-
-def _doubles(value: ColumnValue) -> tuple[Numbers, States | None]:
-    """The doubles that values are; text that is no number is unclear."""
-    if value.kind is not Kind.UNTYPED:
-        assert value.numbers is not None
-        return value.numbers, value.state
-    assert value.texts is not None
-    read, wrong = np.empty(len(value.texts.starts)), np.empty(len(value.texts.starts), np.uint8)
-    read_doubles(value.texts, read, wrong)
-    return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
 
 
 def _rounding_kind(values: Sequence[Expression]) -> Kind | None:
@@ -232,7 +222,7 @@ def _rounding_kind(values: Sequence[Expression]) -> Kind | None:
 
 def _rounding(change: Callable[[Numbers], Numbers]) -> Body:
     def body(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
-        numbers, state = _doubles(values[0])
+        numbers, state = doubles_of(values[0])
         return ColumnValue(kind, state, change(numbers))
 
     return body
@@ -323,7 +313,7 @@ def _whole_quotient_kind(values: Sequence[Expression]) -> Kind | None:
 
 def _whole_quotient(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     """A quotient without its fraction; what fails, and what is too large to be sure of, is left to the law."""
-    (left, one), (right, other) = (_doubles(each) for each in values)
+    (left, one), (right, other) = (doubles_of(each) for each in values)
     with np.errstate(all="ignore"):
         quotient = np.trunc(left / right)
     doubtful = ~np.isfinite(quotient) | ~np.isfinite(right) | (np.abs(left) >= _EXACT_QUOTIENT) | (right == 0)
@@ -411,7 +401,7 @@ def _by_law(name: str) -> Body:
 
 
 def _root(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
-    numbers, state = _doubles(values[0])
+    numbers, state = doubles_of(values[0])
     with np.errstate(invalid="ignore"):
         return ColumnValue(kind, state, np.sqrt(numbers))
 

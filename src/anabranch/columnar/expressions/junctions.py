@@ -15,6 +15,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     Presence,
     RowFold,
+    RowSource,
 )
 
 
@@ -66,3 +67,16 @@ def summand(number: Expression) -> Expression:
             return replace(number, arguments=tuple(map(summand, arguments)))
         case _:
             return number
+
+
+def text_node(text: Expression | None) -> Expression:
+    """The text node of an element with a text."""
+    assert text is not None
+    return FunctionCall("text-node", (text,), Kind.UNTYPED)
+
+
+def there_only(source: RowSource) -> RowSource:
+    """Whether there are values, and no longer which."""
+    assert source.value is not None
+    there = FunctionCall("there", (source.value,), Kind.BOOLEAN)
+    return replace(source, condition=then(source.condition, there), value=None)

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
-from anabranch.columnar.expressions.functions import NUMERIC, TEXTUAL, spread
 from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression, Kind
-from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
-from anabranch.values.arithmetic import negate
-from anabranch.values.atomic import WrittenDouble, literal, to_double
+from anabranch.language.objects import POSTFIX
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
-LARGEST = 10**30
-"""Constants are below this, so that the index can compute their differences."""
+_KINDS = {"string": Kind.STRING, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+"""By type of JSON."""
 
 
 class NotColumnar(Exception):
@@ -127,6 +123,8 @@ class Spot:
     """The condition of the predicates on the way there, in the rows of its frame; None where there are none."""
     asked: tuple[tuple[int, Expression], ...] = ()
     """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
+    is_chosen: bool = False
+    """Whether the condition holds for at most one of the rows."""
 
     @property
     def bare(self) -> Spot:
@@ -150,6 +148,21 @@ class Spot:
         return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
 
     @property
+    def is_typed(self) -> bool:
+        """Whether a lookup leads here: to values of JSON, and not to nodes."""
+        return self.part >= 0 and self.look.parts[self.part].is_typed
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array of JSON, which stands for its members where values are meant."""
+        return self.is_typed and self.look.shown(self.part) != self.look.parts[self.part].parent
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its text."""
+        return _KINDS[self.look.parts[self.look.shown(self.part)].json_type] if self.is_typed else Kind.UNTYPED
+
+    @property
     def name(self) -> str:
         """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
@@ -157,6 +170,8 @@ class Spot:
     @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
+        if self.is_typed and not self.look.parts[self.part].has_text:
+            raise NotColumnar("an object or array that is computed with", "the keys whose values are meant")
         if not self.look.parts[self.part].has_text:
             raise NotColumnar(
                 "the text of an element with elements in it", "name the element inside whose text is meant"
@@ -261,6 +276,8 @@ class PathScope:
             case ast.Filter(base, tail):
                 found = self.filtered_spots(base)
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
+            case ast.Call(name) if name in POSTFIX:
+                return self.looked_up(expression)
             case ast.Path(ast.Source("doc")):
                 return self.table_spots(expression)
             case ast.Path(start, steps):
@@ -268,8 +285,14 @@ class PathScope:
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
+    def looked_up(self, lookup: ast.Call) -> list[Spot]:
+        """What a lookup in objects or arrays leads to."""
+        raise NotColumnar("a lookup")
+
     def _stepped(self, found: list[Spot], steps: Sequence[ast.Step]) -> list[Spot]:
         """What steps lead to from some spots."""
+        if any(each.is_typed for each in found):
+            raise NotColumnar("a path from what a lookup has found")
         for step in steps:
             reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
             if len({each.part for each in reached}) < len(reached):
@@ -329,7 +352,7 @@ class PathScope:
                 raise NotColumnar("a path that starts from something computed")
 
     def is_path(self, expression: ast.Expression) -> bool:
-        """Whether nodes are meant, and not a value."""
+        """Whether nodes are meant, or what lookups lead to, and not a value that is computed."""
         match expression:
             case ast.Variable(name):
                 return name in self.names and isinstance(self.names[name], Spot | tuple)
@@ -337,6 +360,22 @@ class PathScope:
                 return True
             case ast.Filter(base):
                 return self.is_path(base)
+            case ast.Call(name):
+                return name in POSTFIX
+            case _:
+                return False
+
+    def is_typed(self, expression: ast.Expression) -> bool:
+        """Whether a path is a lookup, so that values are meant, and no nodes."""
+        match expression:
+            case ast.Variable(name) | ast.Filter(ast.Variable(name)):
+                found = self.names.get(name)
+                spots = found if isinstance(found, tuple) else (found,)
+                return any(isinstance(each, Spot) and each.is_typed for each in spots)
+            case ast.Filter(base):
+                return self.is_typed(base)
+            case ast.Call(name):
+                return name in POSTFIX
             case _:
                 return False
 
@@ -355,12 +394,13 @@ class PathScope:
                 for clause in clauses:
                     bound = clause.source if isinstance(clause, ast.For) else clause.value
                     chosen = ChosenNodes(_ANY) if scope.gives_nodes(bound, some=True) else _ANY
-                    scope = scope.bind(clause.variable, () if scope.is_path(bound) else chosen)
+                    leads = scope.is_path(bound) and not scope.is_typed(bound)
+                    scope = scope.bind(clause.variable, () if leads else chosen)
                 return scope.gives_nodes(result, some=some)
             case ast.If(_, then, otherwise):
                 return both(self.gives_nodes(each, some=some) for each in (then, otherwise))
             case _:
-                return self.is_path(expression)
+                return self.is_path(expression) and not self.is_typed(expression)
 
     def frame_of(self, spot: Spot) -> int:
         """The frame of a spot that is reached from the current rows."""
@@ -376,100 +416,3 @@ class PathScope:
         if around != spot.bound or spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
-
-
-# --- literals -------------------------------------------------------------------------------------------------
-
-
-def is_literal(expression: ast.Expression) -> bool:
-    """Whether an expression is a literal number or string."""
-    match expression:
-        case ast.String() | ast.Number() | ast.Negation(ast.Number()):
-            return True
-        case _:
-            return False
-
-
-def literal_of(expression: ast.Expression) -> ConstantValue:
-    """A literal with its value."""
-    match expression:
-        case ast.String(text):
-            return ConstantValue(text)
-        case ast.Number(text):
-            found = literal(text)
-        case ast.Negation(ast.Number(text)):
-            found = negate(literal(text))
-        case _:
-            raise NotColumnar("no literal")
-    assert isinstance(found, int | Decimal | float)
-    return ConstantValue(found)
-
-
-def simple_literal(literal: ConstantValue) -> None:
-    """Check that a number can be compared as a double."""
-    if isinstance(literal.value, WrittenDouble):
-        _simple(literal.value.exact)
-    elif isinstance(literal.value, int | Decimal):
-        _simple(Decimal(literal.value))
-
-
-def simple_number(literal: ast.Expression) -> float:
-    """A number literal that can be compared as a double."""
-    match literal:
-        case ast.Negation(ast.Number() as inside):
-            return -simple_number(inside)
-        case ast.Number(text):
-            return _simple(Decimal(text))
-    raise NotColumnar("a literal that is no number")
-
-
-def double_of(literal: ast.Expression) -> float:
-    """The double nearest to a number literal."""
-    value = literal_of(literal).value
-    assert not isinstance(value, str), "a number is meant"
-    found = to_double(value)
-    if abs(found) >= LARGEST:
-        raise NotColumnar("a number so large")
-    return found
-
-
-def _simple(exact: Decimal) -> float:
-    """A number as a double; a decimal of few digits with the same double is the same number."""
-    _, digits, exponent = exact.as_tuple()
-    assert isinstance(exponent, int), "a literal is finite"
-    if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
-        return float(exact)
-    if SIMPLE <= abs(exact) < LARGEST:
-        return float(exact)  # no text of few digits has this double
-    raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")
-
-
-def told(found: Expression | None, what: str) -> Expression:
-    """An expression that compiled; `NotColumnar` with the construct `what` where it did not."""
-    if found is None:
-        raise NotColumnar(f"{what} of values of different types")
-    return found
-
-
-def check_comparable(left: Expression, right: Expression) -> None:
-    """Refuse comparisons that only the law can do."""
-    match left.kind, right.kind:
-        case (one, other) if one in NUMERIC and other in NUMERIC:
-            for each in (left, right):
-                if isinstance(each, ConstantValue):
-                    simple_literal(each)
-        case (one, other) if one in TEXTUAL and other in TEXTUAL:
-            pass
-        case (Kind.BOOLEAN, Kind.BOOLEAN):
-            pass
-        case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
-            pass
-        case _:
-            raise NotColumnar("a comparison of values of different types")
-
-
-def literals(expression: ast.Expression) -> Sequence[ast.Expression]:
-    """The literals of an expression that is one or a list of them; none for other expressions."""
-    listed = spread(expression)
-    items = listed.items if isinstance(listed, ast.Sequence) else (listed,)
-    return items if all(map(is_literal, items)) else ()

@@ -8,8 +8,8 @@ be raised, a number is not known exactly, or only the law can write a text.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
@@ -31,17 +31,21 @@ class Kind(Enum):
     MOMENT = "dateTime"
     """Only compared, with others and with text; all other uses are left to the law."""
     CONTENT = "content"
-    """Serialised nodes."""
+    """Serialised nodes, or JSON."""
+    NUMBER = "number"
+    """A number of JSON: a text that is known to be one, and compared with numbers only."""
+    FLAG = "truth value"
+    """A boolean of JSON as its text, which may be absent; it is a condition, compared, or written."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartText:
-    """The text of a part, which has no type."""
+    """The text of a part, which has no type unless the part is a typed part (`scan/look.py`)."""
 
     column: PartColumn
     side: int = 0
     """Which of the items of a tuple it is looked for in, in a join."""
-    kind = Kind.UNTYPED
+    kind: Kind = Kind.UNTYPED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,6 +292,23 @@ class RecordLine:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonText:
+    """A value as JSON writes it, `null` where there is none."""
+
+    operand: Expression
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCopy:
+    """An object or array of a record as JSON writes it, `null` where there is none; the column is its place."""
+
+    column: PartColumn
+    side: int = 0
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
 class ContentOf:
     """Fragments one behind the other."""
 
@@ -347,6 +368,8 @@ Expression: TypeAlias = (
     | RowLoop
     | PartsInOrder
     | RecordLine
+    | JsonText
+    | JsonCopy
     | ContentOf
 )
 Column: TypeAlias = PartColumn | Expression
@@ -366,6 +389,8 @@ def inner(node: _Node) -> tuple[_Node, ...]:
         case Choice(condition, then, otherwise):
             return condition, then, otherwise
         case Truth(operand) | Clear(operand) | Made(operand) | RowQuantifier(_, _, operand) | RowExtreme(_, _, operand):
+            return (operand,)
+        case JsonText(operand):
             return (operand,)
         case RowsFound(_, asked) | RowPlace(_, _, asked):
             return () if asked is None else (asked,)
@@ -397,7 +422,7 @@ def sides_of(node: _Node) -> frozenset[int]:
     return frozenset(found.union(source.side for each in folds for source in each.repeated))
 
 
-_SIDED = PartText | Presence | Taken | RowQuantifier | RowExtreme | RowLoop | PartsInOrder
+_SIDED = PartText | Presence | Taken | RowQuantifier | RowExtreme | RowLoop | PartsInOrder | JsonCopy
 
 Constant: TypeAlias = float | bytes
 """A literal in which queries of one shape may differ (`runtime/shapes.py`)."""
@@ -416,80 +441,15 @@ def has_constant(node: Column | Fragment, constants: Container[Constant]) -> boo
     return any(each in constants or (isinstance(each, float) and -each in constants) for each in found)
 
 
-def with_constants(expression: Expression, values: Mapping[Constant, Constant]) -> Expression:
-    """An expression with other constants."""
-
-    def changed(part: Expression | None) -> Expression | None:
-        return None if part is None else with_constants(part, values)
-
-    match expression:
-        case ConstantValue(value):
-            constant = constant_of(expression)
-            if constant in values:
-                return _literal(value, values[constant])
-            if isinstance(constant, float) and -constant in values:
-                return _literal(value, -float(values[-constant]))
-            return expression
-        case ColumnArithmetic(_, left, right) | ColumnComparison(_, left, right):
-            return replace(expression, left=with_constants(left, values), right=with_constants(right, values))
-        case Junction(_, operands):
-            return replace(expression, operands=tuple(with_constants(each, values) for each in operands))
-        case FunctionCall(_, arguments, _):
-            return replace(expression, arguments=tuple(with_constants(each, values) for each in arguments))
-        case Choice(condition, then, otherwise):
-            return Choice(*(with_constants(each, values) for each in (condition, then, otherwise)))
-        case Truth(operand) | Clear(operand) | RowExtreme(_, _, operand):
-            return replace(expression, operand=with_constants(operand, values))
-        case RowQuantifier(_, _, condition):
-            return replace(expression, condition=with_constants(condition, values))
-        case RowPlace(_, _, condition):
-            return replace(expression, condition=changed(condition))
-        case RowFold(_, sources, arguments):
-            fresh = (replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources)
-            given = tuple(with_constants(each, values) for each in arguments)
-            return replace(expression, sources=tuple(fresh), arguments=given)
-        case RowLoop(_, condition, content):
-            keys = tuple(RowKey(with_constants(each.value, values), each.descending) for each in expression.order)
-            found = with_constants(content, values)
-            return replace(expression, condition=changed(condition), content=found, order=keys)
-        case FirstOfValue(_, text, condition):
-            return replace(expression, text=with_constants(text, values), condition=changed(condition))
-        case ContentOf(fragments):
-            return ContentOf(tuple(fragment_with(each, values) for each in fragments))
-        case _:
-            return expression
-
-
-def fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fragment:
-    """A fragment with other constants."""
-    match fragment:
-        case Made(expression):
-            return Made(with_constants(expression, values))
-        case Wrapped(content, end_tag):
-            return Wrapped(tuple(fragment_with(each, values) for each in content), end_tag)
-        case _:
-            return fragment
-
-
-def _literal(before: str | int | Decimal | float, value: Constant) -> ConstantValue:
-    """A literal of the same type as another."""
-    match before, value:
-        case str(), bytes():
-            return ConstantValue(value.decode())
-        case int(), float():
-            return ConstantValue(int(value))
-        case Decimal(), float():
-            return ConstantValue(Decimal(repr(value)))
-        case _:
-            raise AssertionError("constants of one shape are of one type")
-
-
 def read_columns(node: Column | Fragment) -> set[PartColumn]:
     """The columns of parts that a column or a fragment reads."""
     if isinstance(node, int | bytes):
         return {node} if isinstance(node, int) else set()
-    found = {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken | RecordLine)}
+    found = {each.column for each in walk(node) if isinstance(each, _READING)}
     return found.union(*(each.columns for each in walk(node) if isinstance(each, PartsInOrder)))
+
+
+_READING = PartText | Presence | Taken | RecordLine | JsonCopy
 
 
 def read_numbers(node: Column | Fragment) -> set[PartColumn]:

@@ -140,6 +140,20 @@ _COMPUTE: Mapping[ArithmeticOperator, Callable[[Any, Any], Any]] = {
 }
 
 
+def doubles_of(value: ColumnValue) -> tuple[Numbers, States | None]:
+    """The doubles that values are as numbers; text that is no number is unclear."""
+    if value.kind not in (Kind.UNTYPED, Kind.NUMBER):
+        assert value.numbers is not None, "a number has a number"
+        return value.numbers, value.state
+    numbers, found = value.numbers, value.texts
+    assert found is not None
+    if numbers is not None and not np.isnan(numbers).any():
+        return numbers, value.state
+    read, wrong = np.empty(len(found.starts)), np.empty(len(found.starts), np.uint8)
+    read_doubles(found, read, wrong)
+    return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
+
+
 def calculated(
     kind: Kind,
     operator: ArithmeticOperator,
@@ -197,7 +211,7 @@ def state_of(flags: Flags, state: int, but: States | None = None) -> States | No
 def spelled(value: ColumnValue, count: int) -> ColumnValue:
     """Values as texts, in XQuery's spelling (LAWS 2.1); an absent value is an empty text."""
     match value.kind:
-        case Kind.UNTYPED | Kind.STRING | Kind.CONTENT:
+        case Kind.UNTYPED | Kind.STRING | Kind.CONTENT | Kind.NUMBER | Kind.FLAG:
             found = value.texts
         case Kind.DOUBLE | Kind.INTEGER | Kind.DECIMAL if value.texts is not None:
             found = value.texts
@@ -294,7 +308,7 @@ def _is_written(number: Expression) -> bool:
 def simple(number: Expression, value: ColumnValue) -> Flags:
     """Which numbers have so few digits that two of them are equal exactly where their doubles are."""
     match number.kind:
-        case Kind.UNTYPED:
+        case Kind.UNTYPED | Kind.NUMBER:
             return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
         case Kind.INTEGER:
             assert value.numbers is not None

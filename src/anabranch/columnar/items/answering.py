@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items import untemplated
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.columnar.items.evolution import (
@@ -43,6 +42,7 @@ from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scrat
 from anabranch.columnar.items.learned_program import LearnedProgram, PieceSample
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
 from anabranch.columnar.match.index import NO_MATCHES, Matches
+from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder

@@ -20,7 +20,7 @@ queries know different units of one path, those that differ from the first are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -129,10 +129,7 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
     """By column that a query reads: the changes of its unit; None where columns cannot answer the query."""
     others = columns_as_written(compiled.condition)
     given = (column for each in (*others, *made_in(compiled.fragments)) for column in read_columns(each))
-    computed = (column for column in given if _is_of_items(column, look))
-    read = {
-        part for column in computed for part in ((column,) if column >= 0 else (~column, *look.descendants(~column)))
-    }
+    read = {part for column in given if _is_of_items(column, look) for part in _parts_in(column, look)}
     found: dict[Column, Changes] = {}
     for path, changes in group.units.items():
         if not carries(look, path):
@@ -143,8 +140,16 @@ def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column,
         times = sum(_copies(each, column, look) for each in compiled.fragments)
         if times and not group.is_home(path, changes, times):
             return None
-        found[column] = changes
+        found[column] = found[look.typed(column)] = changes
     return found
+
+
+def _parts_in(column: PartColumn, look: Look) -> Iterator[int]:
+    """The parts that steps lead to whose text is in a column; lookups read their typed parts."""
+    shown = look.shown(column if column >= 0 else ~column)
+    yield shown
+    if column < 0:
+        yield from look.descendants(shown)
 
 
 def _is_of_items(column: PartColumn, look: Look) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions.scope import NotColumnar
-from anabranch.columnar.expressions.tree import Column, Constant, Made, fragment_with, has_constant
+from anabranch.columnar.expressions.tree import Column, Constant, Made, has_constant
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
 from anabranch.columnar.items.query import CompiledQuery, compile_query, copied_by, made_in
@@ -21,6 +21,7 @@ from anabranch.columnar.match.condition import ALWAYS, Condition, columns_of, nu
 from anabranch.columnar.match.forms import AFTER, Alike, FormConstant, formed, gathered, has_ranks, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.match.indexable import asked_by_result, indexable
+from anabranch.columnar.match.substitution import fragment_with
 from anabranch.columnar.scan.decoded import COPIES_NOTHING
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look

@@ -17,15 +17,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
+from anabranch.columnar.expressions.objects.results import LineScope
 from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget, NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
 from anabranch.columnar.expressions.tree import (
+    Choice,
     Column,
     Constant,
     ContentOf,
+    Expression,
     Fragment,
+    FunctionCall,
+    JsonCopy,
+    JsonText,
     Made,
     RecordLine,
+    RowLoop,
     Taken,
     Wrapped,
 )
@@ -44,7 +51,7 @@ from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAK
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
-from anabranch.language.checks.outputs import may_give_items
+from anabranch.language.checks.outputs import may_give_items, may_give_json
 from anabranch.logic import Tree
 from anabranch.stream.path import Path
 from anabranch.stream.serialize import Scope
@@ -107,7 +114,8 @@ def _compiled(
             conditions, found = source_spots(source, root, look, work=work)
             if not found:
                 return CompiledQuery(tuple(conditions), ())
-            scope = LookScope({variable: only(found)}, work, around=around)
+            as_json = lines and may_give_json(hole)
+            scope = (LineScope if as_json else LookScope)({variable: only(found)}, work, around=around)
             while others and isinstance(others[0], ast.Let):
                 scope, clear = scope.let(others[0].variable, others[0].value)
                 if clear is not None:
@@ -122,7 +130,7 @@ def _compiled(
                 result = result.then
             bound = scope.names.get(result.name) if isinstance(result, ast.Variable) else None
             given = _line_of(bound) if lines else ()
-            if lines and not given:
+            if lines and not as_json and not given:
                 refuse_records([look], hole)
             return CompiledQuery(tuple(conditions) or ALWAYS, given or joined(scope.result(result)))
         case ast.Path():
@@ -205,11 +213,30 @@ def copied_by(fragments: Sequence[Fragment]) -> int:
                 found = max(found, TAKES_TEXTS if column >= 0 else COPIES_ELEMENTS)
             case Made(ContentOf(content)):
                 found = max(found, copied_by(content))
-            case Made(RecordLine()):  # it is copied from the bytes as they came
+            case Made(made) if _is_json(made):
                 pass
             case Made():
                 found = TAKES_TEXTS
     return found
+
+
+def _is_json(made: Expression) -> bool:
+    """Whether something is written as JSON: from the bytes that came, or from texts as they are when decoded."""
+    match made:
+        case RecordLine() | JsonText() | JsonCopy():
+            return True
+        case Choice(_, then, otherwise):
+            return _is_json(then) and _is_json(otherwise)
+        case FunctionCall("behind", (_, operand)):
+            return _is_json(operand)
+        case RowLoop(_, _, content):
+            return _is_json(content)
+        case ContentOf(fragments):
+            return all(
+                isinstance(each, bytes) or (isinstance(each, Made) and _is_json(each.expression)) for each in fragments
+            )
+        case _:
+            return False
 
 
 def made_in(fragments: Sequence[Fragment]) -> list[Made]:

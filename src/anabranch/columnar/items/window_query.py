@@ -16,6 +16,7 @@ import numpy as np
 
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
+from anabranch.columnar.expressions.objects.results import LineScope
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ContentOf, Made
@@ -27,6 +28,7 @@ from anabranch.columnar.scan.look import Look, LookPart, PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
+from anabranch.language.checks.outputs import may_give_json
 from anabranch.stream.reading.lines import Carry
 
 _AROUND = 1
@@ -38,7 +40,7 @@ def window_look(look: Look) -> Look:
     inside = (
         replace(each, parent=each.parent + _AROUND, repeated=each.repeated or each.parent < 0) for each in look.parts
     )
-    return Look((LookPart("", -1, has_text=False), *inside), scope=look.scope)
+    return Look((LookPart("", -1, has_text=False), *inside), is_json=look.is_json, scope=look.scope)
 
 
 def _in_item(column: PartColumn) -> PartColumn:
@@ -53,6 +55,8 @@ class WindowClauses:
     others: tuple[ast.For | ast.Let, ...]
     where: ast.Expression | None
     result: ast.Expression
+    at_top: bool = True
+    """Whether nothing stands around what it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,9 @@ def compile_windows(
             if each is None or spot is None:
                 raise NotColumnar("no window")
             refuse_records([look], each.result, clauses=each.others)
-            scope = LookScope({each.variable: Spot(around, spot.part + _AROUND)})
+            given = ast.Flwor(each.others, None, (), each.result) if each.others else each.result
+            as_json = look.is_json and each.at_top and may_give_json(given)
+            scope = (LineScope if as_json else LookScope)({each.variable: Spot(around, spot.part + _AROUND)})
             contents.append(ContentOf(tuple(scope.rounds(each.others, each.where, each.result))))
         except NotColumnar:
             contents.append(None)

@@ -9,7 +9,7 @@ A number of many digits is compared as the double nearest to it, which is unclea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions.tree import Column, read_columns, read_numbers
-from anabranch.logic import And, Operator, Tree, leaves
+from anabranch.logic import And, Operator, Or, Tree, leaves
 
 Verdicts: TypeAlias = NDArray[np.uint8]
 NO, UNCLEAR, YES = 0, 1, 2
@@ -141,6 +141,18 @@ def _number_columns(test: ColumnTest) -> set[Column]:
             return {part for column in numbers_of(condition) | computed for part in read_numbers(column)}
         case _:
             return set()
+
+
+def any_tree(found: Sequence[Tree[ItemTest]]) -> Tree[ItemTest]:
+    """What holds where one of some trees does."""
+    return found[0] if len(found) == 1 else Or(tuple(found))
+
+
+def any_of(tests: Sequence[ItemTest]) -> Tree[ItemTest]:
+    """What holds where one of some tests does, of which there may be none."""
+    if not tests:
+        return Settled(NO)
+    return tests[0] if len(tests) == 1 else Or(tuple(tests))
 
 
 OPERATORS = {

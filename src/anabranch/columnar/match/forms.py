@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.expressions.tree import Column, Constant, with_constants
+from anabranch.columnar.expressions.tree import Column, Constant
 from anabranch.columnar.match.condition import (
     UNCLEAR,
     YES,
@@ -55,6 +55,7 @@ from anabranch.columnar.match.ranks import (
     rank_ticks,
     text_keys,
 )
+from anabranch.columnar.match.substitution import with_constants
 from anabranch.columnar.moments import read_ticks, ticks_in
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded

@@ -26,7 +26,6 @@ from itertools import chain
 
 import numpy as np
 
-from anabranch.columnar.expressions.rows import frame_rows
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.arranging import Arranged, axes_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, tests
@@ -35,6 +34,7 @@ from anabranch.columnar.match.judging import judge
 from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
 from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys
 from anabranch.columnar.match.ranks import UNKNOWN
+from anabranch.columnar.match.rows import frame_rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from anabranch.columnar.expressions.scope import LARGEST, NotColumnar, simple_literal
+from anabranch.columnar.expressions.literals import LARGEST, simple_literal
+from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
@@ -58,7 +59,7 @@ from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree, mapped
 
-_DOUBLES = (Kind.UNTYPED, Kind.DOUBLE)
+_DOUBLES = (Kind.UNTYPED, Kind.DOUBLE, Kind.NUMBER)
 _TEXTS = (Kind.UNTYPED, Kind.STRING)
 
 
@@ -172,7 +173,7 @@ class _Conversion:
         except NotColumnar:
             return None
         match left.kind:
-            case Kind.UNTYPED:
+            case Kind.UNTYPED | Kind.NUMBER:
                 is_known = True
             case Kind.INTEGER:
                 is_known = abs(constant) < SIMPLE
@@ -227,5 +228,9 @@ def _is_true(expression: Expression) -> NumberTest:
 
 
 def _double(expression: Expression) -> Expression:
-    """A column as a computed one, also where it is read: it has a row of its own, to which no unit is applied."""
-    return ColumnArithmetic("*", expression, ConstantValue(1)) if expression.kind is Kind.UNTYPED else expression
+    """A number that is computed, though it be read: in a row of its own, where a unit of the column is not applied."""
+    return (
+        ColumnArithmetic("*", expression, ConstantValue(1))
+        if expression.kind in (Kind.UNTYPED, Kind.NUMBER)
+        else expression
+    )

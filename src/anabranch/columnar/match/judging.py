@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.numbers import read_doubles
-from anabranch.columnar.expressions.rows import frame_rows
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.match.condition import (
     NO,
@@ -33,6 +32,7 @@ from anabranch.columnar.match.condition import (
     Verdicts,
     columns_of,
 )
+from anabranch.columnar.match.rows import frame_rows
 from anabranch.columnar.moments import read_ticks, ticks_in
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Indices, Numbers

@@ -27,12 +27,15 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope
+from anabranch.columnar.expressions.objects.lookups import as_text, there
 from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
     Column,
     ConstantValue,
     Expression,
+    FunctionCall,
+    JsonText,
     Junction,
     Kind,
     PartText,
@@ -41,7 +44,7 @@ from anabranch.columnar.expressions.tree import (
     read_numbers,
 )
 from anabranch.columnar.items.query import below_spot, reference_column, single_spot
-from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
+from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, PresenceTest, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
@@ -234,9 +237,11 @@ def _reference(window: ast.Window | None, root: str, spot: Spot) -> PartColumn:
 
 
 def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
-    """The value of a part of a key in each item: at most one text."""
+    """What a part of a key is in each item: a text, of which there is one at most."""
+    if scope.is_typed(key):
+        return _json_key(scope.filtered_spots(key))
     if not scope.is_path(key):
-        found = scope.value(key)
+        found = as_text(scope.value(key))
         if found.kind is Kind.BOOLEAN:
             return Choice(found, ConstantValue("true"), ConstantValue("false"))
         if found.kind not in (Kind.UNTYPED, Kind.STRING):
@@ -248,10 +253,21 @@ def _key_part(key: ast.Expression, scope: LookScope) -> Expression | None:
     return PartText(spots[0].text) if spots else None
 
 
+def _json_key(spots: Sequence[Spot]) -> Expression | None:
+    """What a lookup finds as JSON writes it, `null` too; none where there is nothing."""
+    if not spots:
+        return None
+    (spot,) = spots
+    text = JsonText(PartText(spot.text, spot.side, spot.kind))
+    return FunctionCall("where", (there(spot), text), Kind.CONTENT)
+
+
 def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
-    """The values of a path, with the one predicate that it may have, or of a loop."""
+    """Where a path leads, with the one predicate that it may have, or what a loop or a lookup gives."""
     if isinstance(path, ast.Flwor):
         return _rounds(path, scope, numeric)
+    if isinstance(path, ast.Call):
+        return _looked_up(path, scope, numeric)
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
     item = scope.names[None]
     assert isinstance(item, Spot)
@@ -268,6 +284,23 @@ def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Aggre
 
 
 _Tail: TypeAlias = Sequence[ast.Tail]
+
+
+def _looked_up(lookup: ast.Call, scope: LookScope, numeric: bool) -> tuple[Aggregand, ...]:
+    """What keys lead to in each item, `null` left out or not."""
+    match lookup:
+        case ast.Call(_, (ast.Call("data", (inner,)) | inner,)):
+            spots, leaves_null = scope.filtered_spots(inner), True
+        case _:
+            spots, leaves_null = scope.filtered_spots(lookup), False
+    if not spots:
+        return ()
+    (spot,) = spots
+    if spot.is_array or (numeric and spot.kind is not Kind.NUMBER):
+        raise NotColumnar("an aggregate over what is no number")
+    if leaves_null:
+        return (Given(spot.text if numeric else None, (PresenceTest(spot.presence),)),)
+    return (Given(None, (NumberTest(there(spot), "=", 1.0),)),)
 
 
 def _aggregand(spot: Spot, judged: Spot | None, tail: _Tail, scope: LookScope, numeric: bool) -> Aggregand:

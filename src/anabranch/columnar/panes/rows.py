@@ -46,7 +46,10 @@ class Pane:
     order: int
     """The place of the first node in the stream."""
     first: ItemAt | None
-    """The item of the first node, for the dead letter of a window that fails without an item at fault, if any can."""
+    """The item with it, for a dead letter of a window that fails without any item at fault; None where none can.
+
+    Where numbers become too large for JSON, it is one that the law has looked at.
+    """
     partials: tuple[Partial, ...]
     """By aggregated path."""
     is_early: bool = False
@@ -56,7 +59,8 @@ class Pane:
         """The pane of the nodes of both."""
         first = self if self.order <= other.order else other
         partials = tuple(a.merge(b) for a, b in zip(self.partials, other.partials, strict=True))
-        return Pane(first.order, first.first, partials, self.is_early)
+        known = first.first or (other if first is self else self).first
+        return Pane(first.order, known, partials, self.is_early)
 
     def without(self, path: int) -> Pane:
         """The pane without the values of one path."""

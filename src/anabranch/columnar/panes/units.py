@@ -61,10 +61,11 @@ def sight_of(shredded: Shredded, evolution: Evolution) -> Sight | None:
         column = column_of(look, path)
         if column is None:
             return None
-        if column in rows and (changes is None or len(changes) > MOST_BOXES):
-            asked[column] = path
-        elif column in rows and changes is not None:
-            maps[column] = changes
+        for each in (column, look.typed(column)):
+            if each in rows and (changes is None or len(changes) > MOST_BOXES):
+                asked[each] = path
+            elif each in rows and changes is not None:
+                maps[each] = changes
     if not maps and not asked:
         return Sight(shredded)
     boxes = list(dict.fromkeys(box for changes in maps.values() for box, _ in changes if box))

@@ -115,10 +115,10 @@ class ItemCutter:
         return np.concatenate([self.raw, self._decoded.data[:decoded]]) if decoded else self.raw
 
     def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:
-        """An entry of which some column is unclear does not fit."""
+        """An entry of which some column is unclear does not fit; of what is typed each reader sees for itself."""
         scanned = columns.fits & ~by_template
         if scanned.any():
-            unclear = (columns.starts[: len(self.wanted.columns)] == UNCLEAR).any(axis=0)
+            unclear = (columns.starts[self.wanted.untyped] == UNCLEAR).any(axis=0)
             columns.fits[scanned & unclear] = False
 
 

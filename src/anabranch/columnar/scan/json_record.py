@@ -3,6 +3,9 @@
 Keys are looked up among the parts of the look, starting with the one that came next in the record before, since most
 records have their keys in one order.
 Attributes can only be written while the start tag is open, so a key with `@` behind others is left to the law.
+
+Where a look knows the type of a part and it is wanted, a value of this type is noted once more, in a row of its own;
+one of another type makes that unclear, and `null` leaves it absent.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from anabranch.columnar.scan.kernels import (
     compiled_inline,
     number_at,
 )
+from anabranch.columnar.scan.look import JSON_TYPES
 from anabranch.columnar.scan.wanted import FrameLog, Guide
 from anabranch.columnar.scan.words import WORD, are_equal, put_bytes
 
@@ -54,6 +58,10 @@ _LESS, _GREATER, _SLASH, _EQUALS = b"<>/="
 
 # What comes next.
 _FIRST_KEY, _KEY, _VALUE, _MEMBER, _SEPARATOR = range(5)
+
+_STRING, _NUMBER, _BOOLEAN, _OBJECT = range(len(JSON_TYPES))
+_NOTHING = -1
+"""In the place of a type: that of `null`."""
 
 
 class ScanState(NamedTuple):
@@ -77,6 +85,10 @@ class ScanState(NamedTuple):
     """By level: whether the start tag of its element has no end yet."""
     are_in_arrays: Flags
     """By level: whether an array of its object is being read."""
+    read_from: Indices
+    """By level: where it begins in the record."""
+    arrays_from: Indices
+    """By level: where the last array of its object begins in the record."""
 
 
 @compiled
@@ -94,6 +106,8 @@ def new_state(guide: Guide) -> ScanState:
         np.zeros(levels, np.int64),
         np.zeros(levels, np.bool_),
         np.zeros(levels, np.bool_),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
     )
 
 
@@ -115,9 +129,11 @@ def write_item(
 
     Where it is REFUSED or has NO_ROOM, the caller removes its rows and spans from the log.
     """
-    names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated, _, _ = guide
+    names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated = guide[:11]
+    types, typed, arrays = guide.types, guide.typed, guide.arrays
     counts, opened, spans = log
-    followers, stamps, parts, objects, begins, last_places, rows, are_tags_open, are_in_arrays = state
+    followers, stamps, parts, objects, begins, last_places, rows, are_tags_open, are_in_arrays = state[:9]
+    read_from, arrays_from = state.read_from, state.arrays_from
     limit = min(len(out) - WORD, out_at + LONGEST_ITEM)
     at = skip_space(data, at, stop)
     if at >= stop or data[at] != _BEGIN_OBJECT or heads[1] != 1:
@@ -142,6 +158,10 @@ def write_item(
                     return REFUSED
                 are_in_arrays[level] = False
                 at += 1
+                if not _note(
+                    columns, log, arrays[part], frames[parts[level]], entry, rows[level], arrays_from[level], at
+                ):
+                    return NO_ROOM
                 continue
         if expected <= _KEY and at < stop and data[at] == QUOTE:
             low, high, last = heads[parts[level] + 1], heads[parts[level] + 2], last_places[level]
@@ -157,14 +177,25 @@ def write_item(
             stamps[part] = objects[level]
             expected = _VALUE
             if at < stop and data[at] == _BEGIN_ARRAY:
+                arrays_from[level] = at
                 at = skip_space(data, at + 1, stop)
                 if at >= stop or are_attributes[part]:
                     return REFUSED
                 if data[at] == _END_ARRAY:
                     expected = _SEPARATOR
                     at += 1
+                    noted, first = arrays[part], arrays_from[level]
+                    end = at
+                    if not repeated[part]:
+                        noted, first, end = typed[part], UNCLEAR, UNCLEAR
+                    if not _note(columns, log, noted, frames[parts[level]], entry, rows[level], first, end):
+                        return NO_ROOM
                     continue
                 are_in_arrays[level] = True
+            else:
+                noted = arrays[part] if repeated[part] and at < stop and data[at] != _N else -1
+                if not _note(columns, log, noted, frames[parts[level]], entry, rows[level], UNCLEAR, UNCLEAR):
+                    return NO_ROOM
         if at >= stop:
             return REFUSED
         byte = data[at]
@@ -194,11 +225,15 @@ def write_item(
             write = _put_sign(SPACE if is_attribute else _LESS, out, write)
             write = put_bytes(names, low, high, out, write)
             if byte == _BEGIN_OBJECT and not is_attribute:
+                if are_in_arrays[level] and not repeated[part] and guide.holds_typed[part]:
+                    return REFUSED  # lookups find nothing in an array
                 level += 1
+                read_from[level] = at
                 at += 1
                 _enter_object(state, level, part, row, begin, len(children))
                 expected = _FIRST_KEY
                 continue
+            found = _type_of(byte)
             first, end, at = _scalar(data, at, stop)
             if at < 0 or not (has_text[part] or first == end):
                 return REFUSED
@@ -216,7 +251,7 @@ def write_item(
                 else:
                     write = _put_end_tag(names, low, high, out, write)
                 finish = end if is_attribute else write
-                if not plain and texts[part] >= 0:
+                if not plain and (texts[part] >= 0 or typed[part] >= 0):
                     start, end = decode(out, start, end, decoded, entry)
                     if start < 0:
                         return REFUSED
@@ -236,6 +271,7 @@ def write_item(
                 start = end = UNCLEAR  # its text is that of all its parts together
                 write = _put_end_tag(names, low, high, out, write)
             at += 1
+            found, first = _OBJECT, read_from[level]
             level -= 1
             finish = write
         else:
@@ -253,6 +289,16 @@ def write_item(
                 columns.starts[whole, entry], columns.ends[whole, entry] = begin, finish
         elif not (_log(counts, spans, text, row, start, end) and _log(counts, spans, whole, row, begin, finish)):
             return NO_ROOM
+        if typed[part] >= 0 and found != _NOTHING:
+            if found != types[part] or (are_in_arrays[level] and not repeated[part]):
+                start = end = UNCLEAR
+            elif found == _OBJECT:
+                start, end = first, at
+            elif found == _NUMBER and frames[part] == 0 and numeric[typed[part]]:
+                number, behind = number_at(out, start, end)
+                columns.values[typed[part], entry] = number if behind == end else np.nan
+            if not _note(columns, log, typed[part], frames[part], entry, row, start, end):
+                return NO_ROOM
         if level < 0:
             return write if skip_space(data, at, stop) == stop else REFUSED
         expected = _SEPARATOR
@@ -385,6 +431,25 @@ def _put_end_tag(names: Bytes, low: int, high: int, out: Bytes, write: int) -> i
 def _put_sign(sign: int, out: Bytes, write: int) -> int:
     out[write] = sign
     return write + 1
+
+
+@compiled_inline
+def _type_of(byte: int) -> int:
+    """The type of a value that is no object, by its first byte."""
+    return _STRING if byte == QUOTE else _NOTHING if byte == _N else _BOOLEAN if byte in (_T, _F) else _NUMBER
+
+
+@compiled_inline
+def _note(
+    columns: ItemColumns, log: FrameLog, wanted: int, frame: int, entry: int, row: int, start: int, end: int
+) -> bool:
+    """Set or log a span in a row, if it is wanted; False where the log has no room for it."""
+    if wanted < 0:
+        return True
+    if frame > 0:
+        return _log(log.counts, log.spans, wanted, row, start, end)
+    columns.starts[wanted, entry], columns.ends[wanted, entry] = start, end
+    return True
 
 
 @compiled_inline

@@ -60,7 +60,8 @@ def longest_line(look: Look, limits: Limits) -> int:
     """
     depths: list[int] = []
     for part in look.parts:
-        depths.append(1 if part.parent < 0 else depths[part.parent] + (not part.name.startswith("@")))
+        is_inside = not (part.is_typed or part.name.startswith("@"))
+        depths.append(1 if part.parent < 0 else depths[part.parent] + is_inside)
     attributes = Counter(part.parent for part in look.parts if part.name.startswith("@"))
     if max(depths) > limits.depth or max(attributes.values(), default=0) > limits.attributes:
         return 0

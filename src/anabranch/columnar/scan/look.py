@@ -14,6 +14,17 @@ An item with anything else in it is left to the law.
 
 The tree is the same for XML and JSON, since a record of JSON is read as an element (`stream/reading/json_items.py`).
 
+Of JSON it is also learned which type the values of a part mostly have, and what is often a member of an array is
+repeated, however many there are.
+A part has then a *typed part* inside of it, `#number`, `#string`, `#boolean` or `#object`: what the part holds where
+that is of this type, nothing where it is `null`, and unclear where it is of another type, or in an array though it is
+not repeated.
+A repeated part has a typed part beside it as well, `[]name`: its array, nothing where there is `null`, and unclear
+where there is anything else.
+No step leads to typed parts, and only lookups ask for them (`expressions/objects/lookups.py`).
+Of those that are objects and arrays, `~p` is the place of the value in the record as it came, and not as it is
+serialised.
+
 Scanners compare names as they are written, prefix and all, and queries as they are expanded.
 Both agree since declarations belong to the look: those of the root around items, and those of an item's own element.
 An item that declares anything else, or leaves out what others declare, is of another look; so is one in which an
@@ -25,11 +36,11 @@ serialised.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from anabranch.columnar.scan.template import Declarations, Template, declarations
 from anabranch.stream.tree import Element, Name
@@ -37,8 +48,14 @@ from anabranch.stream.tree import Element, Name
 MOST_PARTS = 1_000
 """With more parts there is no look: such items have keys or names that are values."""
 _OFTEN = 4
-"""A part is repeated where it stands several times in more than one of so many elements that have it."""
+"""A part is repeated where it stands several times, or in an array, in more than one of so many elements that have
+it."""
 PartColumn: TypeAlias = int
+JsonType: TypeAlias = Literal["string", "number", "boolean", "object"]
+JSON_TYPES: tuple[JsonType, ...] = ("string", "number", "boolean", "object")
+NULL_ONLY: Literal["null"] = "null"
+_TYPE, _ARRAY = "#", "[]"
+"""What the names of typed parts begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,13 @@ class LookPart:
     """The namespace of its name."""
     declared: Declarations = ()
     """What an item's own element declares."""
+    json_type: JsonType | Literal["", "null"] = ""
+    """The type that its values have in JSON, "null" where nothing else was seen; nothing where it is not known."""
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether no step leads to it."""
+        return self.name.startswith((_TYPE, _ARRAY))
 
     @property
     def expanded(self) -> str:
@@ -103,8 +127,10 @@ class Look:
             return before
         for _, item in items:
             reading.take_item(item)
-        if len(reading.parts) > MOST_PARTS:
+        if sum(not each.is_typed for each in reading.parts) > MOST_PARTS:
             return None
+        if is_json:
+            reading.add_types()
         look = replace(reading.look(), is_json=is_json, scope=scope)
         if look.has_synonyms:
             return before
@@ -122,7 +148,10 @@ class Look:
     def keeps(self, before: Look) -> bool:
         """Whether the parts of an earlier look are unchanged; others may have been added."""
         parts = zip(before.parts, self.parts, strict=False)
-        return all((old.has_text, old.repeated) == (new.has_text, new.repeated) for old, new in parts)
+        return all(
+            (old.has_text, old.repeated, old.json_type) == (new.has_text, new.repeated, new.json_type)
+            for old, new in parts
+        )
 
     @property
     def of_items(self) -> Look:
@@ -151,8 +180,31 @@ class Look:
     def _children(self) -> tuple[tuple[int, ...], ...]:
         found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
         for number, part in enumerate(self.parts):
-            found[part.parent].append(number)  # -1 is the last
+            if not part.is_typed:
+                found[part.parent].append(number)  # -1 is the last
         return tuple(map(tuple, found))
+
+    @cached_property
+    def _typed_parts(self) -> dict[tuple[int, str], int]:
+        return {(part.parent, part.name): number for number, part in enumerate(self.parts) if part.is_typed}
+
+    def typed(self, part: int) -> int:
+        """The typed part that has the values of a part as far as they are of its type; -1 for none."""
+        return self._typed_parts.get((part, f"{_TYPE}{self.parts[part].json_type}"), -1)
+
+    def array(self, part: int) -> int:
+        """The typed part that has the arrays whose members a repeated part is; -1 for none."""
+        return self._typed_parts.get((self.parts[part].parent, f"{_ARRAY}{self.parts[part].name}"), -1)
+
+    def shown(self, part: int) -> int:
+        """The part whose typed part a part is, or the part itself: what steps lead to."""
+        found = self.parts[part]
+        if found.name.startswith(_TYPE):
+            return found.parent
+        if not found.is_typed:
+            return part
+        name = found.name.removeprefix(_ARRAY)
+        return next(each for each in self.children(found.parent) if self.parts[each].name == name)
 
     def children(self, part: int) -> tuple[int, ...]:
         """The parts directly inside another, attributes among them; the items' own elements for -1."""
@@ -225,6 +277,12 @@ class _LearnedParts:
     """By part: the number of parent elements that had it several times."""
     instances: list[int] = field(default_factory=list)
     """By part: how many of it there were."""
+    types: defaultdict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By part: how often its values were of which type of JSON."""
+    arrays: Counter[int] = field(default_factory=Counter)
+    """By part: how often it was an array, or its members were; empty ones are among them."""
+    empty: Counter[int] = field(default_factory=Counter)
+    """By part: how often it was an empty array, and so nothing of it is in the tree."""
 
     def begin(self, look: Look) -> None:
         """Start from the parts of a known look."""
@@ -257,10 +315,18 @@ class _LearnedParts:
 
     def _take(self, element: Element, number: int) -> None:
         self.instances[number] += 1
+        mark = element.mark
+        types = {} if mark is None else dict(mark.types)
         for attribute in element.attributes:
             part = self._part(attribute.name, number, "@")
             self.seen[part] += 1
             self.instances[part] += 1
+            if mark is not None:
+                self.types[part][types.get(f"@{attribute.name}", "string")] += 1
+        for _, key in () if mark is None else mark.empty:
+            part = self._part(Name(key), number)
+            self.arrays[part] += 1
+            self.empty[part] += 1
         children = [each for each in element.children if isinstance(each, Element)]
         if children:
             self.parts[number] = replace(self.parts[number], has_text=False)
@@ -269,8 +335,41 @@ class _LearnedParts:
             part = self._part(names[written], number)
             self.seen[part] += 1
             self.several[part] += times > 1
+        listed: set[int] = set()
         for each in children:
-            self._take(each, self.numbers[number, str(each.name)])
+            part = self.numbers[number, str(each.name)]
+            if each.mark is not None:
+                self.types[part][each.mark.kind] += 1
+                if each.mark.listed:
+                    listed.add(part)
+            self._take(each, part)
+        self.arrays.update(listed)
+
+    def add_types(self) -> None:
+        """Set the types of what was seen, and add the typed parts of parts that have none yet."""
+        for number, part in enumerate(self.parts.copy()):
+            if part.is_typed or part.parent < 0:
+                continue
+            counts = self.types[number]
+            found = part.json_type
+            if not part.has_text:
+                found = "object"
+            elif found in ("", NULL_ONLY):
+                found = max(JSON_TYPES, key=counts.__getitem__)
+                if not counts[found]:
+                    found = NULL_ONLY if counts or number in self.empty or part.json_type else ""
+            self.parts[number] = replace(part, json_type=found)
+            if found in JSON_TYPES:
+                self._add_typed(f"{_TYPE}{found}", number, has_text=found != "object")
+            if _OFTEN * self.arrays[number] > self.seen[number] + self.empty[number]:
+                self.parts[number] = replace(self.parts[number], repeated=True)
+            if self.parts[number].repeated or _OFTEN * self.several[number] > self.seen[number]:
+                self._add_typed(f"{_ARRAY}{part.name}", part.parent, has_text=False)
+
+    def _add_typed(self, name: str, parent: int, *, has_text: bool) -> None:
+        if (parent, name) not in self.numbers:
+            number = self._part(Name(name), parent)
+            self.parts[number] = replace(self.parts[number], has_text=has_text, optional=True)
 
     def look(self) -> Look:
         for number, part in enumerate(self.parts):

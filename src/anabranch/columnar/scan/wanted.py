@@ -17,7 +17,7 @@ import numpy as np
 
 from anabranch.columnar.expressions.tree import Column, Expression, Fragment, read_columns, read_numbers
 from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
-from anabranch.columnar.scan.look import Look, LookPart, PartColumn
+from anabranch.columnar.scan.look import JSON_TYPES, NULL_ONLY, Look, LookPart, PartColumn
 from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart, declaring
 from anabranch.columnar.scan.words import WORD
 
@@ -41,7 +41,7 @@ class Guide(NamedTuple):
     numeric: Flags
     """By row: whether its number is wanted."""
     has_text: Flags
-    """By part: whether it holds a text and nothing else."""
+    """By part: whether it holds a text and nothing else; in JSON not before its type was seen."""
     frames: Indices
     """By part: the number of its frame, 0 for a part that an item has once; frames are numbered from 1 on."""
     repeated: Flags
@@ -53,6 +53,14 @@ class Guide(NamedTuple):
     nobody can ask for."""
     uris: Indices
     """By declaration: where its value begins among the names, and the last ends."""
+    types: Indices
+    """By part: the type of JSON that its values have (`JSON_TYPES`), -1 where that is not known."""
+    typed: Indices
+    """By part: the row of the values of this type, -1 where it is not wanted; of objects their place in the record."""
+    arrays: Indices
+    """By part: the row of the places of its arrays in the record, -1 where it is not wanted."""
+    holds_typed: Flags
+    """By part: whether one of these is wanted of a part inside of it."""
 
 
 class FrameLog(NamedTuple):
@@ -114,6 +122,12 @@ class WantedColumns:
         return {column: row for row, column in enumerate((*self.columns, *self.computed))}
 
     @cached_property
+    def untyped(self) -> list[int]:
+        """The rows that have nothing to do with the types of JSON."""
+        parts = (self.look.parts[column if column >= 0 else ~column] for column in self.columns)
+        return [row for row, part in enumerate(parts) if not part.is_typed]
+
+    @cached_property
     def frames(self) -> tuple[int, ...]:
         """The repeated parts, each a frame, in the order of their numbers from 1 on."""
         return tuple(number for number, part in enumerate(self.look.parts) if part.repeated)
@@ -138,12 +152,29 @@ class WantedColumns:
             np.array([self.rows.get(number, -1) for number in range(len(parts))], np.int64),
             np.array([self.rows.get(~number, -1) for number in range(len(parts))], np.int64),
             np.array(self.numeric, np.bool_),
-            np.array([part.has_text for part in parts], np.bool_),
+            np.array([part.has_text and part.json_type != NULL_ONLY for part in parts], np.bool_),
             np.array([frame_numbers[each] for each in look.frames], np.int64),
             np.array([part.repeated for part in parts], np.bool_),
             np.cumsum([0, *(len(part.declared) for part in parts)]),
             sum(map(len, names)) + np.cumsum([0, *map(len, uris)]),
+            *self._typing(look),
         )
+
+    def _typing(self, look: Look) -> tuple[Indices, Indices, Indices, Flags]:
+        """What is wanted of the types of JSON; the look has declarations, too."""
+        types, typed, arrays = np.full((3, len(look.parts)), -1, np.int64)
+        holds = np.zeros(len(look.parts), np.bool_)
+        for number, part in enumerate(self.look.parts):
+            found, array = look.typed(number), look.array(number)
+            if found >= 0:
+                types[number] = JSON_TYPES.index(part.json_type)
+                typed[number] = self.rows.get(look.presence(found), -1)
+            arrays[number] = -1 if array < 0 else self.rows.get(~array, -1)
+            around = part.parent if max(typed[number], arrays[number]) >= 0 else -1
+            while around >= 0:
+                holds[around] = True
+                around = look.parts[around].parent
+        return types, typed, arrays, holds
 
     # --- templates ----------------------------------------------------------------------------------------
 

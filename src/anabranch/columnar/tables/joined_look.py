@@ -180,7 +180,7 @@ class JoinedLook(Look):
         """The parts of rows are reached by lookups only, not as children of an item."""
         found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
         for number, part in enumerate(self.parts):
-            if number not in self.lookups:
+            if number not in self.lookups and not part.is_typed:
                 found[part.parent].append(number)
         return tuple(map(tuple, found))
 

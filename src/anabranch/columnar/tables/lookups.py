@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot, simple_literal
+from anabranch.columnar.expressions.literals import simple_literal
+from anabranch.columnar.expressions.objects.lookups import ObjectScope
+from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ConstantValue,
@@ -33,7 +35,7 @@ _TEXTS = ("untyped", "string")
 
 
 @dataclass(frozen=True, slots=True)
-class LookupScope(PathScope):
+class LookupScope(ObjectScope):
     """Compiles paths from documents."""
 
     def value(self, expression: ast.Expression) -> Expression:

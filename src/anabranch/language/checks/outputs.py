@@ -43,6 +43,12 @@ def may_give_items(*expressions: ast.Expression, clauses: Sequence[ast.For | ast
     return any("item" in reader.read(each, names) for each in expressions)
 
 
+def may_give_json(*expressions: ast.Expression) -> bool:
+    """Whether expressions may give objects, arrays or what is looked up; a variable from outside gives none."""
+    reader = _Outputs(ast.Query(ast.Sequence(())))
+    return any("json" in reader.read(each, {}) for each in expressions)
+
+
 class _Outputs:
     """Follows what variables stand for; a call of a declared function is read once for the same arguments."""
 

@@ -25,8 +25,13 @@ What it gives is a path or arithmetic, so it is a number or fails, and is nothin
 
 A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
 
-The bounds of the window, `window-start($w)` and `window-end($w)` (LAWS 3.1), do not depend on its items, except for
-whether a time is among their reference values.
+What a lookup finds in each item, `sum($w.amount)` (LAWS 7.1), is aggregated as well, unless its least or greatest value
+is asked for, which may be text.
+`null` is a value to `count` and nothing to all else, and an array is one value to `count` and its members to all else,
+so these are taken over `non-null(data($w.amount))`.
+
+The bounds of the window, `window-start($w)` and `window-end($w)` (LAWS 3.1), are no matter of its items, but for one
+thing: whether a time is among them.
 A variable stands for each of them, too (`with_bounds`).
 """
 
@@ -40,6 +45,7 @@ from typing import Any
 from anabranch.aggregates import BY_PANES
 from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
+from anabranch.language.objects import LOOKUP
 from anabranch.language.rewrite import bindings_in, parts, rebuild
 from anabranch.language.signatures import BOUNDS, SIGNATURES
 
@@ -88,6 +94,8 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     def visit(node: Any) -> Any:
         match node:
             case ast.Call(name, (argument,)) if function := _function(name, argument, window):
+                if isinstance(argument, ast.Call) and function != "count":
+                    argument = _summed(argument)
                 if argument not in paths:
                     paths.append(argument)
                 call = AggregateCall(f"{function}#{len(calls)}", function, paths.index(argument))
@@ -105,6 +113,9 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     asks_bounds = any(isinstance(part, ast.Variable) and part.name in BOUND_VARIABLES for part in looked_at)
     return Aggregated(rewritten, tuple(calls.values()), tuple(paths), names | {window}, asks_bounds)
 
+
+NON_NULL = "non-null"
+_EXTREMES = ("min", "max")
 
 BOUND_VARIABLES: Mapping[str, str] = {f"#{name}": name for name in BOUNDS}
 """The variables that stand for the bounds of a window, with the functions that give them."""
@@ -181,9 +192,30 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
             reads = ast.Variable(variable) in parts(result)  # else it may be an integer, and so their sum
             is_made = _is_round(variable, where, result) and is_bare(source, window)
             is_made = is_made and (reads or not function.takes_numbers)
+        case ast.Call(given, (inner,)) if given.removeprefix("fn:") == NON_NULL:
+            is_made = is_lookup(inner, window) and function.name not in _EXTREMES
+        case ast.Call():
+            is_made = is_lookup(argument, window) and function.name not in _EXTREMES
         case _:
             is_made = is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
     return function.name if is_made else None
+
+
+def _summed(argument: ast.Call) -> ast.Call:
+    """What is summed of what a lookup finds, `null` left out or not."""
+    inner = argument.arguments[0] if argument.name.removeprefix("fn:") == NON_NULL else argument
+    return ast.Call(NON_NULL, (ast.Call("data", (inner,), span=inner.span),), span=inner.span)
+
+
+def is_lookup(expression: ast.Expression, window: str) -> bool:
+    """Whether it is what keys lead to from the items of a window."""
+    match expression:
+        case ast.Call(name, (ast.Variable(variable), ast.String())) if name == LOOKUP:
+            return variable == window
+        case ast.Call(name, (base, ast.String())) if name == LOOKUP:
+            return is_lookup(base, window)
+        case _:
+            return False
 
 
 def _is_round(variable: str, where: ast.Expression | None, result: ast.Expression) -> bool:
@@ -198,14 +230,15 @@ def looks_at_own(part: Any, variable: str) -> bool:
 
 
 def _is_number(result: ast.Expression, variable: str) -> bool:
-    """Whether it is a path without predicates from the variable, or arithmetic with such paths and numbers."""
+    """Whether it is a path without predicates from the variable, or arithmetic with such paths, lookups and numbers."""
     match result:
         case ast.Number():
             return True
         case ast.Negation(operand):
             return _is_number(operand, variable)
         case ast.Arithmetic(first, rest):
-            return all(_is_number(each, variable) for each in (first, *(operand for _, operand in rest)))
+            operands = (first, *(operand for _, operand in rest))
+            return all(is_lookup(each, variable) or _is_number(each, variable) for each in operands)
         case _:
             return is_bare(result, variable) and _is_valued(result)
 

@@ -11,8 +11,8 @@ reads of each group nothing but its key and the sum of `$o/n`.
 whose aggregates `aggregated` takes out (`aggregates.py`); the variables of the keys are bound nowhere in it, nor are
 those that stand for the bounds of the window, which all its groups have in common.
 
-This works for groups of the items of a window by paths that lead to single texts, by a text computed from such, or by
-a condition, whose outcome serves as a text.
+Made for this are groups of the items of a window by paths that lead to single texts, by a text that is made of such, by
+a condition, whose outcome is a text as good as any, or by what a lookup finds, which is told apart by its JSON.
 In front of the `group by` only names for paths may stand, and a condition on each item behind them.
 """
 
@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, parts
-from anabranch.language.windows.aggregates import is_bare, is_ours, looks_at_own, with_bounds, with_paths
+from anabranch.language.windows.aggregates import is_bare, is_lookup, is_ours, looks_at_own, with_bounds, with_paths
 
 _TEXTUAL = frozenset(
     (
@@ -38,8 +38,8 @@ _TEXTUAL = frozenset(
 _CONDITIONS = frozenset(("not", "exists", "empty", "boolean", "contains", "starts-with", "ends-with"))
 
 
-KeyKind: TypeAlias = Literal["untyped", "string", "boolean"]
-"""What a key is: text of an item, text that a function has made, or the outcome of a condition."""
+KeyKind: TypeAlias = Literal["untyped", "string", "boolean", "json"]
+"""What a key is: text of an item, text that a function has made, the outcome of a condition, or what a lookup finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,8 @@ def _kind(key: ast.Expression | None, item: str) -> KeyKind | None:
             return "boolean" if looks_at_own(key, item) else None
         case ast.String():
             return "string"
+        case ast.Call() if is_lookup(key, item):
+            return "json"
         case None:
             return None
         case _:

@@ -81,7 +81,7 @@ def _filled(
         starts[:] = ends[:] = kernels.UNCLEAR
         values[:] = np.nan
         found = evaluation.value(expression)
-        if expression.kind in (Kind.UNTYPED, Kind.STRING):
+        if expression.kind in (Kind.UNTYPED, Kind.STRING, Kind.NUMBER, Kind.FLAG):
             assert found.texts is not None
             moved = 0
             if found.texts.data is not shredded.data:

@@ -1,0 +1,1 @@
+"""Lookups, objects and arrays over columns (LAWS 7)."""
