@@ -53,6 +53,7 @@ from anabranch.sql.refusals import SQL_REFUSALS
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading.parse import parse_document
+from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Document
@@ -96,6 +97,7 @@ class Given:
     settings: Mapping[str, str] = field(default_factory=dict)
     schema: Schema | None = None
     updates: bool = False
+    format: Format = "document"
 
     def source(self, name: str, folder: Path) -> Source:
         """The same as a file."""
@@ -104,7 +106,7 @@ class Given:
         return Source(
             name,
             folder / name,
-            "document",
+            self.format,
             self.schema,
             time=declared_time(self.settings.get("time"), self.settings.get("unit")),
             slack=Fraction(self.settings.get("slack", 0)),
@@ -184,7 +186,10 @@ def examples(page: Path) -> Iterator[Example]:
 def given(block: Block) -> Inputs:
     match block.options:
         case {"stream": name} if block.kind == "json":
-            return {name: Given(json_input(name, block.text))}
+            text = f"{block.text}\n"
+            if is_edited(name, text, "json"):
+                return {name: Given(Input(Document()), text, updates=True, format="json")}
+            return {name: Given(json_input(name, text), text, format="json")}
         case {"stream": name, **settings}:
             known = {key: value for key, value in settings.items() if key != "domain"}
             if is_edited(name, block.text):
@@ -198,15 +203,15 @@ def given(block: Block) -> Inputs:
 def json_input(name: str, text: str) -> Input:
     """A stream of lines of JSON."""
     with TemporaryDirectory() as folder:
-        (Path(folder) / name).write_text(f"{text}\n")
+        (Path(folder) / name).write_text(text)
         return read_stream(Source(name, Path(folder) / name, "json"), Limits()).input
 
 
-def is_edited(name: str, text: str) -> bool:
+def is_edited(name: str, text: str, format: Format = "document") -> bool:
     """Whether a stream is one of updates."""
     with TemporaryDirectory() as folder:
         (Path(folder) / name).write_text(text)
-        return looked_into(Source(name, Path(folder) / name, "document"), Limits()).updates
+        return looked_into(Source(name, Path(folder) / name, format), Limits()).updates
 
 
 def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[Block]) -> Example:
@@ -296,7 +301,7 @@ def followed(example: Example) -> tuple[str, list[str]]:
             with timelines(queries, inputs) as run:
                 return "".join(run.answers["q"]).removesuffix("\n"), [set_aside(each) for each in run.dead]
         with answering(queries, inputs) as found:
-            return "".join(found.answers["q"]), [set_aside(each) for each in found.dead]
+            return "".join(found.answers["q"]).removesuffix("\n"), [set_aside(each) for each in found.dead]
 
 
 def set_aside(letter: DeadLetter) -> str:

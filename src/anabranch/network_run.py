@@ -15,9 +15,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
+from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.steps import allow
 from anabranch.network.description import Network, read_network
 from anabranch.network.planner import Planner
@@ -144,21 +146,18 @@ def check(network: Network) -> None:
     checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
     for name, each in network.subscriptions.items():
         checking.printed(name, each.text, label=str(each.file))
-        if checking.gives_json(name, each.text):
-            hint = "construct elements, as in <row>{ ... }</row>"
-            raise UsageError(f"the subscription '{name}' gives JSON, and items travel as XML in a network", hint=hint)
     Planner.of(network)
 
 
-def committed(file: Path, name: str) -> Iterator[str]:
-    """The committed answer of one subscription of a network, in pieces."""
+def committed(file: Path, name: str, convert: AnswerForm | None = None) -> Iterator[str]:
+    """The committed answer of one subscription of a network, in pieces; with `convert`, in this form."""
     network = read_network(file)
     checkpoint(network, file)
     ran = RanNetwork.of(network)
     if ran is None:
         hint = f"'anabranch network run {file}' lets it run"
         raise UsageError(f"the network of '{file}' has not run yet", hint=hint)
-    return ran.answer(name)
+    return converted(ran.answer(name), convert) if convert else ran.answer(name)
 
 
 # --- changes ----------------------------------------------------------------------------------------------

@@ -19,12 +19,14 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
+from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
 from anabranch.engine.registering import import_all
-from anabranch.engine.reports.timelines import line
+from anabranch.engine.reports.timelines import converted_line, line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
+from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.calls import ImportedFunction
 from anabranch.law.steps import allow
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
@@ -98,10 +100,10 @@ def run(
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
 
 
-def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]:
+def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerForm | None = None) -> Iterator[str]:
     """The committed answer of one subscription of a site, complete and in order, in pieces.
 
-    With `timeline`, its displays, one line of JSON for each moment that changed it.
+    With `timeline`, its displays, one line of JSON for each moment that changed it; with `convert`, in this form.
     """
     site = read_site(file)
     import_all(site.functions)
@@ -112,17 +114,20 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         if found is not None:
             answer = log.answer(found, site.functions)
             if timeline:
-                return map(line, log.moments(found))
+                return map(line if convert is None else partial(converted_line, to=convert), log.moments(found))
             if not answer.whole and not found.shows:
                 note(f"the beginning of '{name}' is no longer kept")
-            return iter(answer)
+            return iter(answer) if convert is None else converted(answer, convert)
     if wanted is None:
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file), endless=True)
     known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
-    return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
+    if timeline:
+        return iter(())
+    empty = AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions)
+    return iter(empty) if convert is None else converted(empty, convert)
 
 
 def _warn(log: Log, message: str) -> None:

@@ -16,7 +16,8 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
-from anabranch.language.checks.outputs import gives_json
+from anabranch.language import check
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
@@ -98,6 +99,7 @@ def read_site(path: Path) -> SiteDescription:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
+    declared = {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
@@ -106,8 +108,8 @@ def read_site(path: Path) -> SiteDescription:
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
-        {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()},
-        {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
+        declared,
+        {name: _subscription(name, table, policy, declared) for name, table in subscriptions.items()},
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
@@ -172,10 +174,10 @@ def _with_displays(site: SiteDescription) -> SiteDescription:
 
 
 def _is_json(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> bool:
-    """Whether a subscription answers in JSON by its writing; what is wrong with its query is told later."""
+    """Whether a subscription answers in JSON; what is wrong with its query is told later."""
     inputs = Inputs(tuple(streams.values()), site.documents, site.functions)
     try:
-        return gives_json(inputs.check(site.subscriptions[name].text, name, site.subscriptions[name].language).query)
+        return inputs.gives_json(inputs.check(site.subscriptions[name].text, name, site.subscriptions[name].language))
     except AnabranchError:
         return False
 
@@ -190,13 +192,13 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
         return False
 
 
-def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:
+def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str, Source]) -> SiteSubscription:
     file = table.path("query")
     if file is None:
         raise table.missing("query", "it names the file with the query")
     text = read_text(file)
     language = language_of_file(file, _language(table))
-    sink = _sink(name, table, json=_writes_json(text, language))
+    sink = _sink(name, table, json=_writes_json(text, language, streams))
     chosen = _policy(table, policy)
     table.done()
     return SiteSubscription(text, file, sink, chosen, language)
@@ -210,10 +212,14 @@ def _language(table: Table) -> Language | None:
     return found
 
 
-def _writes_json(text: str, language: Language | None) -> bool:
-    """Whether a query gives JSON by its writing; what is wrong with it is told later."""
+def _writes_json(text: str, language: Language | None, streams: Mapping[str, Source]) -> bool:
+    """Whether a query gives JSON by its writing, and the formats that its streams declare.
+
+    What is wrong with it is told later.
+    """
+    declared = {each.name: each.item_name for each in streams.values() if each.format == "json"}
     try:
-        return gives_json(read_query(text, language=language))
+        return outputs_of(check(read_query(text, language=language)).query).form(declared) == "json"
     except AnabranchError:
         return False
 

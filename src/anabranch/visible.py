@@ -44,7 +44,11 @@ def visible_lines(text: str) -> str:
 
 def visible_json(value: Any, indent: int | None = None) -> str:
     """A value as JSON for a terminal: letters as they are, invisible characters as escapes."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return visible_in_json(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def visible_in_json(text: str) -> str:
+    """The text of a value in JSON for a terminal, likewise."""
     # JSON strings contain no line ends, so all line ends are those of the layout
     return _UNSEEN.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1], text)
 

@@ -142,12 +142,9 @@ class Question:
         }
         known = {**{each.name: None for each in streams}, **dict.fromkeys(self.documents)}
         self.text = query
-        json = {
-            each.name: ItemNames("r", (each.item,), agreed=True, is_json=True)
-            for each in streams
-            if each.form == "json"
-        }
-        self.query: ast.Query = check(parse(query), query, inputs=known, names=json).query
+        json = {each.name: each.item for each in streams if each.form == "json"}
+        names = {name: ItemNames("r", (item,), agreed=True) for name, item in json.items()}
+        self.query: ast.Query = check(parse(query), query, inputs=known, names=names, json=json).query
         self.standing = standing(self.query, text=query)
 
     def law(self) -> Answer:

@@ -11,6 +11,7 @@ import pytest
 from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.algebra.display.publishing import Published, heartbeat
 from anabranch.algebra.display.replay import Replay
+from anabranch.errors import StateError
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item
@@ -283,7 +284,8 @@ def test_a_moment_without_changes_is_silent() -> None:
     display.region("1", [node("<x/>")])
     assert len(display.wire(Decimal(1))) == 2
     assert display.wire(Decimal("2.5")) == []
-    assert heartbeat(Decimal("2.5")) == '<s:punctuation xmlns:s="urn:anabranch:stream" at="2.5"/>'
+    assert heartbeat(Decimal("2.5")) == '<s:punctuation xmlns:s="urn:anabranch:stream" at="2.5"/>\n'
+    assert heartbeat(Decimal("2.5"), json=True) == '{"$punctuation": {"at": 2.5}}\n'
 
 
 def test_what_is_hidden_comes_back_whole() -> None:
@@ -311,6 +313,45 @@ def test_what_is_hidden_comes_back_whole() -> None:
         assert tell(hidden=False) == '<r xmlns:p="u"><p:x/><z/></r><y/>'
         display.delete("3")
         assert tell(hidden=False) == '<r xmlns:p="u"><p:x/></r><y/>'
+    display.region("4", [node("<w/>")])
+    assert tell(hidden=False) == '<r xmlns:p="u"><p:x/></r><y/><w/>'
+    display.delete("4")  # what leaves as the answer is hidden was known, and what comes was not
+    display.region("5", [node("<v/>")])
+    assert tell(hidden=True) == ""
+    assert tell(hidden=False) == '<r xmlns:p="u"><p:x/></r><y/><v/>'
+
+
+def test_json_on_the_wire() -> None:
+    """An answer in JSON is told in control objects, with its results in arrays; a reader takes them as they stand."""
+    display, replay = Published(json=True), Replay()
+    display.region("1", [Piece('{"a": "\\"content\\": ["}\n[1, [2.50]]\n')])
+    display.region("2", [Piece("null\n")], before="1")
+    told = display.wire(Decimal("1.5"))
+    assert told == [
+        '{"$mutable": {"id": "end", "at": 1.5}}\n',
+        '{"$before": {"target": "end", "id": "2", "at": 1.5, "content": [null]}}\n',
+        '{"$before": {"target": "end", "id": "1", "at": 1.5, "content": [{"a": "\\"content\\": ["}, [1, [2.50]]]}}\n',
+    ]
+    (moment,) = replay.feed("".join((*told, heartbeat(Decimal(2), json=True))))
+    assert (moment.at, replay.text) == (Decimal(2), display.text)
+    display.rewrite("1", [])
+    display.delete("2")
+    told = display.wire(Decimal(3))
+    assert told == [
+        '{"$replace": {"target": "2", "at": 3}}\n',
+        '{"$replace": {"target": "1", "id": "1", "at": 3}}\n',
+    ]
+    assert len(list(replay.feed("".join((*told, heartbeat(Decimal(3), json=True)))))) == 1
+    assert replay.text == display.text == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"$before": {"at": 1}}', '{"$odd": {"at": 1}}', '{"$replace": {"at": "x"}}']
+)
+def test_a_damaged_log(line: str) -> None:
+    """A line that the engine has not written is named."""
+    with pytest.raises(StateError, match="the answer log is damaged"):
+        list(Replay().feed(f'{{"$punctuation": {{"at": 1}}}}\n{line}\n'))
 
 
 def test_the_paper_display_needs_no_end_of_region() -> None:

@@ -1,4 +1,4 @@
-"""Accents in answers of JSON, and what networks and streams of updates refuse (LAWS 7)."""
+"""Accents in answers of JSON (LAWS 7)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
-from anabranch.errors import Unsupported
-from anabranch.network.needs import need_of
 from anabranch.stream.reading.source import Source
 
 ACCENT = '{"$accent": {"alter": {"path": "t", "by": ". * 5 div 9 - 160 div 9"}}}\n'
@@ -34,17 +32,3 @@ def test_accents(tmp_path: Path, query: str, expected: str, engine: EngineName) 
     with answering([prepare("q", query, inputs, engine)], inputs) as run:
         assert "".join(run.answers["q"]) == expected
         assert list(run.dead) == []
-
-
-def test_updates_are_refused(tmp_path: Path) -> None:
-    """The document of a stream of updates does not know the types of JSON."""
-    (tmp_path / "s").write_text('{"a": {"$mutable": {"id": "1", "content": 5}}}\n')
-    inputs = Inputs([Source("s", tmp_path / "s", format="json", updates=True)], finite=True)
-    with pytest.raises(Unsupported, match="stream of updates"):
-        prepare("q", 'for $o in stream("s")/root/item return <a>{ $o.a }</a>', inputs)
-
-
-def test_networks_are_refused() -> None:
-    """Items travel as XML between peers."""
-    with pytest.raises(Unsupported, match="in a network"):
-        need_of('for $o in stream("s")/root/item where $o.a > 1 return <a/>', {})

@@ -10,7 +10,7 @@ import pytest
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
-from anabranch.errors import QueryError, Unsupported
+from anabranch.errors import QueryError
 from anabranch.stream.reading.source import Source
 
 ENGINES: tuple[EngineName, ...] = ("reference", "local")
@@ -229,20 +229,6 @@ def test_the_longest_name_wins() -> None:
     query = parse('let $a.b := 1 let $a := { "b": 2 } return [$a.b, $a."b"]')
     assert evaluate(query, {}).text == "[1, 2]\n"
     assert evaluate(parse(print_query(query)), {}).text == "[1, 2]\n"
-
-
-def test_what_is_corrected_is_refused(tmp_path: Path) -> None:
-    """In a run, objects that a display would correct are refused by name; elements are not."""
-    from anabranch import Engine
-
-    (tmp_path / "s").mkdir()
-    with Engine(local=True, once=True) as engine:
-        engine.stream("s", tmp_path / "s", format="json")
-        with pytest.raises(Unsupported, match="corrected"):
-            engine.subscribe('for $o in stream("s") order by $o.a return { "a": $o.a }')
-        with pytest.raises(Unsupported, match="corrected"):
-            engine.subscribe('for $o in stream("s") order by $o/a return $o')
-        engine.subscribe('for $o in stream("s") order by $o.a return <a>{ $o.a }</a>')
 
 
 def test_files_sinks_and_streams(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""JSON values come out as they went in: through select, group, window, join, the answer log, sinks and streams.
+"""JSON values come out as they went in: through select, group, window, join, displays, links, the answer log, sinks
+and streams.
 
 The judge is Python's own reader of JSON, with numbers as they are spelled.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,7 +19,10 @@ from anabranch import Engine
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
+from anabranch.network import topology
+from anabranch.network.description import RegisteredStream
 from anabranch.stream.reading.source import Source
+from peers.working import GrowingStream, bare_network, network_of
 
 
 class Digits(str):
@@ -67,6 +72,10 @@ COPY = 'for $o in stream("s") return $o'
 LOOKUP = 'for $o in stream("s") where $o.k >= 0 return $o.v'
 WINDOW = 'for $w in stream("s")|count 1| return { "v": $w.v, "w": array { $w } }'
 GROUP = 'for $w in stream("s")|count 1| for $o in $w group by $k := $o.k return { "k": $k, "v": $o.v }'
+DISPLAY = 'for $o in stream("s") order by $o.k return { "v": $o.v, "w": $o }'
+GROUPS = 'for $o in stream("s") group by $k := $o.k return { "k": $k, "v": array { $o.v } }'
+ROWS = '(for $o in stream("s") order by $o.k return $o.v)[position() >= 1]'
+PAST = 'for $o in stream("s") return { "k": $o.k, "v": array { (stream("s")/root/item#0) } }'
 JOIN = 'for $a in stream("s")|count 1|, $b in stream("s")|count 1| where $a.k = $b.k return { "v": $a.v, "w": $b }'
 
 
@@ -79,7 +88,7 @@ def expected(query: str, lines: list[str]) -> list[Any]:
         match query:
             case "copy":
                 found.append(record)
-            case "lookup":
+            case "lookup" | "rows":
                 found.append(value)
             case "select":
                 found.append(("object", [("v", value)]))
@@ -87,18 +96,25 @@ def expected(query: str, lines: list[str]) -> list[Any]:
                 found.append(("object", [("v", value), ("w", [record])]))
             case "group":
                 found.append(("object", [("k", record[1][0][1]), ("v", value)]))
-            case "join":
+            case "join" | "display":
                 found.append(("object", [("v", value), ("w", record)]))
+            case "groups":
+                found.append(("object", [("k", record[1][0][1]), ("v", [value])]))
+            case "past":
+                found.append(("object", [("k", record[1][0][1]), ("v", [record])]))
     return found
 
 
 QUERIES = {"select": SELECT, "copy": COPY, "lookup": LOOKUP, "window": WINDOW, "group": GROUP, "join": JOIN}
+SHOWN = {"display": DISPLAY, "groups": GROUPS, "rows": ROWS, "past": PAST}
+"""Those that are corrected as they go, and one about the past."""
 
 
 def answers(folder: Path, lines: list[str], engine: EngineName) -> dict[str, str]:
     (folder / "s").write_text("".join(f"{line}\n" for line in lines))
     inputs = Inputs([Source("s", folder / "s", format="json")], finite=True)
-    with answering([prepare(name, text, inputs, engine) for name, text in QUERIES.items()], inputs) as run:
+    queries = {**QUERIES, **SHOWN}
+    with answering([prepare(name, text, inputs, engine) for name, text in queries.items()], inputs) as run:
         assert list(run.dead) == []
         return {name: "".join(answer) for name, answer in run.answers.items()}
 
@@ -145,3 +161,42 @@ def test_through_log_sink_and_stream(lines: list[str]) -> None:
             assert (folder / "first.jsonl").read_text() == first.answer()
             assert again.answer() == first.answer()
             assert [read(each) for each in first] == expected("select", lines)
+
+
+@given(records)
+@settings(max_examples=3, deadline=None)
+def test_through_displays_and_their_streams(lines: list[str]) -> None:
+    """A display in the log, in a file, and followed as a stream of updates has the same types and spellings."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "s").write_text("".join(f"{line}\n" for line in lines))
+        with Engine(local=True, once=True) as engine:
+            engine.stream("s", folder / "s", format="json")
+            found = {name: engine.subscribe(text, name, sink=folder / name) for name, text in SHOWN.items()}
+            engine.stream("t", found["display"])
+            again = engine.subscribe('for $o in stream("t") return $o', "again")
+            engine.wait()
+            for name, each in found.items():
+                assert told(each.answer()) == expected(name, lines), name
+                assert "".join(each) == (folder / name).read_text()
+            assert again.answer() == found["display"].answer()
+
+
+@given(records, st.integers(1, 3))
+@settings(max_examples=4, deadline=None)
+def test_through_links(lines: list[str], portion: int) -> None:
+    """Behind two links each query gives what it gives at the source."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        source = Source("s", folder / "s", "json")
+        grown = GrowingStream(folder / "s", lines)
+        registered = RegisteredStream(source, "SP0", "SP0", None, accents=False)
+        with bare_network(network_of(topology.line(3), [registered]), folder / "network", Random(portion)) as network:
+            queries = {name: text for name, text in (QUERIES | SHOWN).items() if name != "past"}
+            for name, text in queries.items():
+                network.register(name, text, "SP2")
+            for _ in range(0, len(lines), portion):
+                grown.grow(portion)
+                network.drain()
+            for name in queries:
+                assert told(network.answer(name)) == expected(name, lines), name

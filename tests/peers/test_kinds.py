@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from anabranch.errors import UsageError
 from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
@@ -201,9 +202,72 @@ def test_an_accent_against_the_promise(tmp_path: Path) -> None:
     both(tmp_path, source, [grown], queries, portion=3, accents=False)
 
 
-def test_json_items(tmp_path: Path) -> None:
-    """Items that came as JSON travel as XML."""
-    items = [f'{{"t": {place}, "k": {place % 3}, "v": "{place}\\n<"}}' for place in range(20)]
+VALUES = ('"5"', "5", "5.0", "[]", '["a"]', '"a"', "null", "true", '{"x": [], "y": [1, "1"]}', '"\\n<é"', "1e2")
+TYPED = {
+    "look": 'for $i in stream("s") where $i.k >= 1 return { "v": $i.v, "n": count($i.v[]) }',
+    "copy": 'for $i in stream("s") where $i/k >= 1 return $i',
+    "window": 'for $w in stream("s")|t diff 10 step 5| return { "v": array { $w.v }, "s": sum($w.k) }',
+    "paths": WINDOWS,
+    "count": 'for $w in stream("s")|count 2| for $i in $w group by $k := $i.k return [$k, count($i)]',
+    "pairs": 'for $a in stream("s")|count 2|, $b in stream("s")|count 2| where $a.k = $b.k return [$a.v, $b]',
+    "top": '(for $i in stream("s") order by $i.k descending, $i.t return { "t": $i.t, "v": $i.v })[position() <= 3]',
+    "past": 'for $i in stream("s") where $i.k = 1 return { "v": $i.v, "n": count(stream("s")/root/i?[5]) }',
+    "again": 'for $i in stream("s") where $i.k >= 1 return { "v": $i.v, "n": count($i.v[]) }',
+}
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_json_items(tmp_path: Path, timed: bool) -> None:
+    """Items of JSON travel as lines, so lookups and copies behind a link have the types that they have at the source.
+
+    Where the stream has no declared time, that of its arrival travels with each of them.
+    """
+    values = (VALUES[place % len(VALUES)] for place in range(26))
+    items = [f'{{"t": {place}, "k": {place % 3}, "v": {value}}}' for place, value in enumerate(values)]
+    source = Source("s", tmp_path / "s", "json", item="i", time=ItemPath.parse("t") if timed else None)
+    queries = {name: text for name, text in TYPED.items() if timed or name != "past"}
+    both(tmp_path, source, [GrowingStream(tmp_path / "s", items)], queries, portion=3, accents=False)
+
+
+def test_json_that_evolves(tmp_path: Path) -> None:
+    """Accents travel between the lines, also one that cannot be read."""
+    accent = '{"$accent": {"where": "v = 2", "alter": {"path": "k", "by": ". * 2"}}}'
+    bad = '{"$accent": {"alter": {"path": "v", "by": "?"}}}'
+    items = [f'{{"t": {place}, "k": {place % 3}, "v": {place}}}' for place in range(20)]
     source = Source("s", tmp_path / "s", "json", item="i", time=ItemPath.parse("t"))
-    grown = [GrowingStream(tmp_path / "s", items)]
-    both(tmp_path, source, grown, {"a": WINDOWS, "b": COUNTS, "c": WINDOWS}, portion=4, accents=False)
+    grown = GrowingStream(tmp_path / "s", [*items[:8], accent, *items[8:15], bad, *items[15:]])
+    copied = 'for $i in stream("s") where $i/t >= 1 return $i'
+    looked = 'for $i in stream("s") where $i.t >= 1 return { "k": $i.k }'
+    both(tmp_path, source, [grown], {"a": copied, "b": looked, "c": COUNTS, "d": copied}, portion=4)
+
+
+def test_edited_json(tmp_path: Path) -> None:
+    """A stream of updates in JSON travels with the types of its versions, and displays behind a link are JSON."""
+    edited = (
+        '{"$at": 1, "k": "a", "v": {"$mutable": {"id": "1", "content": 5.0}}}',
+        '{"$at": 2, "k": "b", "v": {"$mutable": {"id": "2", "content": {"x": [], "y": "q"}}}}',
+        '{"$replace": {"target": "1", "at": 3, "content": "5.0"}}',
+        '{"$replace": {"target": "9", "at": 3, "content": 1}}',
+        '{"$replace": {"target": "2", "at": 4, "content": null}}',
+        '{"$at": 5, "k": "c", "v": [true, {"$mutable": {"id": "3", "content": "x"}}]}',
+        '{"$replace": {"target": "1", "at": 6}}',
+        '{"$before": {"target": "1", "id": "4", "at": 7, "content": {"z": 1}}}',
+    )
+    source = Source("s", tmp_path / "s", "json", updates=True)
+    copied = 'for $i in stream("s") order by $i.k descending return $i'
+    looked = 'for $i in stream("s") return { "k": $i.k, "v": $i.v }'
+    grown = [GrowingStream(tmp_path / "s", edited)]
+    both(tmp_path, source, grown, {"a": copied, "b": looked, "c": copied}, portion=3)
+
+
+def test_undeclared_json_is_refused(tmp_path: Path) -> None:
+    """A stream that may be JSON says so, before the types of its values are asked for."""
+    (tmp_path / "s").mkdir()
+    source = Source("s", tmp_path / "s")
+    with bare_network(network_of(line(3), [RegisteredStream(source, "SP0", "SP0")]), tmp_path / "n", Random(3)) as net:
+        with pytest.raises(UsageError, match="its format is not declared"):
+            net.register("a", 'for $i in stream("s") return { "v": $i.v }', "SP2")
+        net.register("b", 'for $i in stream("s")/root/item return $i/v', "SP2")
+        (tmp_path / "s" / "0").write_text('{"v": 1}\n')
+        with pytest.raises(UsageError, match="its format is not declared"):
+            net.register("c", 'for $i in stream("s") return $i', "SP2")

@@ -158,7 +158,8 @@ DEEP = 100_000
         ('{"$punctuation": {"at": -1}}', "'-1' is not a time"),
         ('{"$punctuation": {"at": 1, "content": 2}}', "has no attribute 'content'"),
         ('{"$replace": {"content": 1}}', "'s:replace' needs 'target'"),
-        ('{"$replace": {"target": "1", "content": [1]}}', "an array in the place of the value of 'content'"),
+        ('{"$replace": {"target": "1", "content": [[1]]}}', "an array in the place of the value of 'content'"),
+        ('{"a": {"$mutable": {"id": "1", "content": [1]}}}', "an array in the place of the value of 'content'"),
         ('{"$replace": {"target": "1", "content": {"@id": 1}}}', "an attribute in the content of '$replace'"),
         ('{"$mutable": {"content": 1}}', "'s:mutable' needs 'id'"),
     ],
@@ -292,3 +293,22 @@ def test_both_formats_say_the_same(record: dict[str, object]) -> None:
     element = read(json.dumps(record), Limits())
     by_xml = wire.element_of(parse_item(wire.write(element).encode(), Limits()), HERE)
     assert wire.write(by_xml) == wire.write(element)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"$at": 1.5, "a": {"$mutable": {"id": "1", "content": "5"}}, "b": []}',
+        '{"b": [{"$mutable": {"id": "2", "content": 5}}, 1]}',
+        '{"$replace": {"target": "1", "content": null}}',
+        '{"$replace": {"target": "1"}}',
+        '{"$replace": {"target": "1", "content": ""}}',
+        '{"$replace": {"target": "1", "content": {"a": [], "b": ["x"], "c": {}}}}',
+        '{"$mutable": {"id": "1", "content": {"$mutable": {"id": "2", "content": 1.0}}}}',
+        '{"$before": {"target": "1", "id": "2", "at": 2, "content": [{"a": []}, 5, "5", null]}}',
+        '{"$mutable": {"id": "1", "content": [{"a": {"$mutable": {"id": "2", "content": true}}}]}}',
+    ],
+)
+def test_regions_and_updates_keep_types(line: str) -> None:
+    """What regions hold is written as it was read, items in an array among it (LAWS 7.4, 7.5)."""
+    assert to_json(read(line, Limits())) == line

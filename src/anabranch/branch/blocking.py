@@ -8,6 +8,7 @@ dropped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from heapq import merge
 from operator import itemgetter
 
@@ -110,7 +111,7 @@ class BlockingBranch(Merged):
             late=stream.late,
             vantages=[self._vantage(stream, number) for number in range(len(stream.source.partitions))],
         )
-        return found
+        return replace(found, item_name=stream.source.item_name) if stream.is_json else found
 
     def _vantage(self, stream: InputStream, partition: int) -> Vantage:
         start = self._starts.get((stream.name, partition))

@@ -51,6 +51,11 @@ class InputStream:
         return self.source.name
 
 
+def json_items(streams: Iterable[InputStream]) -> dict[str, str]:
+    """The streams of JSON among some, each with the name of its items (LAWS 7.3)."""
+    return {each.name: each.source.item_name for each in streams if each.is_json}
+
+
 class Output(Protocol):
     """Receives the results of a branch, in the order of the answer."""
 

@@ -47,7 +47,7 @@ def answer(
             note(warning)
     with _running(prepared, inputs, limits, options) as found:
         run = failing(found, failed)
-        if options.convert is not None:
+        if options.convert is not None and not options.timeline:
             run = replace(run, answers={name: converted(each, options.convert) for name, each in run.answers.items()})
         answers = _write(run, outs, timeline=options.timeline, json=json)
         dead = _report(run, options.dead_letter)
@@ -79,7 +79,7 @@ def _running(
 ) -> Iterator[FiniteRun]:
     """The answers of some queries, or their timelines; they can be read while inside."""
     if options.timeline:
-        with timelines(prepared, inputs, limits) as run:
+        with timelines(prepared, inputs, limits, options.convert) as run:
             yield run
         return
     with (

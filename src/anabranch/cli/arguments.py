@@ -48,3 +48,10 @@ def pairs_of(given: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} is given twice for '{name}'")
         pairs[name] = value
     return pairs
+
+
+def declare_conversion(command: argparse.ArgumentParser) -> None:
+    """Declare the option that converts answers."""
+    command.add_argument(
+        "--as", dest="convert", choices=("json", "xml"), help="convert answers; else the query decides what they are"
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands
+from anabranch.cli.arguments import Commands, declare_conversion
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
 
@@ -41,6 +41,7 @@ def declare(commands: Commands) -> None:
     answer = network.add_parser("answer", help="print the committed answer of one subscription")
     _file(answer)
     answer.add_argument("name", metavar="NAME", help="the subscription")
+    declare_conversion(answer)
     answer.set_defaults(run=_answer)
 
 
@@ -95,4 +96,4 @@ def _run(options: argparse.Namespace) -> None:
 def _answer(options: argparse.Namespace) -> None:
     from anabranch.network_run import committed
 
-    print_answer(committed(options.network, options.name))
+    print_answer(committed(options.network, options.name, convert=options.convert))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES
-from anabranch.cli.arguments import Commands, declare_language, pairs_of
+from anabranch.cli.arguments import Commands, declare_conversion, declare_language, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.errors import UsageError
@@ -29,9 +29,7 @@ def declare(commands: Commands) -> None:
     query.add_argument(
         "--out", type=Path, metavar="DIR", help="write DIR/<query>.xml, or .jsonl for JSON, instead of printing"
     )
-    query.add_argument(
-        "--as", dest="convert", choices=("json", "xml"), help="convert answers; else the query decides what they are"
-    )
+    declare_conversion(query)
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
     query.add_argument(
         "--engine", choices=("local", "spark", "reference"), help="default: local for small inputs, else spark"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands
+from anabranch.cli.arguments import Commands, declare_conversion
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
 from anabranch.visible import tell, visible
 
@@ -28,6 +28,7 @@ def declare(commands: Commands) -> None:
     answer.add_argument(
         "--timeline", action="store_true", help="one JSON line for each element that changed what was shown"
     )
+    declare_conversion(answer)
     answer.set_defaults(run=_answer)
 
     state = commands.add_parser("state", help="print what the branches of a site remember")
@@ -63,9 +64,9 @@ def _answer(options: argparse.Namespace) -> None:
     from anabranch.running import committed
 
     if options.timeline:
-        print_lines(committed(options.site, options.name, timeline=True))
+        print_lines(committed(options.site, options.name, timeline=True, convert=options.convert))
     else:
-        print_answer(committed(options.site, options.name))
+        print_answer(committed(options.site, options.name, convert=options.convert))
 
 
 def _state(options: argparse.Namespace) -> None:

@@ -88,6 +88,11 @@ class LiveSubscription:
         """The frame of its answer."""
         return AnswerFrame.of(self._unbegun, self.engine.functions)
 
+    @property
+    def is_json(self) -> bool:
+        """Whether its answer is lines of JSON, as far as is known of its streams (LAWS 7.3)."""
+        return not is_plan(self.text) and self.engine.gives_json(self.name, self.text)
+
     @cached_property
     def shows(self) -> bool:
         """Whether its answer is a display that is corrected; its pieces are an update stream then (LAWS 5.7)."""
@@ -111,6 +116,7 @@ class LiveSubscription:
         log = self.engine.log
         before = durable.unsealed(record) if record is not None and record.exists() else None
         owner = self.registered.id if self.registered else None
+        frame = self.frame
         begun = before is not None and before["owner"] == owner  # the reader has had the opening
         position = max(0 if before is None else before["next"], *log.manifests.epochs()[:1], 0)
         while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
@@ -119,8 +125,10 @@ class LiveSubscription:
                     break
                 manifest = log.manifests.load(epoch)
                 for chunk in log.chunks(manifest, self.registered.id) if self.registered else ():
-                    for result in self.frame.results(chunk, log.text(chunk)):
-                        yield result if begun else self.frame.opening + result
+                    text = log.text(chunk)
+                    frame = frame.told(text)
+                    for result in frame.results(chunk, text):
+                        yield result if begun else frame.opening + result
                         begun = True
                 position = epoch + 1
                 if record is not None and self.registered and begun:
@@ -128,7 +136,7 @@ class LiveSubscription:
             if self.ended is not None and self.engine.trunk.last > self.ended:
                 break
         self.engine.trunk.raise_failure()
-        end = self.frame.closing if begun else self.frame.empty
+        end = frame.closing if begun else frame.empty
         if end:
             yield end
 

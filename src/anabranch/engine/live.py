@@ -173,7 +173,7 @@ class Engine:
         check_name(name, "a stream")
         answer = ""
         if isinstance(source, LiveSubscription):
-            answer, updates, format = source.name, source.shows, "json" if source.frame.json else "document"
+            answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
             path, more = self._trunk.checkpoint.answer_stream(name), []
         else:
@@ -323,6 +323,10 @@ class Engine:
     @property
     def trunk(self) -> Trunk:
         return self._trunk
+
+    def gives_json(self, name: str, text: str) -> bool:
+        """Whether a query answers in JSON, over the streams as they are."""
+        return self._checking.gives_json(name, text)
 
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before its first epoch."""

@@ -15,8 +15,6 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
 from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast, print_query
-from anabranch.language.objects import JSON
-from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.mixed import refuse_past_in_predicates
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
@@ -88,7 +86,6 @@ def prepare(
     if updates:
         refuse_windows(checked.query, text, label)
         refuse_past_in_predicates(checked.query, set(named(checked.query)) - inputs.edited, text, label)
-        _refuse_objects(checked.query, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
     trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"
     chosen = Prepared(name, label, text, checked, trunk, None, updates, past)
@@ -109,32 +106,6 @@ def prepare(
     return replace(chosen, engine="reference", note=f"{reason.message}: the reference engine answers '{name}'")
 
 
-def _refuse_objects(query: ast.Query, text: str, label: str) -> None:
-    """Refuse lookups and objects over streams of updates, whose documents do not know the types of JSON."""
-    for part in parts(query):
-        if isinstance(part, ast.Call) and part.name in JSON:
-            raise Unsupported(
-                "lookups, objects and arrays over a stream of updates",
-                text=text,
-                span=part.span,
-                name=label,
-                hint="use paths with '/' and construct elements",
-            )
-
-
-def _shown_json(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
-    """Why a query whose answer is corrected cannot give JSON; None where it does not."""
-    if not inputs.gives_json(prepared.checked):
-        return None
-    return Unsupported(
-        "an answer in JSON that is corrected as it goes",
-        text=prepared.text,
-        span=prepared.checked.query.body.span,
-        name=prepared.label,
-        hint="construct elements, as in <row>{ ... }</row>; 'anabranch query' answers it at the end",
-    )
-
-
 def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
     """Raise the failures of a query's documents in what it binds before its streams."""
     query, paths = prepared.checked.query, inputs.documents or {}
@@ -148,8 +119,6 @@ def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
 def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:
     """Why a trunk cannot answer this; None where it can."""
     query = prepared.checked.query
-    if prepared.shows and (reason := _shown_json(prepared, inputs)) is not None:
-        return reason
     try:
         refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
@@ -258,8 +227,6 @@ class Checking:
         prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True, language=language)
         refuse_endless(prepared, self._inputs)
         at_once = _at_once(prepared, self._inputs)
-        if at_once is not None and (reason := _shown_json(prepared, self._inputs)) is not None:
-            raise reason
         if table and (prepared.shows or at_once is not None):
             raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:

@@ -13,6 +13,7 @@ from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.law import Input, document_input, stream_input
 from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
@@ -85,6 +86,8 @@ def read_stream(source: Source, limits: Limits) -> Read:
         origin=source.origin,
         vantages=vantages,
     )
+    if contents.format == "json":
+        read = replace(read, item_name=source.item_name)
     return Read(read, dead, source, bare, found)
 
 
@@ -118,6 +121,7 @@ class WrittenStream:
     partitions: Sequence[Sequence[StreamElement | DeadLetter]]
     """Of dead letters only those that leave paths in doubt."""
     dead: Sequence[DeadLetter]
+    is_json: bool = False
 
     @property
     def items(self) -> int:
@@ -131,7 +135,7 @@ def read_written(source: Source, limits: Limits) -> WrittenStream:
     found = [list(each if source.updates else _judged(source, contents, each)) for each in contents.partitions]
     dead = [each for partition in found for each in partition if isinstance(each, DeadLetter)]
     told = [[each for each in partition if not isinstance(each, DeadLetter) or each.doubts] for partition in found]
-    return WrittenStream(source, root, told, dead)
+    return WrittenStream(source, root, told, dead, contents.format == "json")
 
 
 def _judged(
@@ -167,7 +171,16 @@ class Updating:
         self._depends = Dependence.of(query, {each: read.source.time for each, read in self._read.items()})
         self.aborted: str | None = None
         """Why it ended before its streams did (LAWS 4.5)."""
-        self._around: Around = {"functions": functions, "inputs": documents, "name": name, "text": text}
+        json = {each: read.source.item_name for each, read in self._read.items() if read.is_json}
+        json |= {each: own for each, found in documents.items() if (own := found.json_item) is not None}
+        form = outputs_of(query).form(json)
+        self._around: Around = {
+            "functions": functions,
+            "inputs": documents,
+            "name": name,
+            "text": text,
+            "form": form,
+        }
 
     @property
     def dead(self) -> list[DeadLetter]:

@@ -46,5 +46,5 @@ TYPE_OPERATORS: Mapping[str, InfixOperator] = {
 
 NAMED = {each.word: name for name, each in INFIX.items()} | {"|": "op:union"}
 """The function of an operator, by its word."""
-UNWRITTEN = frozenset(("op:in-order", "op:nodes", "op:typed", "op:convert", "op:empty-rank"))
+UNWRITTEN = frozenset(("op:in-order", "op:nodes", "op:typed", "op:convert", "op:empty-rank", "op:json-results"))
 """Functions that the parser makes of other notations and that have none themselves: they are printed as calls."""

@@ -49,6 +49,7 @@ GIVING: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ("op:treat", "op:typed", "op:convert", "op:in-order", "op:nodes", "op:intersect", "op:except"), (0,)
     ),
+    "op:json-results": (0,),
     "op:union": (0, 1),
     "insert-before": (0, 2),
 }
@@ -95,7 +96,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "op:idiv": Signature(2, 2, numeric=True),
     "op:empty-rank": _NUMBER,
     **dict.fromkeys(("op:typed", "op:convert"), _TWO),
-    **dict.fromkeys(("op:in-order", "op:nodes"), _ONE),
+    **dict.fromkeys(("op:in-order", "op:nodes", "op:json-results"), _ONE),
     "op:call": Signature(1, 1_000),
     "op:try": Signature(3, 1_000),
     **dict.fromkeys(("op:element", "op:attribute", "op:processing-instruction"), Signature(2, 2, makes_nodes=True)),

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.checks.outputs import gives_json
+from anabranch.language.checks.outputs import AnswerForm, outputs_of
+from anabranch.language.json_results import with_json_results
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -37,7 +38,7 @@ class Answer:
     name: str | None = None
     """The subscription's."""
     json: bool = False
-    """Whether the query gives JSON, whatever it finds."""
+    """Whether it is lines of JSON (LAWS 7.3)."""
 
     @property
     def text(self) -> str:
@@ -79,6 +80,8 @@ class ShownAnswer:
     text: str
     error: DynamicError | None = field(default=None, compare=False)
     """Why the display is empty, where the query fails as a whole."""
+    json: bool = False
+    """Whether it is known to be lines of JSON (LAWS 7.4)."""
 
 
 def evaluate(
@@ -92,13 +95,15 @@ def evaluate(
 
     `NoAnswer` where the query fails as a whole.
     """
+    form = form_of(query, inputs)
+    query, json = with_json_results(query, form), form == "json"
     if not asks(query):
         evaluator = Evaluator(query, inputs, functions or {}, name)
         try:
             values = evaluator.top(query.body, Env.of(query))
         except DynamicError as error:
             raise _no_answer(error, evaluator.dead, inputs, name) from error
-        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name, gives_json(query))
+        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name, json)
     past = Past(query, inputs)
     recalling = Recalling(query, past, inputs, functions or {}, name)
     try:
@@ -107,7 +112,12 @@ def evaluate(
     except DynamicError as error:
         raise _no_answer(error, recalling.dead, inputs, name) from error
     # what fails in several rounds is set aside once
-    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name, gives_json(query))
+    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name, json)
+
+
+def form_of(query: ast.Query, inputs: Mapping[str, Input]) -> AnswerForm:
+    """What an answer is, as the query and its inputs tell (LAWS 7.3)."""
+    return outputs_of(query).form({name: own for name, each in inputs.items() if (own := each.json_item) is not None})
 
 
 def _no_answer(error: DynamicError, dead: list[DeadLetter], inputs: Mapping[str, Input], name: str | None) -> NoAnswer:

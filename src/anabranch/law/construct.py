@@ -31,7 +31,7 @@ from anabranch.stream.tree import (
 )
 from anabranch.values.atomic import Atomic, measure_of, spell
 from anabranch.values.numbers import shown
-from anabranch.values.objects.json_text import is_json, json_lines
+from anabranch.values.objects.json_text import json_lines, refuse_json
 from anabranch.values.objects.maps import JsonObject
 from anabranch.values.sequences import NODES, Value, Values, atomize, operands
 
@@ -233,13 +233,10 @@ def _append(element: Element, child: Child) -> None:
 
 
 def answer_text(values: Values, *, json: bool) -> str:
-    """A sequence as an answer: lines of JSON where the query gives `json`, or the first value is JSON, else XML."""
-    if json or any(map(is_json, values[:1])):
+    """A sequence as an answer, lines of JSON or XML; values of the other kind are an error (LAWS 7.3)."""
+    if json:
         return json_lines(values)
-    if any(map(is_json, values)):
-        raise DynamicError(
-            "an answer is JSON or XML, not both", code="SERE0022", hint="give objects only, or elements only"
-        )
+    refuse_json(values)
     return content_text(values)
 
 

@@ -84,10 +84,21 @@ class Input:
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
     waiting: frozenset[int] = frozenset()
     """The partitions that have more to come; without any, the input has ended."""
+    item_name: str | None = None
+    """Of a stream of JSON, the name of its items."""
 
     def scale(self, path: Path | None) -> TimeScale:
         """The time scale of the values at a path of its items."""
         return TimeScale.of(path, self.time, self.slack, self.origin)
+
+    @property
+    def json_item(self) -> str | None:
+        """The name of its items, where it is JSON; a document shows that by its records."""
+        if self.item_name is not None:
+            return self.item_name
+        roots = (each for each in self.document.children if isinstance(each, Element))
+        first = next((each for root in roots for each in root.children if isinstance(each, Element)), None)
+        return None if first is None or first.mark is None else first.name.local
 
     @property
     def root(self) -> Element:

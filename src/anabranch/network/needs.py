@@ -14,6 +14,8 @@ What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inp
   first subscriber began.
 * A stream of updates is sent unchanged, and so is one of several partitions: merging them would hide which item is late
 in its own partition (LAWS 3.2).
+* A stream of JSON is sent unchanged, as lines: parts of its items, written as XML, would have lost their types (LAWS
+7.1), and a flow has one format for good, whoever comes to read it.
 * A query that asks for times of arrival needs the time of items (LAWS 1.2, 1.3, 5.5); an interval join needs that of
 all items of its streams, since each lets it answer for those far enough before it.
 * A join that has to wait for the end of its streams is made where it is answered.
@@ -25,8 +27,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.branch.remote.queries import can_travel, waits, why_not_sent
-from anabranch.errors import AnabranchError, Unsupported
+from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import ast, check, parse
+from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream
@@ -40,6 +43,7 @@ from anabranch.sharing.render import render_join
 from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
+from anabranch.stream.reading.source import first_format
 from anabranch.stream.schema import Schema
 
 
@@ -75,7 +79,6 @@ def need_of(
     `edited` are streams of updates.
     """
     query = check(parse(text, name), text, name=name, edited=edited).query
-    _refuse_objects(query, text, name)
     forest = derive_forest(query, schemas, text)
     if forest.kind != "apart":
         join = alike_tuples(forest)
@@ -89,15 +92,6 @@ def need_of(
     if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
         travels = False  # the values would not be enough
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
-
-
-def _refuse_objects(query: ast.Query, text: str, name: str | None) -> None:
-    """Refuse lookups and objects: items travel as XML, which does not know the types of JSON."""
-    for part in parts(query):
-        if isinstance(part, ast.Call) and part.name in JSON:
-            hint = "use paths with '/' and construct elements"
-            message = "lookups, objects and arrays in a network"
-            raise Unsupported(message, text=text, span=part.span, name=name, hint=hint)
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
@@ -169,9 +163,29 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
 
 def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
     """What a query receives of its streams."""
+    _check_formats(need, streams)
     inputs = _sent_inputs(need.inputs, window_references(need), streams, need.kind, timed=depends_on_time(need))
     stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays)
+
+
+def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> None:
+    """Refuse a query whose answer depends on the types of a stream that does not say that it is JSON.
+
+    Links would carry its items as XML; the format is declared, since a stream may begin after its flows.
+    """
+    assert need.query is not None
+    looks = any(isinstance(each, ast.Call) and each.name in JSON for each in parts(need.query))
+    given = {source for source, _ in outputs_of(need.query).given_items()}
+    for name in need.streams:
+        source = streams[name].source
+        if source.format == "auto" and (looks or name in given):
+            known = first_format(source)
+            if known == "json" or (known is None and looks):
+                raise UsageError(
+                    f"types of the stream '{name}' are asked for, and its format is not declared",
+                    hint='set it, as in format = "json"',
+                )
 
 
 def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
@@ -190,6 +204,8 @@ def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, Registe
             return f"stream '{name}' is edited"
         if len(stream.source.partitions) > 1:
             return f"stream '{name}' has several partitions"
+        if stream.source.format == "json":
+            return f"stream '{name}' is JSON"
         if stream.accents:
             return f"stream '{name}' may have accents"
     if waits(need.query, join, {name: streams[name].source.time for name in need.streams}):
@@ -252,7 +268,7 @@ def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate 
 
 def is_sent_verbatim(stream: RegisteredStream) -> bool:
     """Whether a stream is always sent unchanged."""
-    return stream.source.updates or len(stream.source.partitions) > 1
+    return stream.source.updates or len(stream.source.partitions) > 1 or stream.source.format == "json"
 
 
 def whole_items(tree: PropertyTree) -> PropertyTree:

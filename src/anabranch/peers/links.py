@@ -118,7 +118,9 @@ def _names(path: Path) -> list[str]:
 
 
 def document(root: str, content: Iterable[str]) -> bytes:
-    """A document with a root, which is given without content."""
+    """A document with a root, which is given without content; without one, lines of JSON."""
+    if not root:
+        return "".join(content).encode()
     opening = root[:-2] + ">" if root.endswith("/>") else root
     closing = f"</{parse_root(root.encode()).name}>"
     return "".join((opening, *content, closing)).encode()

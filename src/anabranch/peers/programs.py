@@ -116,6 +116,8 @@ class Sources:
         if flow.before is None:
             return source
         first, *more = self.link(flow).paths
+        if source.format == "json":
+            return replace(source, name=flow.name, path=first, more=tuple(more), strict=False)
         return replace(
             source, name=flow.name, path=first, more=tuple(more), format="document", strict=False, item=None, root=None
         )

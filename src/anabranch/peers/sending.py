@@ -42,9 +42,10 @@ from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import DOCUMENT, Limits
 from anabranch.stream.path import TimeScale
+from anabranch.stream.reading.json_items import to_json, write_control
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import KnownStream
-from anabranch.stream.reading.wire import write, write_came, write_doubt
+from anabranch.stream.reading.wire import doubt_tree, write, write_came, write_doubt
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _MICROSECONDS = 1_000_000
@@ -68,6 +69,8 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream
 def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range) -> str | None:
     has_none = stream.source.time is None and reach.arrived is not None and not stream.source.more
     came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
+    if stream.source.format == "json":
+        return _line(element, came)
     match element:
         case DeadLetter(raw=raw, doubts=doubts):
             alone = _alone(raw) if doubts and came is None and len(raw) < LONGEST_RAW else None
@@ -76,6 +79,20 @@ def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range
             return write_came(element, time)
         case _:
             return write(replace(element, at=came) if element.at is None else element)
+
+
+def _line(element: StreamElement | DeadLetter, came: Decimal | None) -> str | None:
+    """An element of a stream of JSON as a line, with its types."""
+    match element:
+        case DeadLetter(doubts=doubts):
+            return "".join(f"{write_control(doubt_tree(each, came))}\n" for each in doubts) or None
+        case _:
+            return f"{to_json(replace(element, at=came) if element.at is None else element)}\n"
+
+
+def root_on_link(stream: KnownStream) -> str:
+    """The root of documents that carry all of a stream; lines of JSON have none."""
+    return "" if stream.source.format == "json" else stream.form.root
 
 
 def _alone(raw: str) -> str | None:
@@ -237,14 +254,14 @@ class Sender:
         for partition, text in verbatim(self._checkpoint, epoch, given, stream):
             partitions.setdefault(partition, []).append(text)
         for partition, texts in partitions.items():
-            size = self._link(made, stream).append(plan, epoch + 1, stream.form.root, texts, partition)
+            size = self._link(made, stream).append(plan, epoch + 1, root_on_link(stream), texts, partition)
             self._count(made.flow, size, len(texts))
 
     def root(self, stream: str) -> str:
-        """The root of a stream that has begun, as text."""
+        """The root around the documents of a stream that has begun, as text."""
         found = self._plans.newest()
         assert found is not None, "a stream that has begun was read in an epoch"
-        return found.stream(stream).form.root
+        return root_on_link(found.stream(stream))
 
     def elements_so_far(self, stream: str) -> Iterator[tuple[int, str]]:
         """All elements of a stream so far: the text of each, and the number of its partition."""

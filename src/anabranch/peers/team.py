@@ -34,6 +34,7 @@ from anabranch.peers.records import SavedPlan
 
 _BEGUN = '<s:punctuation xmlns:s="urn:anabranch:stream" at="0"/>'
 """An element that says only that a stream has begun."""
+_BEGUN_IN_JSON = '{"$punctuation": {"at": 0}}\n'
 
 
 class Team:
@@ -250,7 +251,8 @@ class Team:
         if last is None or stream not in last.begun:
             return
         link = self._sources.link(flow)
-        partitions: dict[int, list[str]] = {number: [_BEGUN] for number in range(link.partitions)}
+        begun = _BEGUN_IN_JSON if origin.source.format == "json" else _BEGUN
+        partitions: dict[int, list[str]] = {number: [begun] for number in range(link.partitions)}
         if origin.source.updates or stream in last.evolution:
             for number, text in peer.sender.elements_so_far(stream):
                 partitions[number].append(text)

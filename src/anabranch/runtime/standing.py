@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
-from anabranch.language.checks.outputs import gives_json
+from anabranch.language.checks.outputs import NO_OUTPUTS, QueryOutputs, outputs_of
 from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
 from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
@@ -155,8 +155,13 @@ class Standing:
     """The variables in scope at the hole."""
     scope: Mapping[str, str]
     """The namespaces declared around the hole, which pieces need not repeat."""
-    json: bool = False
-    """Whether its pieces are lines of JSON whatever they hold (LAWS 7.3)."""
+    outputs: QueryOutputs = NO_OUTPUTS
+    """What its results may be."""
+
+    @property
+    def json(self) -> bool:
+        """Whether its pieces are lines of JSON whatever its streams are (LAWS 7.3)."""
+        return self.at_top and "json" in self.outputs.kinds
 
     @property
     def at_top(self) -> bool:
@@ -227,16 +232,20 @@ def standing(
         separate = shape.separate(hole)
         shape.check_documents(hole)
         frame = _frame(query, hole, functions or {}, text)
-        json = not frame.opening and not frame.closing and gives_json(query)
-        separate = separate or json
+        outputs = outputs_of(query)
+        at_top = not frame.opening and not frame.closing
+        if not at_top and "xml" not in outputs.kinds and ("json" in outputs.kinds or outputs.given_items()):
+            shape.wait("a value beside results that may be JSON", hole.span)
+        separate = separate or (at_top and "json" in outputs.kinds)
         if not separate and not frame.stands_off(query, hole, functions or {}):
             shape.wait("a value beside the values of a stream", hole.span)
     except Unsupported as reason:
-        return Standing("whole", query, text, streams, documents, "", "", "", True, reason, None, start, {})
+        outputs = outputs_of(query)
+        return Standing("whole", query, text, streams, documents, "", "", "", True, reason, None, start, {}, outputs)
     env = replace(start, namespaces={**start.namespaces, **namespaces})
     shape.try_before(hole, env)
     around = frame.opening, frame.closing, frame.empty
-    return Standing(kind, query, text, streams, documents, *around, separate, None, hole, env, frame.scope, json)
+    return Standing(kind, query, text, streams, documents, *around, separate, None, hole, env, frame.scope, outputs)
 
 
 def ordered_by_time(query: Standing, times: Mapping[str, Path | None]) -> bool:

@@ -16,10 +16,11 @@ from typing import Any
 
 from anabranch.errors import DynamicError, StreamError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import AnswerForm
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
-from anabranch.law.construct import answer_text, append_values, content_text
+from anabranch.law.construct import append_values, content_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.inputs import Arrival, Input
@@ -34,7 +35,7 @@ from anabranch.stream.elements import Item, Place
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Document, Element, Name, Node
-from anabranch.values.objects.json_text import is_json
+from anabranch.values.objects.json_text import json_lines, refuse_json
 from anabranch.values.sequences import NODES, Value, Values
 
 Forward = Callable[[Values], Values]
@@ -100,6 +101,7 @@ class Units:
         self._standing = standing
         self._documents = documents or {}
         self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {})
+        self._fors: tuple[ast.For, ...] = ()
         if standing.kind != "items":
             self._fors = standing.fors
             self._bare = [without_predicates(each.source) for each in self._fors]
@@ -144,7 +146,8 @@ class Units:
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
         self._evaluator.begin()
-        return standing_piece(self._evaluator.value(hole, self._standing.env), self._standing, forward)
+        values = self._evaluator.value(hole, self._standing.env)
+        return standing_piece(values, self._standing, self._form([item]), forward)
 
     def reference(self, clause: int, root: Element) -> Path | None:
         """The path from an item to the reference of one windowed `for`, where the text determines it."""
@@ -199,7 +202,7 @@ class Units:
 
     def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> AnswerPiece:
         """The piece of a window with this content; with its bounds where the query asks for them (`WindowValues`)."""
-        return self._piece(self._rows(self._of_window(nodes), nodes, known or {}), forward)
+        return self._piece(self._rows(self._of_window(nodes), nodes, known or {}), nodes[:1], forward)
 
     def window_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
         """The results of a window with this content, with the ranks of an `order by`."""
@@ -218,11 +221,11 @@ class Units:
             tuples.append(replace(env, variables={**env.variables, **each.keys}, found=each.aggregates))
         self._evaluator.outside, self._evaluator.known = (), {}
         self._evaluator.begin(max(1, len(groups)))
-        return standing_piece(self._evaluator.piped(behind, tuples), self._standing, forward)
+        return standing_piece(self._evaluator.piped(behind, tuples), self._standing, self._form(()), forward)
 
     def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """The piece of a tuple of a join, one node for each `for`; with `asked` false, without the `where`."""
-        return self._piece(self._rows(self._of_tuple(nodes), nodes, {}, asked=asked), forward)
+        return self._piece(self._rows(self._of_tuple(nodes), nodes, {}, asked=asked), nodes, forward)
 
     def tuple_rows(self, nodes: Sequence[Value]) -> list[ResultRow]:
         """The results of a tuple of a join, with the ranks of an `order by`."""
@@ -240,9 +243,21 @@ class Units:
         flwor = self._standing.flwor if asked else self._unasked
         return self._evaluator.round_rows(flwor, self._others, env, len(nodes))
 
-    def _piece(self, rows: Sequence[ResultRow], forward: Forward | None) -> AnswerPiece:
-        piece = standing_piece([value for row in rows for value in row.values], self._standing, forward)
+    def _piece(self, rows: Sequence[ResultRow], nodes: Sequence[Value], forward: Forward | None) -> AnswerPiece:
+        values = [value for row in rows for value in row.values]
+        piece = standing_piece(values, self._standing, self._form(nodes), forward)
         return replace(piece, omitted=tuple(self.omitted)) if self.omitted else piece
+
+    def _form(self, nodes: Sequence[Value]) -> AnswerForm:
+        """What the answer is, given a node of each `for`, which show how its stream is written."""
+        standing = self._standing
+        if standing.json or not standing.outputs.given_items():
+            return "json" if standing.json else "xml"
+        streams = [_stream_of(each.source) for each in self._fors] if self._fors else standing.streams
+        items = zip(streams, map(_item_of, nodes), strict=False)
+        json = {stream: item.name.local for stream, item in items if item is not None and item.mark is not None}
+        json |= {name: known for name, each in self._documents.items() if (known := each.json_item) is not None}
+        return standing.outputs.form(json)
 
     @property
     def omitted(self) -> Sequence[DynamicError]:
@@ -341,12 +356,33 @@ def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(above.values())
 
 
-def standing_piece(values: Values, standing: Standing, forward: Forward | None = None) -> AnswerPiece:
+def _stream_of(path: ast.Expression) -> str:
+    """The stream that a `for` runs over."""
+    source = base_of(path)
+    return source.name if isinstance(source, ast.Source) else ""
+
+
+def _item_of(value: Value) -> Element | None:
+    """The item that a node is part of."""
+    node: Node | None = value if isinstance(value, NODES) else None
+    while node is not None and node.parent is not None and node.parent.parent is not None:
+        if isinstance(node.parent.parent, Document):
+            break
+        node = node.parent
+    return node if isinstance(node, Element) else None
+
+
+def standing_piece(values: Values, standing: Standing, form: AnswerForm, forward: Forward | None = None) -> AnswerPiece:
     """Values as they are written in the hole of a query: as lines of JSON (LAWS 7.3), or as XML."""
     if forward is not None:
         values = forward(values)
-    if values and standing.at_top and (standing.json or any(map(is_json, values))):
-        return AnswerPiece(answer_text(values, json=standing.json), begins=False, ends=False)
+    if values and standing.at_top:
+        try:
+            if form == "json":
+                return AnswerPiece(json_lines(values), begins=False, ends=False)
+            refuse_json(values)
+        except DynamicError as error:
+            raise error.given(values) from None
     return piece_of(values, standing.scope)
 
 

@@ -118,7 +118,7 @@ def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
 
 
 def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
-    """Outputs of the query that are missing in the stream, or sent under a narrower condition."""
+    """QueryOutputs of the query that are missing in the stream, or sent under a narrower condition."""
     for needed in query.outputs:
         given = given_where(stream, needed)
         if given == NOTHING:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from anabranch.stream.affine import Affine
 from anabranch.stream.description import Description
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Child, Element
+from anabranch.stream.tree import Child, Element, JsonMark
 from anabranch.visible import visible_json
 
 
@@ -83,6 +83,8 @@ class Region:
     content: tuple[Child, ...]
     place: Place
     at: Decimal | None = None
+    mark: JsonMark | None = None
+    """What its content is in JSON (LAWS 7.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Update:
     content: tuple[Child, ...]
     place: Place
     at: Decimal | None = None
+    mark: JsonMark | None = None
+    """What its content is in JSON (LAWS 7.5)."""
 
 
 StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update

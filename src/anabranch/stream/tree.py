@@ -70,7 +70,8 @@ class Measure:
 class JsonMark:
     """What an element was in JSON; arrays are repeated children, so each member says that it is one."""
 
-    kind: Literal["object", "string", "number", "boolean", "null"]
+    kind: Literal["object", "string", "number", "boolean", "null", "mutable"]
+    """A `mutable` value is what its region holds, from one version to the next (LAWS 7.5)."""
     listed: bool = False
     """Whether it is a member of an array."""
     record: bool = False

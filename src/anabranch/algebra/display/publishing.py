@@ -10,6 +10,8 @@ An answer that fails as a whole is *hidden*: readers get an empty answer, and la
 The reader's state is plain data (`told`), so a restored display continues from it.
 Content in an element on display may use the prefixes that this one declares; on the wire it stands alone, so the
 control element around it declares them.
+
+An answer in JSON is told as lines (LAWS 7.4): a control object each, whose content is an array of results.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from anabranch.algebra.display.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
+from anabranch.stream.reading.json_items import write_object, write_string
 from anabranch.stream.serialize import escape_attribute
 from anabranch.stream.tree import STREAM_NAMESPACE
 
@@ -51,10 +54,11 @@ class ReaderState(NamedTuple):
 
 
 class Published(Display):
-    """A display whose changes are available as stream elements."""
+    """A display whose changes are available as stream elements; `json` where its text is lines of JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, json: bool = False) -> None:
         super().__init__()
+        self._control = _json_control if json else _control
         self._news: list[_News] = []
         self._dirty: dict[int, DisplayRegion] = {}
         """The regions known to the reader that have changed."""
@@ -75,30 +79,39 @@ class Published(Display):
 
         With `hidden`, the answer is empty for now.
         """
-        when = "" if at is None else f' at="{at:f}"'
+        control = self._control
         found: list[str] = []
         news, dirty, told = self._news, self._dirty, self._told
         self._news, self._dirty = [], {}
         if hidden:
-            news, dirty = [_Deleted(id) for id, _ in self._parts_in(self.root)] if told.known else [], {}
+            news, dirty = self._withdrawn(news) if told.known else [], {}
             self._told = ReaderState(told.times, known=False)
         elif not told.known:
             if not told.times:
-                found.append(_control("mutable", f' id="{_END}"{when}', ""))
+                found.append(control("mutable", "", id=_END, at=at))
             self._told = ReaderState(told.times + 1, known=True)
             news, dirty = list(self._everything(self.root, None)), {}
         for each in news:
             match each:
                 case _Inserted(target, id, part):
                     dirty.pop(part.handle, None)
-                    found.append(_control("before", f"{_named(target, id)}{when}", *self._content(part)))
+                    found.append(control("before", *self._content(part), target=target, id=id, at=at))
                 case _Deleted(id):
-                    found.append(_control("replace", f"{_named(id)}{when}", ""))
+                    found.append(control("replace", "", target=id, at=at))
         for region in dirty.values():
             if self._parts.get(region.handle) is region:
                 id, (content, declared) = min(region.ids), self._content(region)
-                found.append(_control("replace", f"{_named(id, None if content else id)}{when}", content, declared))
+                own = None if content else id
+                found.append(control("replace", content, declared, target=id, id=own, at=at))
         return found
+
+    def _withdrawn(self, news: Iterable[_News]) -> list[_News]:
+        """The deletion of all that the reader has, given what has changed since it was last told."""
+        first: dict[str, _News] = {}
+        for each in news:
+            first.setdefault(each.id, each)
+        gone = [each for each in first.values() if isinstance(each, _Deleted)]
+        return [*gone, *(_Deleted(id) for id, _ in self._parts_in(self.root) if id not in first)]
 
     def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
         """All content of a body, as if it were new."""
@@ -122,7 +135,7 @@ class Published(Display):
         """The content of a region or an element, and the namespaces declared around it."""
         declared = _declared(part)
         if isinstance(part, DisplayElement):
-            end = _control("mutable", f" id={_quoted(self._end(part.id))}", "")
+            end = _control("mutable", "", id=self._end(part.id))
             return f"{part.start}>{end}{part.close}", declared
         return self._text(part), declared
 
@@ -183,9 +196,9 @@ def _around(body: Body) -> Iterator[Body]:
         yield body
 
 
-def heartbeat(at: Decimal) -> str:
-    """The heartbeat that ends a moment on the wire."""
-    return _control("punctuation", f' at="{at:f}"', "")
+def heartbeat(at: Decimal, *, json: bool = False) -> str:
+    """The heartbeat that ends a moment on the wire, with the end of its line."""
+    return _json_control("punctuation", "", at=at) if json else f"{_control('punctuation', '', at=at)}\n"
 
 
 def _declared(part: DisplayRegion | DisplayElement) -> dict[str, str]:
@@ -201,20 +214,49 @@ def _itself(element: str) -> str:
     return f"{element} itself"
 
 
-def _named(target: str, id: str | None = None) -> str:
-    return f" target={_quoted(target)}" + ("" if id is None else f" id={_quoted(id)}")
-
-
 def _quoted(text: str) -> str:
     return f'"{escape_attribute(text)}"'
 
 
-def _control(name: str, attributes: str, content: str, declared: Mapping[str, str] | None = None) -> str:
+def _control(
+    name: str,
+    content: str,
+    declared: Mapping[str, str] | None = None,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    at: Decimal | None = None,
+) -> str:
     prefix = "s"
     while prefix in (declared or {}):
         prefix += "_"
     others = "".join(
         f" xmlns{':' if each else ''}{each}={_quoted(uri)}" for each, uri in (declared or {}).items() if content
     )
+    given = (("target", target), ("id", id), ("at", None if at is None else f"{at:f}"))
+    attributes = "".join(f" {key}={_quoted(value)}" for key, value in given if value is not None)
     start = f'{prefix}:{name} xmlns:{prefix}="{STREAM_NAMESPACE}"{others}{attributes}'
     return f"<{start}>{content}</{prefix}:{name}>" if content else f"<{start}/>"
+
+
+def _json_control(
+    name: str,
+    content: str,
+    declared: Mapping[str, str] | None = None,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    at: Decimal | None = None,
+) -> str:
+    """The same as a line of JSON; `content` is lines, and namespaces there are none."""
+    body = [(key, write_string(value)) for key, value in (("target", target), ("id", id)) if value is not None]
+    if at is not None:
+        body.append(("at", f"{at:f}"))
+    if content:
+        body.append(("content", f"[{', '.join(_lines(content))}]"))
+    return f"{write_object([(f'${name}', write_object(body))])}\n"
+
+
+def _lines(content: str) -> list[str]:
+    """The results in lines of JSON, in which a newline ends each and stands nowhere else."""
+    return content.split("\n")[:-1]

@@ -3,12 +3,15 @@
 The text of the stream may come in any pieces; each moment ends with a heartbeat (`publishing.py`), and there is no
 display between two heartbeats.
 Only the present is kept, so the cost is that of the stream, and memory that of the answer and its ids.
+An answer in JSON is told as lines of JSON (LAWS 7.4), which its first character shows; its results are taken as they
+are written there.
 Results that have left the answer are forgotten as in any stream (LAWS 5.8): when their ids are taken again, or when a
 thousand others have left after them.
 """
 
 from __future__ import annotations
 
+import json
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ from decimal import Decimal
 
 from anabranch.algebra.display.display import Body, Display, DisplayElement, Edit, Piece
 from anabranch.errors import StateError
-from anabranch.stream.elements import DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.split import DocumentSplitter
@@ -50,6 +53,10 @@ class Replay:
         self._edits: list[Edit] = []
         self._left: dict[str, None] = {}
         """The ids of deleted regions."""
+        self.is_json: bool | None = None
+        """Whether it is lines of JSON; None before the first of it."""
+        self._line = ""
+        """The beginning of a line whose end is still to come."""
 
     @property
     def text(self) -> str:
@@ -58,7 +65,7 @@ class Replay:
 
     def feed(self, text: str) -> Iterator[DisplayMoment]:
         """Read more of the stream, without the text around it; gives the moments completed so far."""
-        for element in self._reader.elements(self._splitter.feed(text.encode()), ""):
+        for element in self._elements(text):
             match element:
                 case DeadLetter(reason=reason):
                     raise StateError(f"the answer log is damaged: {reason}")
@@ -69,6 +76,15 @@ class Replay:
                     self._forget(element)
                     self._take(element)
                     self._edits += self.display.edits()
+
+    def _elements(self, text: str) -> Iterator[StreamElement | DeadLetter]:
+        if self.is_json is None and text:
+            self.is_json = text.startswith("{")
+        if not self.is_json:
+            yield from self._reader.elements(self._splitter.feed(text.encode()), "")
+            return
+        *lines, self._line = (self._line + text).split("\n")
+        yield from map(_read_line, lines)
 
     def _take(self, element: StreamElement) -> None:
         match element:
@@ -101,6 +117,8 @@ class Replay:
         display = self.display
         for child in children:
             match child:
+                case Text(value=text) if self.is_json:
+                    display.append(body, Piece(text))
                 case Text() | Comment() | Instruction():
                     display.append(body, Piece(serialize(child)))
                 case Element() if child.name.uri == STREAM_NAMESPACE:
@@ -144,3 +162,42 @@ def _scope(body: Body | None) -> Scope | None:
             declared.append(dict(body.namespaces))
         body = body.around
     return ChainMap(*declared, *NOTHING.maps) if declared else None
+
+
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+_CONTENT = '"content": ['
+_PLACE = Place("", "", 0)
+
+
+def _read_line(line: str) -> StreamElement:
+    """A control object as `publishing.py` writes it; each result of its content is a text, with the end of its line."""
+    try:
+        ((name, body),) = _DECODER.decode(line).items()
+        at = Decimal(body["at"]) if "at" in body else None
+        content = tuple(Text(f"{each}\n") for each in _results(line))
+        match name:
+            case "$punctuation":
+                return Punctuation(None, _PLACE, at)
+            case "$mutable":
+                return Region(body["id"], content, _PLACE, at)
+            case "$replace":
+                return Update("replace", body["target"], body.get("id"), content, _PLACE, at)
+            case "$before":
+                return Update("before", body["target"], body.get("id"), content, _PLACE, at)
+        raise ValueError(name)
+    except (ValueError, KeyError, AttributeError, TypeError, ArithmeticError) as error:
+        raise StateError(f"the answer log is damaged: {error}") from None
+
+
+def _results(line: str) -> Iterator[str]:
+    """The results in a line, each as it is written; quotes in strings are escaped, so the key stands nowhere else."""
+    start = line.find(_CONTENT)
+    if start < 0:
+        return
+    start += len(_CONTENT)
+    while True:
+        _, end = _DECODER.raw_decode(line, start)
+        yield line[start:end]
+        if line[end] == "]":
+            return
+        start = end + len(", ")

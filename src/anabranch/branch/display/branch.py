@@ -18,9 +18,10 @@ alone.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.display.publishing import Published
@@ -37,6 +38,7 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import AnswerForm, outputs_of
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import Dependence
 from anabranch.law.history.evaluate import Around
@@ -77,9 +79,22 @@ class BranchContext:
     versions: Mapping[str, str] = field(default_factory=dict)
     """By document, a digest of its content."""
 
-    def around(self, name: str, text: str) -> Around:
+    json: Mapping[str, str] = field(default_factory=dict)
+    """The streams of JSON, each with the name of its items."""
+
+    def form(self, query: ast.Query) -> AnswerForm:
+        """What the answer of a query is (LAWS 7.3)."""
+        documents = {name: own for name, each in self.documents.items() if (own := each.json_item) is not None}
+        return outputs_of(query).form({**documents, **self.json})
+
+    def around(self, name: str, query: ast.Query, text: str) -> Around:
         """The arguments of an evaluator for a query with this name and text."""
-        return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
+        form = self.form(query)
+        return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text, "form": form}
+
+    def display(self, query: ast.Query) -> Callable[[], Published]:
+        """The function that makes an empty display for the answer of a query."""
+        return partial(Published, json=self.form(query) == "json")
 
 
 M = TypeVar("M", bound=Machine[Any])
@@ -206,8 +221,9 @@ class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> ContinuousQuery:
         member = self._member
-        around = given.around(member.name, member.query.text)
-        return ContinuousQuery(member.query.query, roots, limits=given.limits, display=Published, **around)
+        query = member.query.query
+        around = given.around(member.name, query, member.query.text)
+        return ContinuousQuery(query, roots, limits=given.limits, display=given.display(query), **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._showing = DisplayPublisher(self._machine, self._member.out, meta)
@@ -232,7 +248,7 @@ class StrandBranch(EditedStreamsBranch[Strand]):
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Strand:
         member = self._member
-        around = given.around(member.name, member.query.text)
+        around = given.around(member.name, member.query.query, member.query.text)
         return Strand(member.query.query, roots, *member.strand, limits=given.limits, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
@@ -263,7 +279,7 @@ def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str 
 def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: BranchContext) -> Any:
     """What a machine depends on beside its state, but for functions and documents, which it is given anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
-    return member.name, member.strand, member.query.text, written, given.limits
+    return member.name, member.strand, member.query.text, written, given.form(member.query.query), given.limits
 
 
 class BraidBranch:
@@ -281,9 +297,10 @@ class BraidBranch:
             raise StateError(f"the state of '{member.name}' is that of another kind of branch")
         self._member = member
         meta = None if state is None else state.meta
-        around = given.around(member.name, member.query.text)
+        query = member.query.query
+        around = given.around(member.name, query, member.query.text)
         self._resumed = Resumed(
-            lambda: Braid(member.query.query, roots, limits=given.limits, display=Published, **around),
+            lambda: Braid(query, roots, limits=given.limits, display=given.display(query), **around),
             ("braid", ground_of(member, roots, given)),
             None if meta is None else meta["layers"],
             spill,

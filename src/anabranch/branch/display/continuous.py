@@ -26,7 +26,8 @@ from anabranch.branch.display.stages import ComputedStage, EachStage, EntryPlace
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
-from anabranch.law.history.evaluate import Around, refuse_windows
+from anabranch.language.json_results import with_json_results
+from anabranch.law.history.evaluate import Around, form_around, refuse_windows
 from anabranch.law.inputs import Input
 from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import Place, StreamElement
@@ -50,6 +51,7 @@ class Machine(ShownQuery, Generic[N]):
     ) -> None:
         """`display` makes the empty display of the answer."""
         refuse_windows(query, around.get("text"))
+        query = with_json_results(query, form_around(query, around), edited=True)
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         part = split(query, {stream: root.name.local for stream, root in roots.items()})

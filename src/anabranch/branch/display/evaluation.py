@@ -23,6 +23,7 @@ from anabranch.branch.display.parts import EachPart
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known, ResultRow
 from anabranch.law.history.chains import DocumentContents
@@ -30,6 +31,7 @@ from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.tables import Lookups
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
+from anabranch.values.objects.json_text import json_lines, refuse_json
 from anabranch.values.sequences import Values, atomize
 
 
@@ -39,11 +41,17 @@ class AnswerScope:
 
     env: Env
     declared: Mapping[str, str] = field(default_factory=dict)
+    form: AnswerForm | None = None
+    """What the answer is, where the place is in no element, and so values stand in the answer itself."""
 
     def piece(self, values: Values) -> Piece | None:
         """Values as they are written at that place; None for nothing at all."""
         if not values:
             return None
+        if self.form == "json":
+            return Piece(json_lines(values))
+        if self.form == "xml":
+            refuse_json(values)
         piece = piece_of(values, self.declared)
         return Piece(piece.text, piece.begins, piece.ends)
 

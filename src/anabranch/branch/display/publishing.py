@@ -66,7 +66,7 @@ class DisplayPublisher:
     def over(self, at: Fraction) -> None:
         """The moment that was shown last, at this time, is over."""
         if self._open:
-            self._out.piece("".join((*self._open, heartbeat(wire_time(at)), "\n")))
+            self._out.piece("".join((*self._open, heartbeat(wire_time(at), json=self._machine.json))))
             self._open = []
 
     def _bury(self, letter: DeadLetter) -> None:

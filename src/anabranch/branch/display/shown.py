@@ -23,11 +23,13 @@ from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
+from anabranch.law.history.evaluate import form_around
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.serialize import escape_text
 from anabranch.stream.tree import Element, Name, namespaces_in_scope
+from anabranch.values.objects.json_text import not_both
 from anabranch.values.sequences import Values
 
 
@@ -73,7 +75,7 @@ class ShownQuery(ABC):
         self._site = QuerySite(self._evaluation, self._display())
         self._stages: list[Stage] = []
         self._elements = 0
-        self._put(self.part, None, AnswerScope(Env.of(query)))
+        self._put(self.part, None, AnswerScope(Env.of(query), form="json" if self.json else "xml"))
 
     @abstractmethod
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
@@ -100,6 +102,11 @@ class ShownQuery(ABC):
             edits = (Insert(0, display.text),) if display.length else ()
         self._failed, self._length = failed, 0 if failed else display.length
         return edits
+
+    @property
+    def json(self) -> bool:
+        """Whether the answer is lines of JSON (LAWS 7.3)."""
+        return form_around(self._evaluation.query, self._evaluation.around) == "json"
 
     @property
     def text(self) -> str:
@@ -186,6 +193,9 @@ class ShownQuery(ABC):
                 self._stages.append(stage)
 
     def _put_element(self, part: ElementPart, inside: str | None, scope: AnswerScope) -> None:
+        if scope.form == "json":
+            raise not_both()
+
         def evaluate(expression: ast.Expression, namespaces: Mapping[str, str]) -> Values:
             there = replace(scope, env=replace(scope.env, namespaces=namespaces))
             return self._evaluation.value(expression, there, {}, {})

@@ -23,14 +23,18 @@ from anabranch.branch.display.folds import FOLDS
 from anabranch.branch.display.join_keys import JoinKey, key_between
 from anabranch.branch.display.parts import (
     ComputedPart,
+    DistinctPart,
     EachPart,
     ElementPart,
     EntriesPart,
     FixedPart,
     Folded,
+    GroupPart,
     Part,
     SequencePart,
+    SlicePart,
     WholePart,
+    WindowPart,
     splits,
 )
 from anabranch.language import ast
@@ -59,16 +63,18 @@ class Splitter:
         self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
         """The functions that may read a document."""
         self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
-        self._makes_items = any(_gives_items(part) for part in parts(query))
-        """Whether values may be functions, objects or arrays, which no state can hold."""
+        self._makes_functions = any(isinstance(part, ast.InlineFunction) for part in parts(query))
+        """Whether values may be functions, which no state can hold."""
+        self._makes_objects = _makes_objects(query)
+        """Whether they may be objects or arrays, of which a state can hold the text only."""
 
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
             return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
-        if self._makes_items:
+        if self._makes_functions:
             return WholePart(expression, self._streams(expression))
-        if (found := self._entries(expression)) is not None:
+        if (found := self._entries(expression)) is not None and (not self._makes_objects or _keeps_text(found)):
             return found
         match expression:
             case ast.Sequence(items):
@@ -79,7 +85,10 @@ class Splitter:
             case ast.Flwor((ast.Let(), *_)) if (inner := self._inlined(expression)) is not None:
                 if splits(found_inside := self.part(inner)):
                     return found_inside
-        return self._computed(expression) or WholePart(expression, self._streams(expression))
+        computed = self._computed(expression)
+        if computed is not None and not any(_folds_objects(folded) for _, folded in computed.names):
+            return computed
+        return WholePart(expression, self._streams(expression))
 
     def _inlined(self, flwor: ast.Flwor) -> ast.Expression | None:
         """`let $a := stream("s")//i return (count($a), avg($a/v))` with the path in the place of `$a`.
@@ -331,6 +340,40 @@ def _uses_context(node: Any) -> bool:
             return any(map(_uses_context, children(node)))
 
 
-def _gives_items(part: Any) -> bool:
-    """Whether a part of a query makes a function, or looks into JSON."""
-    return isinstance(part, ast.InlineFunction) or (isinstance(part, ast.Call) and part.name in JSON)
+def _makes_objects(node: Any) -> bool:
+    """Whether a part of a query looks into JSON, or makes it."""
+    return any(isinstance(part, ast.Call) and part.name in JSON for part in parts(node))
+
+
+def _keeps_text(part: EntriesPart) -> bool:
+    """Whether all that is kept of results is their text and their places in an order."""
+    match part:
+        case EachPart(beside=beside):
+            return not beside
+        case WindowPart():
+            return True
+        case SlicePart(over):
+            return _keeps_text(over)
+        case _:
+            return False
+
+
+def _folds_objects(folded: Folded) -> bool:
+    """Whether objects may be among the values that an aggregate keeps, or the keys of its groups."""
+    return not (folded.function in _COUNTING and _keeps_text(folded.over)) and _looks_at_objects(folded.over)
+
+
+def _looks_at_objects(part: EntriesPart) -> bool:
+    match part:
+        case EachPart(expression=expression):
+            return _makes_objects(expression)
+        case WindowPart(flwor):
+            return _makes_objects(flwor)
+        case GroupPart(pipeline=pipeline):
+            return _makes_objects(pipeline)
+        case SlicePart(over) | DistinctPart(over):
+            return _looks_at_objects(over)
+
+
+_COUNTING = ("count", "exists", "empty")
+"""Aggregates that keep numbers, whatever they count."""

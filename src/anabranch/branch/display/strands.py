@@ -45,7 +45,7 @@ from anabranch.law.history.chains import Chain, Lived
 from anabranch.sharing.retention import Needs
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import Element
+from anabranch.stream.tree import Element, JsonMark
 from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
@@ -163,11 +163,11 @@ class Share(KeptDocument):
         if self._owns(number):
             super()._touch(number, at)
 
-    def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
+    def _begin(self, chain: Chain, at: Fraction, mark: JsonMark | None = None) -> InsertionPoint:
         held = self.held.get(chain)
         if held is not None and held.top and held.end is None and not self._owns(held.entry):
             return NOWHERE
-        return super()._begin(chain, at)
+        return super()._begin(chain, at, mark)
 
 
 class Strand(Machine[StrandMoment]):

@@ -22,7 +22,7 @@ from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import Child, Element
+from anabranch.stream.tree import Child, Element, JsonMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class KeptDocument(DocumentEntries):
                 self._hold(chain, point)
             case "before" | "after":
                 self._hold_beside(act)
-        yield from self._see(self._begin(chain, act.at), written.children, admitted, place, chain.between)
+        yield from self._see(self._begin(chain, act.at, written.mark), written.children, admitted, place, chain.between)
         self._completed = True
 
     def _hold(self, chain: Chain, point: InsertionPoint) -> None:
@@ -188,7 +188,7 @@ class KeptDocument(DocumentEntries):
             self.sight, start, top=True, end=self._enter(DocumentEntry(None, chain), after=start)
         )
 
-    def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
+    def _begin(self, chain: Chain, at: Fraction, mark: JsonMark | None = None) -> InsertionPoint:
         """Begin a version of a chain; gives the insertion point of its content."""
         held = self.held.get(chain)
         number = self.next_version
@@ -200,7 +200,7 @@ class KeptDocument(DocumentEntries):
                 assert inner is not None
                 self._leave(inner)
             return InsertionPoint(held.sight, None, None, held.end)
-        version = Version(at, number)
+        version = Version(at, number, mark=mark)
         chain.versions.append(version)
         self._trim(chain, held)
         self._touch(held.entry, at)
@@ -242,4 +242,4 @@ class KeptDocument(DocumentEntries):
                 case Chain(depth, between, _, versions):
                     chain = copies[each] = Chain(depth, between)
                     self._hold(chain, point)
-                    self._copy(self._begin(chain, self.now), versions[-1].content, copies)
+                    self._copy(self._begin(chain, self.now, versions[-1].mark), versions[-1].content, copies)

@@ -26,7 +26,7 @@ from anabranch.branch.document.entries import ChainPlace, DocumentEntries, Docum
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+from anabranch.stream.tree import Child, Comment, Element, Instruction, JsonMark, Name, Text
 from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
 
@@ -170,17 +170,19 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
             lives: list[Data] = []
             for each in versions:
                 inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
-                lives.append([write_fraction(each.start), each.number, inside])
+                mark = [] if each.mark is None else [_mark(each.mark)]
+                lives.append([write_fraction(each.start), each.number, inside, *mark])
             return [kept.register.number(content), lives]
 
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
     match node:
-        case Element(name=Name(local, "", "")) if not namespaces and not node.attributes:
+        case Element(name=Name(local, "", ""), mark=None) if not namespaces and not node.attributes:
             return [local]
         case Element():
             attributes = [[*_name(each.name), each.value] for each in node.attributes]
-            return [*_name(node.name), dict(namespaces), attributes]
+            mark = [] if node.mark is None else [_mark(node.mark)]
+            return [*_name(node.name), dict(namespaces), attributes, *mark]
         case Text():
             return node.value
         case Comment():
@@ -191,6 +193,16 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
 
 def _name(name: Name) -> list[str]:
     return [name.local, name.uri, name.prefix]
+
+
+def _mark(mark: JsonMark) -> Data:
+    return [mark.kind, mark.listed, mark.record, mark.empty, mark.types]
+
+
+def _read_mark(data: Data) -> JsonMark:
+    kind, listed, record, *pairs = data
+    empty, types = (tuple((first, second) for first, second in each) for each in pairs)
+    return JsonMark(kind, listed, record, empty, types)
 
 
 class _RowReader:
@@ -258,8 +270,8 @@ class _RowReader:
         chain.host, chain.versions = host, []
         unnamed = chain not in self._kept.register.known
         self._kept.held[chain] = ChainPlace(sight, entry, inside, is_unnamed=unnamed)
-        for start, number, written in versions:
-            version = Version(read_fraction(start), number)
+        for start, number, written, *mark in versions:
+            version = Version(read_fraction(start), number, mark=_read_mark(mark[0]) if mark else None)
             self.versions = max(self.versions, number + 1)
             chain.versions.append(version)
             for each in written:
@@ -278,8 +290,8 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
             return Comment(text), {}
         case ["instruction", target, text]:
             return Instruction(target, text), {}
-        case [local, uri, prefix, namespaces, attributes]:
-            element = Element(Name(local, uri, prefix))
+        case [local, uri, prefix, namespaces, attributes, *mark]:
+            element = Element(Name(local, uri, prefix), mark=_read_mark(mark[0]) if mark else None)
             for *name, value in attributes:
                 element.set(Name(*name), value)
             return element, namespaces

@@ -26,7 +26,7 @@ from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
 from anabranch.branch.members import Asker, BranchMember
-from anabranch.branch.ports import InputStream, Start
+from anabranch.branch.ports import InputStream, Start, json_items
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
@@ -145,10 +145,8 @@ class Following:
             follower = asker.follower
             if follower is None or asker.answers.over:
                 continue
-            json = follower.lineage.gives_items and all(
-                self._streams[each].is_json for each in follower.lineage.streams
-            )
-            asker.answers.announce(came.get(id(follower), ()), json=json)
+            form = follower.lineage.outputs.form(json_items(self._streams.values()))
+            asker.answers.announce(came.get(id(follower), ()), json=form == "json")
             if follower.aborted is not None:
                 self.aborted[asker.key] = self._ended[asker.key] = follower.aborted
                 asker.answers.over = True

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
-from anabranch.algebra.display.publishing import Published
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.document.layers import Resumed
@@ -80,13 +79,15 @@ class GrowingBranch(Merged):
 
     def _fresh(self, inputs: Mapping[str, InputStream], given: BranchContext) -> GrowingDisplay:
         member = self._member
-        around = given.around(member.name, member.query.text)
-        return GrowingDisplay(member.query.query, inputs, display=Published, **around)
+        query = member.query.query
+        around = given.around(member.name, query, member.query.text)
+        return GrowingDisplay(query, inputs, display=given.display(query), **around)
 
     def _ground(self, inputs: Mapping[str, InputStream], given: BranchContext) -> Any:
         """What the machine depends on beside its state, but for functions and documents, which it is given anew."""
         written = [(name, serialize(each.root)) for name, each in inputs.items()]
-        return "growing", self._member.name, self._member.query.text, written, given.limits
+        query = self._member.query
+        return "growing", self._member.name, query.text, written, given.form(query.query), given.limits
 
     # --- what comes in ------------------------------------------------------------------------------------
 

@@ -40,8 +40,9 @@ from anabranch.branch.growing.stages import ItemSource, RunningStage, WindowSour
 from anabranch.branch.ports import InputStream
 from anabranch.errors import StateError
 from anabranch.language import ast
+from anabranch.language.json_results import with_json_results
 from anabranch.law.evaluate import Evaluator, ResultRow
-from anabranch.law.history.evaluate import Around
+from anabranch.law.history.evaluate import Around, form_around
 from anabranch.law.inputs import Input
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.tables import Lookups
@@ -75,6 +76,7 @@ class GrowingDisplay(ShownQuery):
         self._results: dict[str, WindowSource] = {}
         self._groups: list[GroupSource] = []
         self._read = streams
+        query = with_json_results(query, form_around(query, around))
         roots = {name: each.root.name.local for name, each in streams.items()}
         part = split_growing(query, around.get("functions") or {}, roots)
         self._streams: dict[str, StreamItems] = {}

@@ -183,7 +183,7 @@ class MixedPastBranch(PastBranch):
     def _remembering(self, given: BranchContext) -> None:
         super()._remembering(given)
         asked = self._member.query
-        around = given.around(self._member.name, asked.text)
+        around = given.around(self._member.name, asked.query, asked.text)
         self._mixture = MixedMemory(asked, self._recollection, self._roots, given.limits, around)
 
     @property

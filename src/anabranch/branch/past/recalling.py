@@ -36,7 +36,8 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
-from anabranch.language.checks.outputs import gives_json
+from anabranch.language.checks.outputs import AnswerForm
+from anabranch.language.json_results import json_results, with_json_results
 from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
@@ -69,8 +70,9 @@ class Memory(Protocol):
 class StandingAnswer:
     """Results that stand: each item adds a piece."""
 
-    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
+    def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
         standing = member.query.standing
+        self._form = form
         assert standing is not None
         assert standing.hole is not None
         self._standing, self._hole, self._out = standing, standing.hole, member.out
@@ -78,12 +80,16 @@ class StandingAnswer:
         assert isinstance(source, ast.Source)
         self._stream = source.name
         self._answers = AnswerWriter(member.name, member.out)
+        if standing.at_top:
+            edited = bool(member.query.edited)
+            self._hole = json_results(self._hole, standing.outputs, form, edited=edited)
 
     def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
         """Process an element at a place: an item, or an element that only advances time or edits a document."""
         if item is None or item.place.stream != self._stream:
             return
-        self._answers.write(standing_piece(memory.value(self._hole, self._standing.env, item), self._standing))
+        values = memory.value(self._hole, self._standing.env, item)
+        self._answers.write(standing_piece(values, self._standing, self._form))
         for letter in memory.drained():
             self._out.bury(letter)
 
@@ -97,9 +103,15 @@ class StandingAnswer:
 class DisplayAnswer:
     """An answer that is corrected with every element: one region, which is replaced."""
 
-    def __init__(self, member: BranchMember[RecalledQuery]) -> None:
-        self._query, self._name, self._out = member.query.query, member.name, member.out
-        self._display = Published()
+    def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
+        edited = bool(member.query.edited)
+        self._query, self._name, self._out = (
+            with_json_results(member.query.query, form, edited=edited),
+            member.name,
+            member.out,
+        )
+        self._json = form == "json"
+        self._display = Published(json=self._json)
         self._display.region(_REGION)
         self._text: str | None = None
         self._failing: dict[DeadLetter, None] = {}
@@ -111,7 +123,7 @@ class DisplayAnswer:
         text = ""
         try:
             values = memory.value(self._query.body, Env.of(self._query))
-            text = answer_text(values, json=gives_json(self._query))
+            text = answer_text(values, json=self._json)
         except DynamicError as error:
             known = next((each for each in self._failing if not each.raw and each.reason == error.message), None)
             letters = [known or DeadLetter(place, error.message, "", error.code, self._name)]
@@ -124,7 +136,7 @@ class DisplayAnswer:
             self._text = text
             self._display.rewrite(_REGION, [Shown(text)] if text else [])
             at = wire_time(memory.now)
-            self._out.piece("".join((*self._display.wire(at), heartbeat(at), "\n")))
+            self._out.piece("".join((*self._display.wire(at), heartbeat(at, json=self._json))))
 
     def save(self) -> tuple[Any, list[str]]:
         letters = [
@@ -168,8 +180,9 @@ class PastBranch(Merged):
         super().__init__(inputs.values(), spill, judge)
         self._roots = {name: copy(stream.root) for name, stream in inputs.items()}
         self._remembering(given)
+        form = given.form(member.query.query)
         self._answer: StandingAnswer | DisplayAnswer = (
-            DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
+            DisplayAnswer(member, form) if member.query.standing is None else StandingAnswer(member, form)
         )
         self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
         """Each remembered item: raw entry, number among all items, and maps into the units of query start."""

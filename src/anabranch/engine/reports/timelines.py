@@ -7,15 +7,19 @@ The reference computes every display from scratch; it also has timelines of answ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from anabranch.engine.converting import converted
 from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Prepared
 from anabranch.engine.reading import Updating
+from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.steps import allow
 from anabranch.predicate.writing import number_text
@@ -23,12 +27,21 @@ from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.settings import Settings
-from anabranch.visible import visible_json
+from anabranch.visible import visible_in_json, visible_json
+
+_LINE_END = "\n"
 
 
 @contextmanager
-def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[FiniteRun]:
+def timelines(
+    queries: Sequence[Prepared],
+    inputs: Inputs,
+    limits: Limits | None = None,
+    convert: AnswerForm | None = None,
+) -> Iterator[FiniteRun]:
     """The timelines of queries, as lines of JSON; they can be read while inside.
+
+    With `convert`, the answers in them are of this form.
 
     Dead letters are known once the timelines were read to their end.
     """
@@ -41,13 +54,14 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
         if shared:
             outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder))
             moments = {query.name: outcome.answers[query.name].moments() for query in shared}
-            runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
+            lines = {each.name: _line_of(each, inputs, convert) for each in shared}
+            runs.append(run_of(outcome, {name: map(lines[name], each) for name, each in moments.items()}))
         if others:
-            runs.append(_by_reference(others, inputs, caps))
+            runs.append(_by_reference(others, inputs, caps, convert))
         yield both(queries, runs)
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> FiniteRun:
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, convert: AnswerForm | None) -> FiniteRun:
     read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
     aborted: dict[str, str] = {}
@@ -62,11 +76,14 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
         law = query.checked.query
         found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
-    answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    lines = {each.name: _line_of(each, inputs, convert) for each in queries}
+    answers |= {name: _lines(name, timeline, lines[name], aborted) for name, timeline in found.items()}
     return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
 
 
-def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
+def _lines(
+    name: str, timeline: Timeline | Updating, line: Callable[[ShownAnswer], str], aborted: dict[str, str]
+) -> Iterator[str]:
     """A timeline; a failure as a whole, or an early end, is recorded at its end."""
     yield from map(line, timeline)
     if timeline.failure is not None:
@@ -85,6 +102,24 @@ class _Dead:
         return (letter for each in self._timelines for letter in each.dead)
 
 
+def _line_of(query: Prepared, inputs: Inputs, convert: AnswerForm | None) -> Callable[[ShownAnswer], str]:
+    json = inputs.gives_json(query.checked)
+
+    return partial(converted_line, to=convert) if convert else lambda shown: line(replace(shown, json=json))
+
+
+def converted_line(shown: ShownAnswer, to: AnswerForm) -> str:
+    """The line of an answer in another form."""
+    return line(replace(shown, text="".join(converted((shown.text,), to)), json=to == "json"))
+
+
 def line(shown: ShownAnswer) -> str:
-    """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
-    return f'{{"at": {number_text(shown.at)}, "answer": {visible_json(shown.text)}}}\n'
+    """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal.
+
+    An answer in JSON is the array of its results, `{"at": 12.5, "answer": [{"b": "Y"}]}` (LAWS 7.4).
+    """
+    if shown.json:
+        answer = f"[{visible_in_json(', '.join(shown.text.split(_LINE_END)[:-1]))}]"
+    else:
+        answer = visible_json(shown.text)
+    return f'{{"at": {number_text(shown.at)}, "answer": {answer}}}\n'

@@ -60,17 +60,19 @@ def check(
     edited: Collection[str] = (),
     finite: bool = False,
     names: Mapping[str, ItemNames] | None = None,
+    json: Mapping[str, str] | None = None,
 ) -> Checked:
     """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
 
     With `inputs` of None any name of a stream or document is accepted.
     `names` are those of the streams' roots and items, as far as they are known without a schema.
+    `json` are the inputs that are known to be JSON, each with the name of its items.
     `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
     Where all streams are `finite`, and waited for, a second loop over one is plain XQuery (LAWS 3.4).
     """
     source = text if text is not None else print_query(query)
     try:
-        return _Checker(query, source, inputs, functions, edited, names or {}, finite=finite).checked()
+        return _Checker(query, source, inputs, functions, edited, names or {}, json or {}, finite=finite).checked()
     except QueryError as error:
         error.name = name
         raise
@@ -85,12 +87,14 @@ class _Checker(PathChecker):
         functions: Collection[str],
         edited: Collection[str],
         names: Mapping[str, ItemNames],
+        json: Mapping[str, str],
         *,
         finite: bool,
     ) -> None:
         super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema}, names)
         self.query = query
         self.inputs = inputs
+        self.json = json
         self.registered = functions
         self.edited = edited
         self.finite = finite
@@ -112,9 +116,8 @@ class _Checker(PathChecker):
 
     def check_output(self, query: ast.Query) -> None:
         """Refuse an answer that is JSON and XML at once, as far as the text of the query shows it (LAWS 7.3)."""
-        outputs, names = outputs_of(query), [self.names.get(each.name) for each in self.sources]
-        as_json = bool(names) and all(each is not None and each.is_json for each in names)
-        if "xml" in outputs and ("json" in outputs or (as_json and "item" in outputs)):
+        outputs = outputs_of(query)
+        if "xml" in outputs.kinds and outputs.form(self.json) == "json":
             hint = "give objects only, or elements only"
             raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
 

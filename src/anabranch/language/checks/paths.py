@@ -40,7 +40,6 @@ class ItemNames:
     """The names of its items, or of its first ones; empty where they are not known."""
     agreed: bool
     """Whether the names are fixed, because the format has none itself; else they were learned from the first items."""
-    is_json: bool = False
 
     def lacks(self, position: Position) -> bool:
         """Whether a path to a root or to items names what the stream does not have."""

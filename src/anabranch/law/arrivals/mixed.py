@@ -21,16 +21,17 @@ from typing import TypeAlias, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
+from anabranch.language.json_results import with_json_results
 from anabranch.language.rewrite import parts
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.law.arrivals.recall import asks
-from anabranch.law.construct import content_text
+from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import ResultRow
 from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, Clauses, HistoryEvaluator, RoundResults, Unit
+from anabranch.law.history.evaluate import Around, Clauses, HistoryEvaluator, RoundResults, Unit, form_around
 from anabranch.law.history.timeline import Arriving
 from anabranch.law.history.view import DocumentView, Lives
 from anabranch.law.paths import base_of
@@ -215,6 +216,8 @@ def mixed_displays(
     """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_past_in_predicates(query, items, around.get("text"))
     stood = StandingResults(items)
+    form = form_around(query, around)
+    query, json = with_json_results(query, form, edited=True), form == "json"
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):
@@ -222,7 +225,7 @@ def mixed_displays(
             contents = {name: document.contents for name, document in documents.items()}
             evaluator = MixedEvaluator(query, contents, now, stood, **around)
             try:
-                shown = ShownAnswer(now, content_text(evaluator.top(query.body, Env.of(query))))
+                shown = ShownAnswer(now, answer_text(evaluator.top(query.body, Env.of(query)), json=json))
             except DynamicError as error:
                 shown = ShownAnswer(now, "", error)
                 if error.message != failing:

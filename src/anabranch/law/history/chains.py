@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
+from anabranch.stream.tree import Child, Comment, Element, Instruction, JsonMark, Text
 
 
 @dataclass(eq=False, slots=True)
@@ -31,6 +31,8 @@ class Version:
     number: int
     """Among all versions of the document, in the order in which they came."""
     content: list[Content] = field(default_factory=list)
+    mark: JsonMark | None = None
+    """What the content is in JSON (LAWS 7.5)."""
 
 
 @dataclass(eq=False, slots=True)
@@ -72,8 +74,8 @@ def bare(node: Child, namespaces: dict[str, str] | None = None) -> Child:
 
 
 def bare_element(element: Element, namespaces: dict[str, str] | None = None) -> Element:
-    """An element of its own with the same name and attributes, and nothing in it."""
-    fresh = Element(element.name, {} if namespaces is None else namespaces)
+    """An element of its own with the same name, attributes and mark, and nothing in it."""
+    fresh = Element(element.name, {} if namespaces is None else namespaces, element.mark)
     for attribute in element.attributes:
         fresh.set(attribute.name, attribute.value, attribute.measure)
     return fresh

@@ -96,7 +96,7 @@ class EditedDocument:
             case "before" | "after":
                 chain.host = act.anchor.host
                 chain.host.insert(chain.host.index(act.anchor) + (act.kind == "after"), chain)
-        version = Version(act.at, next(self._numbers))
+        version = Version(act.at, next(self._numbers), mark=written.mark)
         chain.versions.append(version)
         yield from self._fill(version.content, written.children, admitted, place, chain.between)
         self._news = True

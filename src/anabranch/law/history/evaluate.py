@@ -22,6 +22,7 @@ from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
+from anabranch.language.checks.outputs import AnswerForm, outputs_of
 from anabranch.language.checks.unbounded import flows
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
@@ -54,6 +55,13 @@ class Around(TypedDict, total=False):
     """The name of the query in dead letters."""
     text: str | None
     """The text that errors point into."""
+    form: AnswerForm
+    """Whether its answer is JSON or XML (LAWS 7.3)."""
+
+
+def form_around(query: ast.Query, around: Around) -> AnswerForm:
+    """What the answer of a query is; where nothing is said of its streams, they are XML."""
+    return around.get("form") or outputs_of(query).form({})
 
 
 T = TypeVar("T")

@@ -16,12 +16,13 @@ from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.json_results import with_json_results
 from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, HistoryEvaluator, refuse_windows
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_windows
 from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
@@ -50,11 +51,14 @@ def answer(
     `NoAnswer` where the query fails as a whole.
     """
     refuse_windows(query, around.get("text"))
+    form = form_around(query, around)
+    query = with_json_results(query, form, edited=True)
     now = max((each.now for each in documents.values()), default=Fraction(0))
     contents = {name: each.contents for name, each in documents.items()}
     evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
-        return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
+        values = evaluator.top(query.body, Env.of(query))
+        return Answer(values, evaluator.dead, [], around.get("name"), form == "json")
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 

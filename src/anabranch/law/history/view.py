@@ -16,13 +16,13 @@ section 5 puts them, so what a window of the past gives is in document order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare, bare_element
 from anabranch.stream import tree
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Element
+from anabranch.stream.tree import Child, Element, JsonMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ class DocumentView:
         self.places: dict[Child, Place] = {}
         """All entries, in the document or formerly there, with where they came from."""
         self.nodes: dict[Lived, Child] = {}
+        self._held: dict[Element, list[tuple[int, JsonMark]]] = {}
+        """By element: what the versions that show in it are in JSON, each with the number of children before it."""
         lives.everything[self.root] = []
         self._put(seen.entries, self.root, _Around(), (), None)
         for entry in lives.everything[self.root]:
@@ -105,6 +107,8 @@ class DocumentView:
         ]
         inner = around
         for index, version in enumerate(lived):
+            if version.mark is not None and version.mark.kind != "mutable" and not any((*levels, index)):
+                self._held.setdefault(parent, []).append((len(parent.children), version.mark))
             self._put(version.content, parent, inner, (*levels, index), (chain, version))
             inner = _Around(version.start, version.number)  # what came before this one was replaced by it
 
@@ -120,6 +124,21 @@ class DocumentView:
         if isinstance(node, Element):
             self._lives.everything[node] = []
             self._put(lived.content, node, around, (), None)
+            node.mark = _shown_mark(node.mark, self._held.pop(node, []), record=parent is self.root)
 
     def _has_come(self, start: Fraction) -> bool:
         return self._until is None or start <= self._until
+
+
+def _shown_mark(mark: JsonMark | None, held: Sequence[tuple[int, JsonMark]], *, record: bool) -> JsonMark | None:
+    """What an element is in JSON, given what its regions hold (LAWS 7.5); an entry is a record, and nothing else is."""
+    if mark is None or (mark.kind != "mutable" and mark.record is record):
+        return mark
+    if mark.kind != "mutable":
+        return replace(mark, record=record)
+    marks = [each for _, each in held]
+    if any(each.kind == "object" for each in marks):
+        empty = tuple((place + number, key) for place, each in held for number, key in each.empty)
+        return JsonMark("object", mark.listed, record, empty)
+    kind = "null" if not marks else marks[0].kind if len(marks) == 1 else "string"
+    return JsonMark(kind, mark.listed, record)

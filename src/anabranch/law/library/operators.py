@@ -12,6 +12,7 @@ from anabranch.law.library.arguments import is_nan
 from anabranch.stream.tree import Node, in_document_order
 from anabranch.values.arithmetic import calculate
 from anabranch.values.atomic import Atomic, JsonNumber, Untyped, as_number, compare
+from anabranch.values.objects.json_text import json_lines
 from anabranch.values.operators import ComparisonOperator
 from anabranch.values.sequences import NODES, Values, at_most_one, key_of
 
@@ -125,6 +126,12 @@ def _empty_rank(values: Values) -> Values:
     return [1 if is_nan(value) or (isinstance(value, Untyped) and value.strip(" \t\r\n") == "NaN") else 0]
 
 
+def _json_results(values: Values) -> Values:
+    """What a round gives to an answer in JSON; an error where it cannot be written there (LAWS 7.3)."""
+    json_lines(values)
+    return values
+
+
 OPERATOR_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
     **{f"op:{word}": _value_comparison(word) for word in VALUE_COMPARISONS},
     "op:is": _node_comparison("is", lambda a, b: a is b),
@@ -137,4 +144,5 @@ OPERATOR_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
     "op:in-order": _in_order,
     "op:nodes": _starts,
     "op:empty-rank": _empty_rank,
+    "op:json-results": _json_results,
 }

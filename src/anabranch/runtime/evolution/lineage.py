@@ -32,6 +32,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.reactions.signature import following
+from anabranch.language.checks.outputs import NO_OUTPUTS, QueryOutputs
 from anabranch.stream.affine import MAX_DIGITS, Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
@@ -140,8 +141,8 @@ class Lineage:
     """The kinds of output items."""
     looks: frozenset[Look] = frozenset()
     """All paths that the query reads, for any purpose."""
-    gives_items: bool = False
-    """Whether items may leave as they are, with nothing around them; of a stream of JSON they are JSON (LAWS 7.3)."""
+    outputs: QueryOutputs = NO_OUTPUTS
+    """What its results may be: items of a stream of JSON that leave as they are, are JSON (LAWS 7.3)."""
 
     def need(self, input: int, path: Path) -> Need | None:
         """The construct that needs a path, or a path above or below it."""

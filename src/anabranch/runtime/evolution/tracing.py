@@ -18,7 +18,6 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, SIGNATURES
@@ -80,8 +79,8 @@ def lineage_of(
         items = tuple(found for part in result if (found := at_top(part)) is not None)
     looks = looks_of(result) | {(each.input, each.path) for each in tracer.needs}
     kinds = tuple(dict.fromkeys(items))
-    gives_items = standing.at_top and "item" in outputs_of(standing.query)
-    return Lineage(tuple(tracer.streams), tuple(tracer.needs), tuple(tracer.groups()), kinds, looks, gives_items)
+    inputs, needs, groups = tuple(tracer.streams), tuple(tracer.needs), tuple(tracer.groups())
+    return Lineage(inputs, needs, groups, kinds, looks, standing.outputs)
 
 
 class _Tracer:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.checks.outputs import gives_json
-from anabranch.law.answer import ShownAnswer
+from anabranch.language.json_results import with_json_results
+from anabranch.law.answer import ShownAnswer, form_of
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -35,8 +35,9 @@ class Timeline:
         functions: Mapping[str, PythonFunction] | None = None,
         name: str | None = None,
     ) -> None:
-        self._query = query
-        self._json = gives_json(query)
+        form = form_of(query, inputs)
+        self._query = query = with_json_results(query, form)
+        self._json = form == "json"
         self._past = Past(query, inputs)
         self._recalling: Recalling | None = None
         if asks(query):

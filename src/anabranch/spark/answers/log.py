@@ -69,6 +69,10 @@ class AnswerFrame:
         """Whether a part of the answer is lines of JSON (LAWS 7.3)."""
         return self.json or (self.items and text.startswith("{"))
 
+    def told(self, text: str) -> AnswerFrame:
+        """The same, once a part of the answer is known; there is nothing around lines of JSON."""
+        return _LINES if self.is_json(text) else self
+
     def results(self, chunk: Chunk, text: str) -> list[str]:
         """The results in a chunk, none of them empty; concatenated they give its text."""
         if self.is_json(text):
@@ -79,15 +83,22 @@ class AnswerFrame:
     def of(asked: Registration, functions: Mapping[str, PythonFunction] | None = None) -> AnswerFrame:
         """The frame of a subscription's answer; a display is a document."""
         if asked.shows:
-            return AnswerFrame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+            outputs = outputs_of(parse(asked.text))
+            if "json" in outputs.kinds:
+                return _LINES
+            items = bool(outputs.given_items())
+            return AnswerFrame(OPENING, CLOSING, f"{OPENING}{CLOSING}", items=items)
         query = KINDS[asked.kind].framed(asked.text, functions or {}, asked.edited)
         if query is None:
             return AnswerFrame("", "", "")
-        items = query.at_top and "item" in outputs_of(query.query)
+        items = query.at_top and bool(query.outputs.given_items())
         plain = _are_plain(query)
         return AnswerFrame(
             query.opening, query.closing, query.empty, not query.separate, plain, json=query.json, items=items
         )
+
+
+_LINES = AnswerFrame("", "", "", json=True)
 
 
 def empty_answer(text: str) -> str:
@@ -135,13 +146,14 @@ class CommittedAnswer:
 
     def pieces(self) -> Iterator[str]:
         """The answer as it is delivered; a display as an update stream."""
-        empty = True
+        frame: AnswerFrame | None = None
         for chunk in self._chunks():
-            if empty:
-                yield self.frame.opening
-            empty = False
-            yield self.log.text(chunk)
-        yield self.frame.empty if empty else self.frame.closing
+            text = self.log.text(chunk)
+            if frame is None:
+                frame = self.frame.told(text)
+                yield frame.opening
+            yield text
+        yield self.frame.empty if frame is None else frame.closing
 
     def text(self) -> str:
         """The whole answer."""
@@ -206,7 +218,7 @@ class AnswerLog:
         replay, before = Replay(), ""
         for moment in self._replayed(subscription, replay):
             if moment.edits and (text := replay.text) != before:
-                yield ShownAnswer(Fraction(moment.at), text)
+                yield ShownAnswer(Fraction(moment.at), text, json=bool(replay.is_json))
                 before = text
 
     def check_followed(self, subscription: Registration) -> None:

@@ -142,10 +142,10 @@ class RangeFollowing:
         self._groups = None
         for view in self._views.values():
             view.take(announced)
-        is_json = self._stream.form.format == "json"
+        json_items = self._stream.json_items
         told: dict[Follower, str] = {}
         for each in self._followers.values():
-            json = is_json and each.lineage.gives_items
+            json = each.lineage.outputs.form(json_items) == "json"
             told[each] = "".join(accent_text(accent, json=json) for accent in each.hear(announced))
         for group, follower in self._alike:
             for number in group.numbers:

@@ -209,7 +209,7 @@ def shown_first(job: Job) -> Report | None:
                 if view is None or not view.initial:
                     continue
                 follower = fresh_follower(stream, group.kind)
-                json = follower.lineage.gives_items and stream.form.format == "json"
+                json = follower.lineage.outputs.form(stream.json_items) == "json"
                 heard = (each for event in view.events[: view.initial] for each in follower.hear(event))
                 text = "".join(accent_text(each, json=json) for each in heard)
                 if text:

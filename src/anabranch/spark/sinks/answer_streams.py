@@ -21,11 +21,13 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerFrame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, Registration
-from anabranch.spark.sinks.pieces import results_in
+from anabranch.spark.sinks.pieces import lines_in, results_in
+from anabranch.stream.elements import Place
 from anabranch.stream.limits import DOCUMENT
-from anabranch.stream.reading.json_items import parse_records
+from anabranch.stream.reading.json_items import parse_line, parse_records
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Instruction, Name, descendants, namespaces_in_scope
 
@@ -58,14 +60,15 @@ class AnswerStream:
             self.written += 1
 
     def _document(self, subscription: Registration, texts: Iterable[str]) -> Iterator[str]:
-        if subscription.shows:
-            yield OPENING
+        if self._source.format == "json":  # the stream keeps the types of values
             yield from texts
-            yield CLOSING
             return
         frame = AnswerFrame.of(subscription, self._functions)
-        if frame.json:  # the stream is one of JSON, and keeps the types of values
-            yield from texts
+        if subscription.shows:
+            yield OPENING
+            for text in texts:
+                yield from map(self._as_xml, lines_in(text)) if frame.is_json(text) else (text,)
+            yield CLOSING
             return
         root = around(frame)
         yield serialize(root).removesuffix("/>") + ">"
@@ -80,6 +83,10 @@ class AnswerStream:
                 elif result.startswith("<") and not result.startswith(("<!", "<?")):
                     yield result
         yield f"</{root.name}>"
+
+    def _as_xml(self, line: str) -> str:
+        """An element of a display in JSON as XML: of items as they are, it is only known now that they are JSON."""
+        return write(parse_line(line.encode(), Place("", "", 0), DOCUMENT, self._source.item_name))
 
     def forget(self, read: str) -> None:
         """Remove the documents before the one to be read next, except the newest of all."""
@@ -116,7 +123,7 @@ def check_answers(streams: Mapping[str, Source], known: Mapping[str, Registratio
         if not source.answer or asked is None:
             continue
         frame = AnswerFrame.of(asked)
-        if frame.json is not (source.format == "json"):
+        if source.format != "json" if frame.json else source.format == "json" and not frame.items:
             raise UsageError(
                 f"the answer of '{asked.name}' is {'JSON' if frame.json else 'XML'}, and the stream '{name}' is not"
             )

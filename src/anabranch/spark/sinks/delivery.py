@@ -48,9 +48,12 @@ class AnswerFile(GrowingFile):
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Append the results of an epoch for a subscription."""
-        begins = self.begins(subscription.id)
-        opening = (AnswerFrame.of(subscription, self._functions).opening,) if begins else ()
-        self.append(subscription.id, epoch, (*opening, *texts))
+        if not self.begins(subscription.id):
+            self.append(subscription.id, epoch, texts)
+            return
+        first, *rest = texts
+        opening = AnswerFrame.of(subscription, self._functions).told(first).opening
+        self.append(subscription.id, epoch, (opening, first, *rest))
 
 
 _Key: TypeAlias = tuple[str, Sink]

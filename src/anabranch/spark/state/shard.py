@@ -173,7 +173,7 @@ class _Shard:
         assert isinstance(query, DisplayKind), "others have no strands"
         roots = {each: self.plan.stream(each).root() for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
-        given = BranchContext(*self._known(branch), self.plan.limits)
+        given = BranchContext(*self._known(branch), self.plan.limits, json=self._json(query.streams))
         opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
@@ -209,7 +209,11 @@ class _Shard:
         begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
         keepers = {name: kept for name, kept in begun.items() if kept is not None}
         versions = {each.document.name: each.version for each in documents_for(self.job.plan, branch.texts)}
-        return BranchContext(*self._known(branch), self.plan.limits, keepers, versions)
+        return BranchContext(*self._known(branch), self.plan.limits, keepers, versions, self._json(branch.streams))
+
+    def _json(self, streams: Iterable[str]) -> dict[str, str]:
+        """The streams of JSON among some, each with the name of its items."""
+        return {name: item for each in streams for name, item in self.plan.stream(each).json_items.items()}
 
     def _known(self, branch: BranchPlan) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
         """The functions and documents that the queries of a branch use."""
@@ -229,7 +233,7 @@ class _Shard:
             late=name in branch.late,
             endless=not self.plan.finite,
             starts=self._starts(stream, branch),
-            is_json=stream.form.format == "json",
+            is_json=bool(stream.json_items),
         )
 
     def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:

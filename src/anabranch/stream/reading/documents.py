@@ -35,11 +35,15 @@ class DocumentSource:
         """The document in the bytes of the file; `StreamError` says what is wrong with them."""
         try:
             text = _unpacked(data)
-            if text.removeprefix(BOM).lstrip()[:1] in (b"{", b"["):
+            if _is_json(text):
                 return _records(text.removeprefix(BOM), self.root, self.item)
             return parse_document(text)
         except StreamError as error:
             raise StreamError(f"'{self.path}': {error.message}", hint=error.hint) from None
+
+    def is_json(self) -> bool:
+        """Whether the document is JSON."""
+        return _is_json(_unpacked(self.read()))
 
     def read(self) -> bytes:
         """The bytes of the file; `UsageError` where it cannot be read, or is too large."""
@@ -50,6 +54,10 @@ class DocumentSource:
                 return file.read(DOCUMENT.item_bytes + 1)  # it may have grown; `parse` checks the size
         except OSError as error:
             raise UsageError(f"cannot read '{self.path}': {error.strerror}") from None
+
+
+def _is_json(text: bytes) -> bool:
+    return text.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -9,7 +9,11 @@ an object of one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after
 
     {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
     {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
+    {"$replace": {"target": "1", "at": 13, "content": 8}}
+    {"$mutable": {"id": "end", "content": [{"en": 1.5}, {"en": 2}]}}
 
+Content that is an array holds whole records, each an item (LAWS 7.4); what else stands in a region is a value, or the
+keys and values of an object, and the region is marked with what it was.
 A control object is converted to the tree of the XML wire format and checked by `wire.py`, so both formats have one law.
 
 Guarantees: `parse_line(to_json(e))` is equivalent to `e` for what JSON can express, and `to_json` refuses the rest
@@ -110,7 +114,12 @@ def to_json(element: StreamElement) -> str:
             time = [] if at is None else [("$at", f"{at:f}")]
             return write_object(time + _entries(tree))
         case _:
-            return write_object([_control_entry(wire.tree_of(element))])
+            return write_control(wire.tree_of(element))
+
+
+def write_control(control: Element) -> str:
+    """A control element as one line of JSON."""
+    return write_object([_control_entry(control)])
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -125,7 +134,7 @@ def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
     grower = _Grower(limits)
     control = next((key for key in record if key in _CONTROLS), None)
     if control is not None:
-        return grower.control(record, control)
+        return grower.control(record, control, item_name)
     item = grower.element(Name(item_name))
     if "$at" in record:
         item.set(Name("at", STREAM_NAMESPACE, "s"), _scalar("$at", record.pop("$at")))
@@ -244,6 +253,7 @@ class _Grower:
     def fill_from_object(self, element: Element, record: dict[str, Json], *, listed: bool) -> None:
         if "$mutable" in record:
             element.append(self.control(record, "$mutable"))
+            element.mark = _MARKS["mutable", listed]
             return
         empty: list[tuple[int, str]] = []
         attributes = [key for key in record if key.startswith("@")]
@@ -269,8 +279,11 @@ class _Grower:
         plain = not empty and not types
         element.mark = _MARKS["object", listed] if plain else JsonMark("object", listed, False, tuple(empty), types)
 
-    def control(self, record: dict[str, Json], key: str) -> Element:
-        """A control object as the tree of the XML wire format; `wire.py` checks its content."""
+    def control(self, record: dict[str, Json], key: str, item_name: str | None = None) -> Element:
+        """A control object as the tree of the XML wire format; `wire.py` checks its content.
+
+        One that stands between items may hold some, which are called `item_name`.
+        """
         body = record[key]
         if len(record) > 1:
             raise BadItem(f"{_quoted(key)} must be the only key of its object")
@@ -287,15 +300,25 @@ class _Grower:
                 element.append(self.control({f"${name}": content}, f"${name}"))
             elif isinstance(content, dict) and any(each.startswith("@") for each in content):
                 raise BadItem(f"an attribute in the content of {_quoted(key)}")
+            elif isinstance(content, list) and item_name is not None:
+                self.fill_with_items(element, content, item_name)
             else:
                 self.fill(element, content, "content")
         return element
 
+    def fill_with_items(self, element: Element, records: list[Json], item_name: str) -> None:
+        """Add whole records to a region between items; one may be a value that is no object."""
+        for record in records:
+            item = self.element(Name(item_name))
+            self.fill(item, record, "content")
+            _mark_record(item)
+            element.append(item)
 
-JsonKind: TypeAlias = Literal["object", "string", "number", "boolean", "null"]
+
+JsonKind: TypeAlias = Literal["object", "string", "number", "boolean", "null", "mutable"]
 _MARKS: dict[tuple[JsonKind, bool], JsonMark] = {
     (kind, listed): JsonMark(kind, listed)
-    for kind in ("object", "string", "number", "boolean", "null")
+    for kind in ("object", "string", "number", "boolean", "null", "mutable")
     for listed in (False, True)
 }
 """The usual marks, which elements share."""
@@ -342,7 +365,7 @@ def write_untyped(text: str) -> str:
 
 def write_value(element: Element) -> str:
     """The JSON that an element stands for; one that was none is written by its looks. StreamError if JSON cannot."""
-    if element.mark is not None and element.mark.kind != "object":
+    if element.mark is not None and element.mark.kind not in ("object", "mutable"):
         return _scalar_text(element.mark.kind, string_value(element))
     if not element.attributes and not (element.mark is not None and element.mark.kind == "object"):
         if not element.children:
@@ -404,8 +427,11 @@ def _control_entry(control: Element) -> tuple[str, str]:
         for each in control.attributes
     ]
     if f"${local}" in _WITH_CONTENT:
-        if control.children:
-            content = Element(Name("content"))
+        items = [child for child in control.children if isinstance(child, Element) and child.mark and child.mark.record]
+        if items and len(items) == len(control.children):
+            body.append(("content", f"[{', '.join(map(write_value, items))}]"))
+        elif control.children or control.mark is not None:
+            content = Element(Name("content"), mark=control.mark)
             content.children = control.children
             body.append(("content", write_value(content)))
     else:

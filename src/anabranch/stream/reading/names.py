@@ -24,7 +24,6 @@ class FirstNames(NamedTuple):
     root: str
     items: tuple[str, ...]
     agreed: bool
-    is_json: bool = False
 
 
 def first_names(source: Source) -> FirstNames | None:
@@ -42,7 +41,7 @@ def _names(source: Source) -> FirstNames | None:
         return None
     contents = Contents(source, Limits())
     if contents.format == "json":
-        return FirstNames(source.implied_root, (source.item_name,), agreed=True, is_json=True)
+        return FirstNames(source.implied_root, (source.item_name,), agreed=True)
     if contents.format == "lines":
         # that XML comes in lines may be a guess, and wrong where bytes are broken
         return FirstNames(source.implied_root, (), agreed=source.format == "lines")

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import Literal
 
-from anabranch.errors import StreamError, UsageError
+from anabranch.errors import AnabranchError, StreamError, UsageError
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -165,6 +165,11 @@ class KnownStream:
     @property
     def name(self) -> str:
         return self.source.name
+
+    @property
+    def json_items(self) -> Mapping[str, str]:
+        """The name of its items by its own, where it is a stream of JSON (LAWS 7.3); else nothing."""
+        return {self.name: self.source.item_name} if "json" in (self.form.format, self.source.format) else {}
 
     @property
     def namespaces(self) -> Mapping[str, str]:
@@ -322,6 +327,16 @@ class _Ahead:
 
     def __next__(self) -> StreamElement | DeadLetter:
         return self._ahead.popleft() if self._ahead else next(self._rest)
+
+
+def first_format(source: Source) -> Format | None:
+    """The format of a stream, as declared or by its first bytes; None where nothing can be read yet."""
+    try:
+        if source.format != "auto":
+            return source.format
+        return Contents(source, Limits()).format if any(file.stat().st_size for file in source.files) else None
+    except (AnabranchError, OSError):
+        return None  # what cannot be read is somebody else's business
 
 
 def is_readable(head: bytes) -> bool:

@@ -42,6 +42,7 @@ from anabranch.stream.tree import (
     Comment,
     Element,
     Instruction,
+    JsonMark,
     Name,
     Text,
     copy,
@@ -112,10 +113,10 @@ def _element(tree: Element, place: Place) -> StreamElement:
             return Punctuation(_description(given["where"]) if "where" in given else None, place, at)
         case "mutable":
             _check_inside(tree)
-            return Region(given["id"], tuple(tree.children), place, at)
+            return Region(given["id"], tuple(tree.children), place, at, tree.mark)
         case "replace" | "before" | "after" as kind:
             _check_inside(tree)
-            return Update(kind, given["target"], given.get("id"), tuple(tree.children), place, at)
+            return Update(kind, given["target"], given.get("id"), tuple(tree.children), place, at, tree.mark)
         case _:
             raise BadItem(f"'{tree.name}' cannot stand between items", hint="add, drop and alter belong in an accent")
 
@@ -140,10 +141,10 @@ def tree_of(element: StreamElement) -> Element:
             return accent
         case Punctuation(closed, _, at):
             return _control("punctuation", where=None if closed is None else str(closed), at=_written(at))
-        case Region(id_, content, _, at):
-            return _filled(_control("mutable", id=id_, at=_written(at)), content)
-        case Update(kind, target, id_, content, _, at):
-            return _filled(_control(kind, target=target, id=id_, at=_written(at)), content)
+        case Region(id_, content, _, at, mark):
+            return _filled(_control("mutable", id=id_, at=_written(at)), content, mark)
+        case Update(kind, target, id_, content, _, at, mark):
+            return _filled(_control(kind, target=target, id=id_, at=_written(at)), content, mark)
 
 
 def write(element: StreamElement) -> str:
@@ -162,9 +163,14 @@ def write_came(item: Item, at: Decimal) -> str:
 
 def write_doubt(doubt: Doubt, at: Decimal | None = None) -> str:
     """The text of an unreadable accent that leaves exactly this path in doubt, for these items."""
+    return serialize(doubt_tree(doubt, at))
+
+
+def doubt_tree(doubt: Doubt, at: Decimal | None = None) -> Element:
+    """An unreadable accent that leaves exactly this in doubt."""
     accent = _control("accent", where=str(doubt.where), at=_written(at))
     accent.append(_control("alter", path=str(doubt.path), by="?"))
-    return serialize(accent)
+    return accent
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -305,7 +311,8 @@ def _control(local: str, **attributes: str | None) -> Element:
     return element
 
 
-def _filled(element: Element, content: tuple[Child, ...]) -> Element:
+def _filled(element: Element, content: tuple[Child, ...], mark: JsonMark | None = None) -> Element:
+    element.mark = mark
     for child in content:
         element.append(copy(child))
     return element
@@ -317,7 +324,7 @@ def _stamped(tree: Element, at: str) -> Element:
     for attribute in tree.attributes:
         fresh.set(attribute.name, attribute.value)
     fresh.set(Name(_AT.local, _AT.uri, "s"), at)
-    return _filled(fresh, tuple(tree.children))
+    return _filled(fresh, tuple(tree.children), tree.mark)
 
 
 def _written(at: Decimal | None) -> str | None:

@@ -20,19 +20,24 @@ def is_record(value: Value) -> bool:
     return isinstance(value, Element) and value.mark is not None and value.mark.record
 
 
-def is_json(value: Value) -> bool:
-    """Whether a value can leave as JSON only."""
-    return isinstance(value, JsonObject | JsonArray | JsonNull) or is_record(value)
-
-
 def json_lines(values: Sequence[Value]) -> str:
     """Values as JSON, each on a line of its own; of nodes only JSON items and records can be written so."""
     for each in values:
         if isinstance(each, Element | Text | Attribute | Document | Comment | Instruction) and not is_record(each):
-            raise DynamicError(
-                "an answer is JSON or XML, not both", code="SERE0022", hint="give objects only, or elements only"
-            )
+            raise not_both()
     return "".join([f"{json_text(each)}\n" for each in values])
+
+
+def refuse_json(values: Sequence[Value]) -> None:
+    """Raise where one of the values of an answer in XML can leave as JSON only."""
+    if any(isinstance(each, JsonObject | JsonArray) for each in values):
+        raise not_both()
+
+
+def not_both() -> DynamicError:
+    """The error of a result that is of the other kind than its answer (LAWS 7.3)."""
+    hint = "give objects only, or elements only"
+    return DynamicError("an answer is JSON or XML, not both", code="SERE0022", hint=hint)
 
 
 def _sequence(values: Values, what: str) -> str:

@@ -1,12 +1,12 @@
 """Where lookups lead: `$o.customer.country`, `$o.tags[]`, `$o.lines[[1]].sku` (LAWS 7.1).
 
-A lookup leads to a typed part of a part (`scan/look.py`): what the part holds as far as it is of the type that the look has
-learned.
+A lookup leads to a typed part of a part (`scan/look.py`): what the part holds as far as it is of the type that the
+look has learned.
 So it is a spot like any other, whose texts have a type.
 A key that is mostly an array leads to the array as it stands in the record; its members are the rows of the repeated
 part, under the condition that there is an array.
-`null` is nothing to whoever computes with it, and nothing is there in its typed part; where it makes a difference whether
-there is `null`, the part itself is asked, which is there.
+`null` is nothing to an expression that computes with it, and the typed part is absent there; where `null` and a missing
+key differ, the part itself is asked, which is present for `null`.
 """
 
 from __future__ import annotations
