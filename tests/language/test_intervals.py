@@ -27,6 +27,15 @@ BOUNDS: tuple[tuple[str, list[tuple[str, str, str]]], ...] = (
     ("$x/t <= $z/t", []),
     ("$x/t <= $y/t + 1e999999999", []),
     ("$x/t <= $y/t + 1e-999999999", [("x/t", "y/t", "0")]),
+    ("$x.t - $y.c.t <= 10", [("x/t", "y/c/t", "10")]),
+    ("$x.t <= $y.t and $y.t <= $x.t + 5", [("x/t", "y/t", "0"), ("y/t", "x/t", "5")]),
+    ("$x.t <= $y.t and $y.t <= $x.t", []),  # they may be strings
+    ("$x.'@t' <= $y.t + 1", []),
+    (
+        "xs:dateTime($x.t) <= xs:dateTime($y.t) + xs:dayTimeDuration('PT1M') and xs:dateTime($x/t) > xs:dateTime($y/t)",
+        [("x/t", "y/t", "60"), ("y/t", "x/t", "0")],
+    ),
+    ("xs:dateTime($x.t) <= $y.t + 1", []),
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from anabranch import Engine
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
@@ -121,6 +122,31 @@ def test_interval_join(tmp_path: Path, engine: EngineName) -> None:
     assert len(expected) > 5
     found, codes = answer(tmp_path, query, engine, a=lines(*left), b=lines(*right))
     assert (sorted(map(str, found)), codes) == (sorted(map(str, expected)), [])
+
+
+@pytest.mark.parametrize("unit", [None, "ms"])
+def test_interval_join_of_streams_that_go_on(tmp_path: Path, unit: str | None) -> None:
+    """Over declared times a pair is answered when both streams have gone past it, whatever their numbers count in."""
+    last = {"id": 99, "ts": "2026-02-01T00:00:00Z", "k": "none", "v": 0}
+    left, right = [*_events(1, 30), last], [*_events(2, 30), last]
+    query = (
+        "SELECT a.id AS a, b.id AS b FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1 MINUTE'"
+    )
+    expected = [
+        {"a": one["id"], "b": two["id"]}
+        for one in left[:-1]
+        for two in right[:-1]
+        if one.get("k") is not None and one.get("k") == two.get("k") and 0 <= _seconds(two) - _seconds(one) <= 60
+    ]
+    with Engine(local=True, once=True, epoch_bytes=400) as engine:
+        for name, rows in (("a", left), ("b", right)):
+            (tmp_path / f"{name}.jsonl").write_text(lines(*rows))
+            engine.stream(name, tmp_path / f"{name}.jsonl", time="ts", time_unit=unit)
+        asked = engine.subscribe(query)
+        engine.wait()
+        found = [json.loads(line) for line in "".join(asked).splitlines()]
+    assert len(expected) > 5
+    assert found == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)

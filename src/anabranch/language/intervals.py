@@ -5,6 +5,8 @@ once the other stream is far enough.
 Any linear writing counts, as `$x/t >= $y/t - 10 and $x/t <= $y/t + 10`.
 Equality does not: it compares text, and equal keys may lie any time apart.
 A value may be looked up, `$x.t`, or be a time, `xs:dateTime($x.t)`; distances of times are durations.
+What is looked up may be a string, and strings are compared as such; so `$x.t <= $y.t` bounds nothing unless the same
+two values are computed with as well, which only numbers are.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class PathTerm:
     path: ast.Path
     is_time: bool = False
     """Whether it is read as a dateTime, so that distances are seconds."""
+    is_looked_up: bool = False
+    """Whether it may be a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class Bound:
     left: PathTerm
     right: PathTerm
     most: Fraction
+    is_sure: bool = True
+    """Whether the values are numbers or times where the condition holds."""
 
 
 def bounded(where: ast.Expression | None, variables: Sequence[str]) -> bool:
@@ -52,8 +58,13 @@ def bounded(where: ast.Expression | None, variables: Sequence[str]) -> bool:
 
 def interval_bounds(where: ast.Expression | None, variables: Sequence[str]) -> tuple[Bound, ...]:
     """What a condition says of the distances between values of different `variables`."""
-    found = (bound for conjunct in conjuncts(where) if (bound := _bound(conjunct)))
-    return tuple(each for each in found if {each.left.variable, each.right.variable} <= set(variables))
+    found = [bound for conjunct in conjuncts(where) if (bound := _bound(conjunct))]
+    sure = {frozenset((each.left, each.right)) for each in found if each.is_sure}
+    return tuple(
+        each
+        for each in found
+        if {each.left.variable, each.right.variable} <= set(variables) and frozenset((each.left, each.right)) in sure
+    )
 
 
 def ties(bounds: Iterable[Bound], variables: Sequence[str]) -> bool:
@@ -77,7 +88,8 @@ def _bound(condition: ast.Expression) -> Bound | None:
     difference = left.plus(right, -1)  # at most 0, says the condition
     match sorted(((factor, term) for term, factor in difference.factors.items() if factor), key=lambda each: each[0]):
         case [(low, q), (high, p)] if high == -low and p.variable != q.variable and p.is_time == q.is_time:
-            return Bound(p, q, -difference.constant / high)
+            computes = any(isinstance(each, ast.Arithmetic) for each in (condition.left, condition.right))
+            return Bound(p, q, -difference.constant / high, computes or not (p.is_looked_up and q.is_looked_up))
     return None
 
 
@@ -91,7 +103,7 @@ def _term(expression: ast.Expression) -> PathTerm | None:
         keys.append(ast.Step("child", ast.NameTest(key.value)))
     match expression:
         case ast.Variable(name) if keys:
-            return PathTerm(name, ast.Path(None, tuple(reversed(keys))))
+            return PathTerm(name, ast.Path(None, tuple(reversed(keys))), is_looked_up=True)
         case ast.Path(ast.Variable(name)) if not keys:
             return PathTerm(name, replace(expression, start=None))
         case _:
@@ -124,7 +136,7 @@ def _linear(expression: ast.Expression) -> _Linear | None:
             return None if term is None else _Linear({term: Fraction(1)})
         case ast.Call("xs:dateTime", (argument,)):
             term = _term(argument)
-            return None if term is None else _Linear({replace(term, is_time=True): Fraction(1)})
+            return None if term is None else _Linear({replace(term, is_time=True, is_looked_up=False): Fraction(1)})
         case ast.Call("xs:dayTimeDuration", (ast.String(text),)):
             seconds = length_seconds(text)
             return None if seconds is None else _Linear({}, seconds)
