@@ -125,6 +125,7 @@ def test_parts_of_the_bench_are_chosen() -> None:
         ("plain", "json"),
         ("let", "json"),
         ("let", "json_dots"),
+        ("let", "json_sql"),
     ]
     with pytest.raises(UsageError, match="no form 'plane'") as raised:
         chosen(["plane"])
