@@ -85,6 +85,16 @@ def test_the_greatest_value_so_far(tmp_path: Path) -> None:
     assert [each.text for each in trunk.log.answer(subscription).moments()] == ["1", "5"]
 
 
+def test_a_value_that_comes_again_is_not_new(tmp_path: Path) -> None:
+    """Of different values the last one is shown, and what came before it is known in later epochs, too."""
+    (tmp_path / "s").write_text(items(1, 5, 1, 5, 1, 7, 5))
+    trunk = BareTrunk(tmp_path / "state", [Source("s", tmp_path / "s", "lines", root="r")], Random(1), finite=False)
+    trunk.run({"d": '(distinct-values(stream("s")/r/i/v))[last()]'}, [20], [1])
+    subscription = trunk.log.subscription("d")
+    assert subscription is not None
+    assert [each.text for each in trunk.log.answer(subscription).moments()] == ["1", "5", "7"]
+
+
 def test_what_is_kept() -> None:
     """Nothing of the items where aggregates do with little, a row of each that is sorted, and all where it must be."""
     stream = Stream("s").for_branch()

@@ -166,7 +166,7 @@ class Entrywise:
         self._id, self._site, self._scope, self._kept = id, site, scope, kept
         self._meetings = {name: Meeting() for name, _ in part.keys}
 
-    is_lasting = False
+    is_lasting = may_forget = False
 
     @property
     def stream(self) -> str:

@@ -215,6 +215,10 @@ class EntrySource(Protocol):
     def is_lasting(self) -> bool:
         """Whether the results of an entry never change."""
 
+    @property
+    def may_forget(self) -> bool:
+        """Whether an entry can be forgotten once none of its results can be seen again."""
+
     def again(self, changed: Changed) -> Collection[int]:
         """The entries to be evaluated again."""
 

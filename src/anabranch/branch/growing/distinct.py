@@ -20,6 +20,9 @@ from anabranch.values.written import read_atom, write_atom
 class DistinctSource(LastingSource):
     """The different values that the entries of `over` give, which are never edited; `entries` numbers the values."""
 
+    may_forget = False
+    """A value that was forgotten would be taken for a new one when it comes again."""
+
     def __init__(self, id: str, site: QuerySite, over: EntrySource, entries: Entries) -> None:
         super().__init__(id, site, id)
         self._over, self._entries = over, entries

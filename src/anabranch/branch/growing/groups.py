@@ -123,7 +123,7 @@ class _ItemGroup:
 class GroupSource(GrowingSource):
     """The groups of a stream as entries; `item` gives the stream with one item, and `entries` numbers the groups."""
 
-    is_lasting = False
+    is_lasting = may_forget = False
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class GroupSource(GrowingSource):
 class NumberedGroups(GrowingSource):
     """The results of groups with a `count` behind them: entries are the numbers, from 0 on."""
 
-    is_lasting = False
+    is_lasting = may_forget = False
 
     def __init__(self, id: str, site: QuerySite, groups: GroupSource, part: GroupPart, entries: Entries) -> None:
         """`entries` has an entry for each number."""

@@ -121,7 +121,8 @@ class SlicedResults(SortedResults):
 
 
 class ResultSlice(Generic[P]):
-    """The results of entries, of which an interval is seen; `forgets` says that entries are never edited."""
+    """The results of entries, of which an interval is seen; `forgets` says that entries are never edited, and
+    that nobody else needs those that have left the interval for good."""
 
     def __init__(
         self, places: EntryPlaces, order: Sequence[ast.OrderKey], interval: PlaceInterval, *, forgets: bool
@@ -224,7 +225,7 @@ class SlicedStage(EachStage):
         interval: PlaceInterval,
     ) -> None:
         super().__init__(id, site, scope, entrywise, places, order)
-        self._slice: ResultSlice[ShownResult] = ResultSlice(places, order, interval, forgets=entrywise.is_lasting)
+        self._slice: ResultSlice[ShownResult] = ResultSlice(places, order, interval, forgets=entrywise.may_forget)
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for entry in self._entrywise.again(changed):

@@ -59,7 +59,7 @@ class GrowingSource(ABC):
 class LastingSource(GrowingSource):
     """Entries that are never edited, and so are tried once; an error stays for good."""
 
-    is_lasting = True
+    is_lasting = may_forget = True
 
     def __init__(self, id: str, site: QuerySite, stream: str) -> None:
         self.stream = stream
@@ -132,7 +132,7 @@ class RunningStage(ComputedStage):
             found, places = source(id, folded)
             if isinstance(folded.over, SlicePart):
                 over, interval = folded.over.over, folded.over.interval
-                kept: ResultSlice[Share] = ResultSlice(places, order_of(over), interval, forgets=found.is_lasting)
+                kept: ResultSlice[Share] = ResultSlice(places, order_of(over), interval, forgets=found.may_forget)
                 self._slices[id.removeprefix(f"{self._prefix}.")] = kept
             return found, places
 
