@@ -186,14 +186,15 @@ def test_a_run_that_dies_delivers_every_result_once(
 
 def test_what_is_unread_outlives_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs that are dropped take nothing from a stream that has still to read their answers."""
-    monkeypatch.setattr("anabranch.spark.checkpoint.retention.MIN_EPOCHS", 2)
+    monkeypatch.setattr("anabranch.spark.checkpoint.retention.MIN_EPOCHS", 8)
     random = Random(5)
-    (tmp_path / "s").write_text(lines(random, range(60)))
-    with Engine(local=True, checkpoint=tmp_path / "state", once=True, epoch_bytes=100, keep=2) as engine:
+    (tmp_path / "s").write_text(lines(random, range(150)))
+    with Engine(local=True, checkpoint=tmp_path / "state", once=True, epoch_bytes=100, keep=8) as engine:
         engine.stream("s", tmp_path / "s", format="lines", root="r")
         engine.stream("warm", engine.subscribe(WARM, "warm"))
         counted = engine.subscribe('for $w in stream("warm")/warm/w|count 5| return <c>{ sum($w/n) }</c>', "counted")
         results = list(counted)
+        assert engine.log.manifests.epochs()[0] > 8, "most epochs were dropped"
     warm = reference(WARM, Source("s", tmp_path / "s", "lines", root="r"))
     (tmp_path / "warm.xml").write_text(warm)
     expected = reference(
