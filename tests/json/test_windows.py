@@ -46,10 +46,23 @@ PANED = {
     'return { "k": $k, "s": if (exists(avg($o.v))) then sum($o.v) else (), "a": avg($o.v) }',
     "top": WINDOW + BY + 'order by count($o) descending count $c where $c <= 2 return { "k": $k, "c": $c }',
     "bounds of groups": WINDOW + BY + 'return { "k": $k, "window_start": window-start($w), "avg": avg($o.v) }',
+    "extremes": WINDOW + 'return { "a": min($w.v), "b": max($w.v), "s": sum($w.v), "d": max(non-null($w.d.v)) }',
+    "extremes in elements": SLIDING + "return <w a='{ min($w.v) }'>{ max($w.d.v), avg($w.v) }</w>",
+    "extremes in a test": SLIDING + "where max($w.v) > 5 return [min($w.v), count($w.v)]",
+    "extremes of groups": SLIDING + BY + 'return { "k": $k, "a": min($o.v), "b": max($o.v), "n": count($o.v) }',
+    "sorted by extremes": WINDOW + BY + 'let $m := max($o.v) order by $m descending, $k return { "k": $k, "m": $m }',
+    "extremes of count windows": COUNTED + BY + "return <g k='{ $k }'>{ min($o.v), max($o.d.v) }</g>",
+}
+TEXTS = {
+    "of any type": WINDOW + 'return { "a": min($w.v), "b": max($w.k), "c": max($w.name), "d": min($w.ok) }',
+    "texts": SLIDING + 'return { "a": min($w.name), "b": max(non-null($w.name)), "s": sum($w.v) }',
+    "booleans": WINDOW + "return <w>{ min($w.ok), max($w.ok) }</w>",
+    "texts of groups": WINDOW + BY + 'return { "k": $k, "a": min($o.v), "b": max($o.name) }',
+    "sorted by texts": SLIDING + BY + 'order by max($o.name), $k return { "k": $k, "c": min($o.name), "d": max($o.k) }',
+    "of arrays and objects": WINDOW + "return [max($w.d), min($w.k)]",
+    "counted texts": COUNTED + 'return { "a": min($w.name), "b": max($w.k) }',
 }
 OTHERS = {
-    "extremes": WINDOW + 'return { "a": min($w.v), "b": max($w.k), "c": max($w.name) }',
-    "extremes of groups": WINDOW + BY + 'return { "k": $k, "a": min($o.v), "b": max($o.name) }',
     "arrays": WINDOW + 'return { "a": array { $w.v } }',
     "sessions": 'for $w in stream("s")/root/item|t gap 3| return { "n": count($w), "s": sum($w.v) }',
 }
@@ -95,7 +108,7 @@ def answer(folder: Path, query: str, text: str, engine: EngineName) -> tuple[str
 def check_case(number: int, folder: Path) -> None:
     """One query over one stream is answered by panes as by the law."""
     random = Random(number)
-    query = random.choice([*(PANED | OTHERS).values()])
+    query = random.choice([*(PANED | TEXTS | OTHERS).values()])
     text = lines(random, random.choice([0, 4, 15]))
     assert answer(folder, query, text, "local") == answer(folder, query, text, "reference"), query
 
@@ -106,13 +119,13 @@ def test_random_windows_are_answered_as_by_law(mass: Mass, tmp_path: Path) -> No
         check_case(number, tmp_path)
 
 
-@pytest.mark.parametrize("name", [*PANED, *OTHERS])
+@pytest.mark.parametrize("name", [*PANED, *TEXTS, *OTHERS])
 @pytest.mark.parametrize("odd", [0, 10])
 def test_each_form_is_answered_as_by_law(name: str, odd: int, tmp_path: Path) -> None:
     """Each of the forms over two streams."""
     for seed in range(2):
         text = lines(Random(seed), odd)
-        query = (PANED | OTHERS)[name]
+        query = (PANED | TEXTS | OTHERS)[name]
         assert answer(tmp_path, query, text, "local") == answer(tmp_path, query, text, "reference")
 
 
@@ -135,7 +148,12 @@ def test_windows_seen_through_aggregates_are_counted_in_columns(name: str) -> No
     assert compile_panes(plan.query, "root", look) is not None
 
 
-@pytest.mark.parametrize("name", ["extremes", "extremes of groups", "arrays"])
-def test_what_may_be_text_needs_its_items(name: str) -> None:
-    """The least of what a lookup finds may be a text, and is none of panes."""
-    assert plan_of(OTHERS[name]) is None
+@pytest.mark.parametrize("name", TEXTS)
+def test_extremes_of_texts_hold_no_items(name: str) -> None:
+    """Panes have room for strings and booleans, too."""
+    assert plan_of(TEXTS[name]) is not None
+
+
+def test_what_gives_its_items_holds_them() -> None:
+    """An array of what a lookup finds is none of panes."""
+    assert plan_of(OTHERS["arrays"]) is None

@@ -43,11 +43,19 @@ def _exact(value: Atomic) -> Fraction | float:
     if isinstance(number, TIMES):
         raise DynamicError(f"a {kind_of(value)} is no number", code="FORG0006")
     if isinstance(number, bool | str | JsonNull) or number is None:
-        to_double(value)  # raises for what is no number
-        raise DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
+        raise not_summed(value)
     if isinstance(number, Decimal):
         number = summand(number)
     return number if isinstance(number, float) and not math.isfinite(number) else Fraction(number)
+
+
+def not_summed(value: Atomic) -> DynamicError:
+    """The error of a sum that meets a value whose type is that of no number."""
+    try:
+        to_double(value)
+    except DynamicError as error:
+        return error
+    return DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
 
 
 def integers_in(values: Sequence[Atomic]) -> list[int] | None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from anabranch.aggregates.exact import extreme
+from anabranch.aggregates.exact import extreme, of_several_kinds
 from anabranch.aggregates.extreme_fold import ExtremeFold
 from anabranch.aggregates.folds import EntryOrder, Fold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
@@ -40,7 +40,12 @@ class Extreme(AggregateFunction):
         return found and (Rounded(found.value, found.number) if math.isfinite(found.value) else found.value)
 
     def value(self, known: Partial) -> Values:
-        moments, failure = known.moments, known.failure
+        moments, typed, failure = known.moments, known.typed, known.failure
+        if typed and failure and failure.stage:
+            value = typed.greatest if self.greatest else typed.least
+            if value is None or typed.values < known.count:
+                raise of_several_kinds().given((failure,))
+            return [value]
         if moments and moments.values == known.count and failure and failure.stage:
             found = DateTime.read((moments.last if self.greatest else moments.first).text)
             assert found is not None, "it was read before"

@@ -14,6 +14,8 @@ A *partial* has, each with a letter:
 * `q`: the exact sum of the squares, and `v`: all values, each with its multiplicity; both only where needed;
 * the number of values that are dateTimes, with the first and the last of them: where all values are, that is the least
   or greatest (LAWS 2.3); to every other aggregate they are texts that are no numbers, so a failure is recorded, too;
+* the number of values that are strings or booleans by their type, as JSON has them, with the least and the greatest:
+  where all values are of one such type, that is the answer (LAWS 2.1); a failure is recorded for them, too;
 * the first failure: a path that failed comes before a text that is no number, because a path is evaluated completely
   before anything is summed, and of two of a kind the earlier one counts;
   with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
@@ -31,6 +33,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, Literal, NamedTuple
 
+from anabranch.aggregates.exact import not_summed
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import MOST_NAMED
 from anabranch.values.instants import moment_seconds
@@ -86,6 +89,33 @@ class TextMoments(NamedTuple):
         """The same, `base` places later in the stream."""
         first, last = (each._replace(order=each.order + base) for each in (self.first, self.last))
         return self._replace(first=first, last=last)
+
+
+class Typed(NamedTuple):
+    """A value that is no number by its type, as a lookup finds it in JSON (LAWS 7.1)."""
+
+    value: str | bool
+
+
+class TypedValues(NamedTuple):
+    """The strings and booleans among the values."""
+
+    values: int
+    """Their number."""
+    least: str | bool | None
+    greatest: str | bool | None
+    """Both are None where there are strings and booleans, which have no order between them."""
+
+    def merge(self, other: TypedValues) -> TypedValues:
+        """The strings and booleans of both."""
+        values = self.values + other.values
+        match self, other:
+            case (TypedValues(_, str(a), str(b)), TypedValues(_, str(c), str(d))):
+                return TypedValues(values, min(a, c), max(b, d))
+            case (TypedValues(_, bool(a), bool(b)), TypedValues(_, bool(c), bool(d))):
+                return TypedValues(values, a and c, b or d)
+            case _:
+                return TypedValues(values, None, None)
 
 
 class ItemAt(NamedTuple):
@@ -153,15 +183,20 @@ class Partial:
     values: Mapping[Fraction | float, int] = field(default_factory=dict, hash=False)
     """The multiplicity of each value, except NaN."""
     moments: TextMoments | None = None
+    typed: TypedValues | None = None
 
     @staticmethod
-    def of(value: str | Fraction, order: int, item: ItemAt | None = None, needs: str = COLUMNS) -> Partial:
-        """The partial of one value, as an item spells it or as a unit change has computed it.
+    def of(value: str | Fraction | Typed, order: int, item: ItemAt | None = None, needs: str = COLUMNS) -> Partial:
+        """The partial of one value, as an item spells it, as its type has it, or as a unit change has computed it.
 
         `order` is its place in the stream, and `item` its item as shown in a dead letter; `needs` are the letters of
         the statistics wanted.
         """
         exact: Fraction | float
+        if isinstance(value, Typed):
+            error = not_summed(value.value)
+            failure = Failure(1, order, error.message, error.code, _named(item, order))
+            return Partial(1, failure=failure, typed=TypedValues(1, value.value, value.value))
         if isinstance(value, Fraction):
             exact, here, places = value, _ranked(nearest_double(value), order, value), _places(value)
             if places is None:
@@ -207,6 +242,7 @@ class Partial:
             self.squares + other.squares if self.squares or other.squares else _NOTHING,
             _counted(self.values, other.values),
             self.moments.merge(other.moments) if self.moments and other.moments else self.moments or other.moments,
+            self.typed.merge(other.typed) if self.typed and other.typed else self.typed or other.typed,
         )
 
     def moved(self, base: int) -> Partial:

@@ -6,7 +6,7 @@ empty where there are no values.
 `x` says that INF or NaN is among the values.
 Between peers the letters are attributes of an element (`branch/remote/lines.py`); elsewhere they are JSON, with fields
 that peers do not exchange: exact values before rounding, sums of fractions (`r`), `q`, `v`, and the failure (`e`).
-Times (`t`) are a text in both.
+Times (`t`) are a text in both; strings and booleans (`o`), which only lookups find, are JSON, and peers exchange none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from anabranch.aggregates.partial import COLUMNS, Failure, Partial, Ranked, TextMoment, TextMoments
+from anabranch.aggregates.partial import COLUMNS, Failure, Partial, Ranked, TextMoment, TextMoments, TypedValues
 from anabranch.values.instants import moment_seconds
 from anabranch.values.numbers import read_fraction, write_fraction
 
@@ -131,6 +131,8 @@ def partial_to_json(known: Partial) -> dict[str, Any]:
         found["e"] = list(known.failure)
     if known.moments is not None:
         found["t"] = moments_text(known.moments)
+    if known.typed is not None:
+        found["o"] = list(known.typed)
     return found
 
 
@@ -143,7 +145,8 @@ def partial_from_json(value: Mapping[str, Any] | Sequence[Any]) -> Partial:
     failure = Failure.read(value["e"]) if "e" in value else None
     rest, squares = (read_fraction(value.get(each, "0/1")) for each in "rq")
     moments = read_moments(value["t"]) if "t" in value else None
-    return replace(plain, failure=failure, rest=rest, squares=squares, values=values, moments=moments)
+    typed = TypedValues(*value["o"]) if "o" in value else None
+    return replace(plain, failure=failure, rest=rest, squares=squares, values=values, moments=moments, typed=typed)
 
 
 def _from_list(

@@ -11,11 +11,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.aggregates.exact import exact_sum
+from anabranch.aggregates.partial import Typed
 from anabranch.algebra.accents.evolution import MOST_DIVIDED, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.panes.results import KeyText, WindowResult, Written, can_fail, group_result, window_result
+from anabranch.branch.panes.results import (
+    KeyText,
+    WindowResult,
+    Written,
+    can_fail,
+    group_result,
+    may_be_unsaid,
+    window_result,
+)
 from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.keys import Key, KeyPart
@@ -150,8 +158,8 @@ def pane_plan(
     if isinstance(window, ast.SessionWindow):
         return _session_plan(PanePlan(standing, rest, seen, extent, query, None, names), window)
     if grouping is None:
-        return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
-    result = group_result(rest, grouping.names)
+        return PanePlan(standing, rest, seen, extent, query, _said(window_result(rest), seen), names)
+    result = _said(group_result(rest, grouping.names), seen)
     if result is None or can_fail(result, seen.calls):  # without an item at fault, a letter names all items of a group
         return None
     if grouping.where is not None and not query.is_timed:  # count windows also count items that it drops
@@ -162,13 +170,21 @@ def pane_plan(
     return PanePlan(standing, rest, seen, extent, query, result, names, None, grouping.names, grouping.kinds)
 
 
+def _said(result: WindowResult | None, seen: Aggregated) -> WindowResult | None:
+    """What is written for each window, unless JSON may not be able to say it: then panes must note their first items.
+
+    The evaluator answers these.
+    """
+    return None if result is None or may_be_unsaid(result, seen) else result
+
+
 def _session_plan(plan: PanePlan, window: ast.SessionWindow) -> PanePlan | None:
     """The plan of sessions; None where the evaluator would have to compute with their key.
 
     The law would name the items of a session that fails because of its key.
     """
     names: Mapping[str, Written] = {} if window.by is None else {KEY: KeyText(0)}
-    result = window_result(plan.standing, names)
+    result = _said(window_result(plan.standing, names), plan.seen)
     if result is None and any(part == ast.Variable(KEY) for part in parts(plan.seen.flwor)):
         return None
     query = replace(plan.query, keys=() if window.by is None else (window.by,))
@@ -264,10 +280,7 @@ class PaneLaw:
             values = self._evaluator.aggregated_values(path, env)
             if isinstance(path, ast.Call) and not is_summed:
                 return ("",) * len(values)
-            atoms = atomize(values)
-            if isinstance(path, ast.Call):  # what lookups find may be no number
-                exact_sum([each for each in atoms if not isinstance(each, Untyped)])
-            return tuple(map(_given, atoms))
+            return tuple(map(_given, atomize(values)))
         except DynamicError as error:
             return error
 
@@ -310,10 +323,12 @@ def _starts_from(path: object, variable: str) -> bool:
     return isinstance(path, ast.Path) and path.start == ast.Variable(variable)
 
 
-def _given(value: Atomic) -> str | Fraction:
-    """A value as it is summed: a computed double is the binary fraction that it is (LAWS 2.2)."""
+def _given(value: Atomic) -> str | Fraction | Typed:
+    """A value as it is aggregated: a computed double is the binary fraction that it is (LAWS 2.2)."""
     if isinstance(value, Measured):
         return value.measure.number
+    if isinstance(value, str | bool) and not isinstance(value, Untyped):
+        return Typed(value)
     return Fraction(value) if isinstance(value, float) and math.isfinite(value) and value else spell(value)
 
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.objects import ARRAY, OBJECT
-from anabranch.language.windows.aggregates import BOUND_VARIABLES, AggregateCall
+from anabranch.language.windows.aggregates import BOUND_VARIABLES, AggregateCall, Aggregated
 from anabranch.logic import EVERYTHING, And, Or, Tree, leaves
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
@@ -192,10 +192,28 @@ def group_result(standing: Standing, keys: Sequence[str]) -> WindowResult | None
 
 def can_fail(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     """Whether a test may raise though no aggregate has failed: the `min` and `max` of dateTimes are no numbers."""
-    extremes = {each.variable for each in calls if each.function in ("min", "max")}
+    extremes = {each.variable for each in calls if each.function in _EXTREMES}
     tests = (result.test, *(each.test for each in result.behind if isinstance(each, KeptGroups)))
     compared = (operand for test in tests for each in leaves(test) for operand in (each.left, each.right))
     return any(isinstance(each, AggregateValue) and each.variable in extremes for each in compared)
+
+
+def may_be_unsaid(result: WindowResult, seen: Aggregated) -> bool:
+    """Whether JSON may not be able to say it, since the least or greatest of texts may be INF or NaN (LAWS 7.3).
+
+    Its dead letter then names the first item of its window.
+    """
+    if not isinstance(result.element, JsonLine):
+        return False
+    of_texts = {
+        each.variable
+        for each in seen.calls
+        if each.function in _EXTREMES and not isinstance(seen.paths[each.path], ast.Call)
+    }
+    return any(isinstance(each, AggregateValue) and each.variable in of_texts for each in result.element.pieces)
+
+
+_EXTREMES = ("min", "max")
 
 
 def _result(expression: ast.Expression, names: Mapping[str, Written], standing: Standing) -> Tagged | JsonLine:
@@ -225,19 +243,14 @@ def _json(expression: ast.Expression, names: Mapping[str, Written]) -> list[str 
             return ["null"]
         case ast.If(ast.Call("exists" | "fn:exists", (ast.Variable(beside),)), then, ast.Sequence(())) if "#" in beside:
             found = _written(then, names)
-            if not isinstance(found, AggregateValue) or found.variable.startswith(_EXTREMES):
+            if not isinstance(found, AggregateValue):
                 raise _Other
             return [replace(found, beside=beside)]
     match _written(expression, names):
         case KeyText() | BoundText() as found:
             return [replace(found, as_json=True)]
-        case AggregateValue(variable) if variable.startswith(_EXTREMES):
-            raise _Other  # it may be a time
         case found:
             return [found]
-
-
-_EXTREMES = ("min#", "max#")
 
 
 def _between(pieces: Iterable[list[str | Written]]) -> list[str | Written]:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from anabranch.aggregates.partial import Typed
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.panes.keys import NO_KEYS, Key, key_table, keys_of
 from anabranch.columnar.panes.rows import ManyPanes
@@ -25,7 +26,7 @@ from anabranch.stream.elements import Item, Punctuation
 
 Reach: TypeAlias = Fraction | float
 """How far a stream has come: a value, or infinity."""
-Texts: TypeAlias = tuple[str | Fraction, ...] | DynamicError
+Texts: TypeAlias = tuple[str | Fraction | Typed, ...] | DynamicError
 """The values of an aggregated path, as exact numbers where units have changed; or why it failed."""
 
 

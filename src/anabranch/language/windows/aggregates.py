@@ -25,8 +25,7 @@ What it gives is a path or arithmetic, so it is a number or fails, and is nothin
 
 A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
 
-What a lookup finds in each item, `sum($w.amount)` (LAWS 7.1), is aggregated as well, unless its least or greatest value
-is asked for, which may be text.
+What a lookup finds in each item, `sum($w.amount)` (LAWS 7.1), is aggregated as well.
 `null` is a value to `count` and nothing to all else, and an array is one value to `count` and its members to all else,
 so these are taken over `non-null(data($w.amount))`.
 
@@ -115,7 +114,6 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
 
 
 NON_NULL = "non-null"
-_EXTREMES = ("min", "max")
 
 BOUND_VARIABLES: Mapping[str, str] = {f"#{name}": name for name in BOUNDS}
 """The variables that stand for the bounds of a window, with the functions that give them."""
@@ -193,9 +191,9 @@ def _function(name: str, argument: ast.Expression, window: str) -> FunctionName 
             is_made = _is_round(variable, where, result) and is_bare(source, window)
             is_made = is_made and (reads or not function.takes_numbers)
         case ast.Call(given, (inner,)) if given.removeprefix("fn:") == NON_NULL:
-            is_made = is_lookup(inner, window) and function.name not in _EXTREMES
+            is_made = is_lookup(inner, window)
         case ast.Call():
-            is_made = is_lookup(argument, window) and function.name not in _EXTREMES
+            is_made = is_lookup(argument, window)
         case _:
             is_made = is_ours(argument, window) and not (function.takes_numbers and not _is_valued(argument))
     return function.name if is_made else None
