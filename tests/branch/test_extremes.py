@@ -125,3 +125,21 @@ def test_a_mix_names_the_items_that_have_no_numbers() -> None:
         lines = [stream.data[offset:].split(b"\n")[0].decode() for offset in offsets]
         assert letter.code == "FORG0006"
         assert lines == ['{"t": 1, "v": "a"}', '{"t": 4, "v": "b"}', '{"t": 6, "v": true}']
+
+
+def test_strings_that_are_usual_are_counted_in_columns_and_named_as_the_others() -> None:
+    """A window of strings is shown to nobody; where a number comes later, its dead letter names the first strings."""
+    strings = [f'"s{number % 5}"' for number in range(30)]
+    query = 'for $w in stream("s")/r/i |t diff 100| return <w>{ min($w.v), max($w.v) }</w>'
+    stream = records(*strings)
+    plan = stream.plan(query)
+    assert plan is not None
+    for seed in range(5):
+        text, found = stream.by_panes(query, plan, Random(seed))
+        assert (text, found.dead, found.shown) == ("<w>s0 s4</w>", [], 0)
+        mixed = records(*strings, "1")
+        _, found = mixed.by_panes(query, plan, Random(seed))
+        (letter,) = found.dead
+        assert (letter.code, letter.values, letter.place.offset) == ("FORG0006", 30, 0)
+        lines = [mixed.data[place.offset :].split(b"\n")[0].decode() for place, _ in letter.others]
+        assert lines == [f'{{"t": {at}, "v": "s{at % 5}"}}' for at in range(1, 10)]

@@ -134,10 +134,10 @@ def plan_of(text: str) -> PanePlan | None:
     return pane_plan(standing(check(parse(text), text).query), Fraction(0), Fraction(0))
 
 
-@pytest.mark.parametrize("name", PANED)
+@pytest.mark.parametrize("name", [*PANED, "texts", "texts of groups", "sorted by texts", "counted texts"])
 def test_windows_seen_through_aggregates_are_counted_in_columns(name: str) -> None:
     """Neither are items held, nor is the law asked where types are as usual."""
-    plan = plan_of(PANED[name])
+    plan = plan_of((PANED | TEXTS)[name])
     assert plan is not None
     assert plan.result is not None
     usual = b'{"t": 1, "k": "a", "v": 1, "ok": true, "name": "x", "d": {"v": 2, "j": 1}}'

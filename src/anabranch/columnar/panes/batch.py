@@ -25,9 +25,18 @@ from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.match.judging import judge
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
-from anabranch.columnar.panes.doubles import add_doubles, binary_ticks, in_reach
-from anabranch.columnar.panes.kernels import add_rows, best_places, exact_ticks
-from anabranch.columnar.panes.query import Aggregand, CompiledMany, CompiledPanes, GivenRows, PaneQuery, is_computed
+from anabranch.columnar.panes.doubles import BINARY, add_doubles, binary_places, ticks_of
+from anabranch.columnar.panes.kernels import add_rows, best_places
+from anabranch.columnar.panes.keys import ranked_texts
+from anabranch.columnar.panes.query import (
+    Aggregand,
+    CompiledMany,
+    CompiledPanes,
+    GivenRows,
+    PaneQuery,
+    is_computed,
+    is_string,
+)
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.sessions import offsets
 from anabranch.columnar.panes.units import Sight, sight_of
@@ -271,6 +280,8 @@ class Columns:
         self._paths: dict[tuple[int, int], tuple[AggregatedPath, Flags | None]] = {}
         """By the identities of sight and path: comparing paths by value would be slow, since there are many."""
         self._evaluations: dict[int, FrameEvaluation] = {}
+        self.strings: dict[int, list[str]] = {}
+        """By row of numbers that are ranks of strings: these strings, rising."""
         self._on_axes: dict[int, int] = {}
         """By the identity of an axis: the row that says where it has times."""
 
@@ -307,9 +318,9 @@ class Columns:
         key = id(sight), id(path)
         if key not in self._paths:
             self._sights[id(sight)] = sight
-            tried = [self._decimals_of(each, sight) for each in path if each.column is not None]
-            is_binary = _BINARY in tried
-            decimals = _BINARY if is_binary else max(tried, default=0)
+            tried = [self._decimals_of(each, sight) for each in path if each.column is not None and not is_string(each)]
+            is_binary = BINARY in tried
+            decimals = BINARY if is_binary else max(tried, default=0)
             unclear: Flags | None = None
             places: list[AggregatedPlace] = []
             for each in path:
@@ -351,13 +362,24 @@ class Columns:
         if key not in self._leaves:
             if isinstance(summed, GivenRows):
                 self._leaves[key] = self._added(summed, decimals, sight)
+            elif isinstance(summed, PartText):
+                self._leaves[key] = self._ranked(summed, sight)
             else:
                 values = _values(sight, summed)
-                ticks, exact = _ticks(values, decimals, summed)
+                ticks, exact = ticks_of(values, decimals, is_computed=is_computed(summed))
                 unclear = _some(~exact & sight.shredded.fits)
                 low = np.broadcast_to(0.0, len(values))
                 self._leaves[key] = _Leaf(len(self._leaves), ticks, values, low, values, values, unclear)
         return self._leaves[key]
+
+    def _ranked(self, text: PartText, sight: Sight) -> _Leaf:
+        """The ranks of strings among those of the batch, in the place of numbers."""
+        found, fits, row = self._evaluation(sight).value(text), sight.shredded.fits, len(self._leaves)
+        assert found.texts is not None, "strings are texts"
+        state = np.full(len(fits), CLEAR) if found.state is None else found.state
+        ranks, self.strings[row] = ranked_texts(found.texts, fits & (state == CLEAR))
+        nothing, sums = np.broadcast_to(0.0, len(fits)), np.zeros(len(fits), np.int64)
+        return _Leaf(row, sums, nothing, nothing, ranks, ranks, _some(fits & (state == NOT_CLEAR)))
 
     def _added(self, given: GivenRows, decimals: int, sight: Sight) -> _Leaf:
         """The sums of the rows of a repeated part, by entry; notes their number, too."""
@@ -372,14 +394,14 @@ class Columns:
             verdicts, (values, state) = rows.truth(given.rows), _row_values(given, rows)
             looked_at = np.ones(count, np.bool_) if around < 0 else self._times[around] > 0
             taken = (verdicts == YES) & looked_at[rows.owners]
-            ticks, exact = _ticks(values, decimals, given.column)
+            ticks, exact = ticks_of(values, decimals, is_computed=is_computed(given.column))
             if state is not None:
                 taken &= state != NOTHING
                 exact &= state == CLEAR
             unclear[rows.owners[(verdicts == UNCLEAR) | (taken & ~exact)]] = True
             unclear &= looked_at
             add_rows(rows.owners, taken, ticks, values, times, sums, least, greatest, unclear)
-            if decimals == _BINARY:
+            if decimals == BINARY:
                 add_doubles(rows.owners, taken & exact, values, high, low, unclear)
         key = id(sight), given
         if key not in self._taken:
@@ -447,31 +469,13 @@ class Columns:
             if isinstance(given, GivenRows):
                 rows = self._rows(given, sight)
                 values = np.empty(0) if rows is None else _row_values(given, rows)[0]
-                inexact = _some(~_ticks(values, decimals, column)[1])
+                inexact = _some(~ticks_of(values, decimals, is_computed=is_computed(column))[1])
             else:
                 values = _values(sight, column)
                 inexact = self._leaf(column, decimals, sight).unclear
             if inexact is not None and not np.isnan(values[inexact]).all():
-                self._decimals[before] = _binary_places(values) if is_computed(column) else best_places(values)
+                self._decimals[before] = binary_places(values) if is_computed(column) else best_places(values)
         return self._decimals[before]
-
-
-_BINARY = -1
-"""Stands for the decimal places of doubles that have too many."""
-_MOST_BINARY = 6
-
-
-def _ticks(values: Numbers, decimals: int, column: Column) -> tuple[Indices, Flags]:
-    """Numbers in units of `10**-decimals`, and which of them are exact."""
-    if decimals == _BINARY:
-        return np.zeros(len(values), np.int64), in_reach(values)
-    return binary_ticks(values, decimals) if is_computed(column) else exact_ticks(values, decimals)
-
-
-def _binary_places(values: Numbers) -> int:
-    """The decimal places by which all of some doubles are exact."""
-    finite = values[np.isfinite(values)]
-    return next((each for each in range(_MOST_BINARY + 1) if binary_ticks(finite, each)[1].all()), _BINARY)
 
 
 def _values(sight: Sight, column: Column) -> Numbers:

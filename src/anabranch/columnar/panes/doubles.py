@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.columnar.panes.kernels import exact_ticks
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places, compiled
 
 _LARGEST = float(1 << 49)
@@ -25,6 +26,24 @@ _POINT = 160
 """The number of binary digits behind the point."""
 _DIGITS = 53
 _REACH = (2.0 ** (_DIGITS - _POINT), 2.0**96)
+
+
+BINARY = -1
+"""Stands for the decimal places of doubles that have too many."""
+_MOST_BINARY = 6
+
+
+def ticks_of(values: Numbers, decimals: int, *, is_computed: bool) -> tuple[Indices, Flags]:
+    """Numbers of items, or computed doubles, in units of `10**-decimals`, and which of them are exact."""
+    if decimals == BINARY:
+        return np.zeros(len(values), np.int64), in_reach(values)
+    return binary_ticks(values, decimals) if is_computed else exact_ticks(values, decimals)
+
+
+def binary_places(values: Numbers) -> int:
+    """The decimal places by which all of some doubles are exact."""
+    finite = values[np.isfinite(values)]
+    return next((each for each in range(_MOST_BINARY + 1) if binary_ticks(finite, each)[1].all()), BINARY)
 
 
 def binary_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:

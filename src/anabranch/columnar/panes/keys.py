@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from anabranch.aggregates.partial import ItemAt
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, compiled
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, compiled
 from anabranch.errors import DynamicError
 
 KeyPart: TypeAlias = bytes | None
@@ -183,6 +183,19 @@ def _fill(slots: Indices, hashes: Indices) -> None:
         while slots[slot] >= 0:
             slot = (slot + 1) & mask
         slots[slot] = number
+
+
+def ranked_texts(texts: TextColumn, chosen: Flags) -> tuple[Numbers, list[str]]:
+    """The ranks of the chosen texts, NaN for others, and these texts, rising: bytes of UTF-8 rise as characters do."""
+    data, rows = texts.data.tobytes(), np.flatnonzero(chosen)
+    found = [
+        data[first:last] for first, last in zip(texts.starts[rows].tolist(), texts.ends[rows].tolist(), strict=True)
+    ]
+    rising = sorted(set(found))
+    numbers = {each: number for number, each in enumerate(rising)}
+    ranks = np.full(len(chosen), np.nan)
+    ranks[rows] = [numbers[each] for each in found]
+    return ranks, [each.decode() for each in rising]
 
 
 class GroupNumbers:

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -37,9 +37,9 @@ from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import ReferenceAxis
 from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
-from anabranch.columnar.panes.doubles import LIMBS, add_binary, sums_of
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place, place_groups
 from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, error_key
+from anabranch.columnar.panes.parting import parted
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
@@ -214,7 +214,10 @@ class PaneCounter:
         found.known.high[:] += found.known.low >> HALF
         found.known.low[:] &= LOW
         found = self._told(found, batch.shredded, heads)
-        return self._without_binary(found, batch, hit_rows, conditions)
+        found, panes = parted(found, batch, hit_rows, conditions, partial(self._shown, batch.shredded))
+        for each in panes:
+            self._single.put(*each)
+        return found
 
     def _numbered(self, batch: PaneBatch, whose: Indices) -> tuple[Indices, Indices]:
         """By condition the row of its groups, if it is counted; and the groups, by row and matching entry."""
@@ -230,26 +233,10 @@ class PaneCounter:
                 found[row] = self._keys[int(whose[condition])].of(texts, missing, hit)
         return rows, found
 
-    def _without_binary(self, rows: Rows, batch: PaneBatch, hit_rows: Indices, conditions: Indices) -> Rows:
-        """The rows of plain numbers; those with sums of doubles that are no decimals of few places become panes."""
-        sums: dict[int, tuple[Flags, list[Fraction]]] = {}
-        for path in range(rows.paths):
-            binary = np.array([path < len(each) and each[path].is_binary for each in batch.paths], np.bool_)
-            if binary.any():
-                there = binary[conditions] & (rows.known.counts[path] > 0)
-                sums[path] = there, binary_sums(batch, hit_rows, path, len(rows))
-        if not sums:
-            return rows
-        held = reduce(np.logical_or, (there for there, _ in sums.values()))
-        picked = rows.at(held)
-        numbers = (each.tolist() for each in (np.flatnonzero(held), picked.members, picked.keys, picked.panes))
-        for row, member, key, number, pane in zip(*numbers, picked.read(), strict=True):
-            partials = list(pane.partials)
-            for path, (there, found) in sums.items():
-                if there[row]:
-                    partials[path] = exactly(partials[path], found[row])
-            self._single.put(member, key, number, replace(pane, partials=tuple(partials)))
-        return rows.at(~held)
+    def _shown(self, shredded: Shredded, entry: int) -> tuple[int, ItemAt]:
+        """The place of an entry in the range, and its item as a dead letter has it."""
+        offset = shredded.base + int(shredded.begins[entry])
+        return (self._entries + entry) << NODES, ItemAt(self._file, offset, _raw(shredded, entry))
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """The rows with their first items, for members that need them."""
@@ -347,6 +334,8 @@ def add_path(
     assert batch.columns is not None, "what hits has columns"
     places = [each[path].places if path < len(each) else () for each in batch.paths]
     asked = [queries[member].ranked for member in batch.members]
+    strings = batch.columns.strings  # of these both extremes are needed
+    ranks = [3 if any(each.leaf in strings for each in given) else 0 for given in places]
     add_up(
         batch.conditions,
         batch.entries,
@@ -355,38 +344,13 @@ def add_path(
         np.cumsum([0, *map(len, places)]),
         np.array([each.taken for given in places for each in given], np.int64),
         np.array([each.leaf for given in places for each in given], np.int64),
-        np.array([each[path] if path < len(each) else 0 for each in asked], np.int64),
+        np.array([(each[path] if path < len(each) else 0) | both for each, both in zip(asked, ranks, strict=True)]),
         batch.columns.times,
         batch.columns.ticks,
         *batch.columns.extremes,
         path,
         into.known,
     )
-
-
-def binary_sums(batch: PaneBatch, rows: Indices, path: int, count: int) -> list[Fraction]:
-    """The exact sums of an aggregated path in `count` rows of hits, for the conditions to which it gives doubles."""
-    assert batch.columns is not None, "what hits has columns"
-    places = [each[path].places if path < len(each) and each[path].is_binary else () for each in batch.paths]
-    limbs = np.zeros((count, LIMBS), np.int64)
-    add_binary(
-        batch.conditions,
-        batch.entries,
-        rows,
-        np.cumsum([0, *map(len, places)]),
-        np.array([each.taken for given in places for each in given], np.int64),
-        np.array([each.leaf for given in places for each in given], np.int64),
-        batch.columns.times,
-        *batch.columns.doubles,
-        limbs,
-    )
-    return sums_of(limbs)
-
-
-def exactly(known: Partial, total: Fraction) -> Partial:
-    """The partial aggregate of computed doubles, with their exact sum, which was held apart."""
-    least, greatest = (each and each._replace(exact=Fraction(each.value)) for each in (known.least, known.greatest))
-    return replace(known, rest=total, least=least, greatest=greatest)
 
 
 _MOST_NODES = (1 << NODES) - 1

@@ -178,8 +178,9 @@ class CompiledPanes:
 
     @property
     def looked_at(self) -> list[Expression]:
-        """The texts that items are grouped by."""
-        return [each for each in self.keys if each is not None]
+        """The texts that items are grouped by, and the strings that are aggregated."""
+        strings = [each for each in self.computed if isinstance(each, PartText)]
+        return [*(each for each in self.keys if each is not None), *strings]
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -190,7 +191,7 @@ class CompiledPanes:
     def numbers(self) -> set[Column]:
         """The columns whose numbers it reads."""
         read = (self.reference, *(each.column for each in self._given if isinstance(each, Given)))
-        found: set[Column] = {column for column in read if column is not None}
+        found: set[Column] = {each for each in read if each is not None and not isinstance(each, PartText)}
         computed = [each for each in self.looked_at if not isinstance(each, PartText)]
         return found.union(*map(numbers_of, self.conditions), *map(read_numbers, (*self.repeated, *computed)))
 
@@ -301,10 +302,11 @@ def _looked_up(lookup: ast.Call, scope: LookScope, numeric: bool) -> tuple[Aggre
     if not spots:
         return ()
     (spot,) = spots
-    if spot.is_array or (numeric and spot.kind is not Kind.NUMBER):
-        raise NotColumnar("an aggregate over what is no number")
+    if spot.is_array or (numeric and spot.kind not in (Kind.NUMBER, Kind.STRING)):
+        raise NotColumnar("an aggregate over what is neither a number nor a string")
     if leaves_null:
-        return (Given(spot.text if numeric else None, (PresenceTest(spot.presence),)),)
+        column = PartText(spot.text, spot.side, spot.kind) if spot.kind is Kind.STRING else spot.text
+        return (Given(column if numeric else None, (PresenceTest(spot.presence),)),)
     return (Given(None, (NumberTest(there(spot), "=", 1.0),)),)
 
 
@@ -362,6 +364,11 @@ def _summand(scope: LookScope, result: ast.Expression) -> Expression:
 def is_computed(column: Column) -> bool:
     """Whether the numbers of a column are doubles that were computed, and not decimals that stand in items."""
     return not isinstance(column, int | PartText)
+
+
+def is_string(given: Aggregand) -> bool:
+    """Whether it is a string, of which there are ranks and no numbers."""
+    return isinstance(given, Given) and isinstance(given.column, PartText)
 
 
 def _there(spot: Spot) -> Condition:
