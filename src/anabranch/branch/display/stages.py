@@ -6,7 +6,6 @@ that an entry has in an aggregate is taken out of it and put in again (history p
 The state that a stage has of an entry is plain data, and is saved with the entry.
 
 To find the results of an entry and to take them in are two steps, which may be done in two places (`strands.py`).
-
 Results with an `order by` stand in the order of their keys, those with equal keys in that of their entries
 (`SortedResults`): a sorted answer cannot be adjusted from itself alone (LAWS 5.6).
 """
