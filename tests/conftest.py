@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from mass import Mass, seed_of, share_of, shares
 from oracle.counting import compared
+from s3 import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,8 +43,15 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests that need Spark, by mark or by fixture, behind the others; otherwise keep the order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Move the tests that need Spark, by mark or by fixture, behind the others; otherwise keep the order.
+
+    Those that need a server which takes minutes to build are chosen only by name.
+    """
+    if "s3" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("s3") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("s3") is None]
     for item in items:
         for name in {"spark", "mass"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(name)
@@ -127,3 +135,14 @@ def spark() -> Iterator[SparkSession]:
     session = local_session(cores=2)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, for tests that are marked `s3`."""
+    server = S3Server.start(tmp_path_factory.mktemp("s3") / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield server
+    server.stop()
