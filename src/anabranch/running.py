@@ -41,6 +41,7 @@ from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
+from anabranch.storage import Where
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -50,8 +51,8 @@ _Functions: TypeAlias = Mapping[str, ImportedFunction]
 class Outputs:
     """The outputs named on the command line; its files override those of the site."""
 
-    dead_letters: Path | None
-    late_items: Path | None
+    dead_letters: Where | None
+    late_items: Where | None
     console: TextIO | None
     """For console sinks; None is standard output at the time of printing."""
 
@@ -60,8 +61,8 @@ def run(
     file: Path,
     *,
     once: bool = False,
-    dead_letters: Path | None = None,
-    late_items: Path | None = None,
+    dead_letters: Where | None = None,
+    late_items: Where | None = None,
     stop: Event | None = None,
 ) -> None:
     """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set."""
@@ -177,7 +178,7 @@ def _wanted(
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: SiteDescription) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Where]:
     """The files of a site that are watched."""
     return [file, *(each.file for each in site.subscriptions.values())]
 

@@ -28,6 +28,7 @@ from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
 from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.storage import Location
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream
@@ -57,7 +58,7 @@ def holdings(file: Path) -> list[Holding]:
     newest = Manifests(checkpoint.manifests).newest()
     if newest is None:
         raise UsageError(f"'{file}' has not committed an epoch yet")
-    plan = Plans(checkpoint.plans).ran(newest.epoch)
+    plan = Plans(checkpoint).ran(newest.epoch)
     members: dict[int, list[Registration]] = {}
     for each in plan.subscriptions:
         members.setdefault(each.branch, []).append(each)
@@ -99,7 +100,7 @@ class AccentPlan:
     forecast: Callable[[], Forecast]
     """How the subscriptions would react to it."""
 
-    def publish(self) -> list[Path]:
+    def publish(self) -> list[Location]:
         """Publish it; gives the files that contain it."""
         return [each.write() for each in self.publications]
 
@@ -129,7 +130,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
         name: checking.printed(name, each.text, label=str(each.file), language=each.language)
         for name, each in site.subscriptions.items()
     }
-    before = Plans(checkpoint.plans).ran(newest.epoch) if checkpoint and newest else None
+    before = Plans(checkpoint).ran(newest.epoch) if checkpoint and newest else None
     subscriptions, following = subscriptions_of(
         before,
         texts,

@@ -38,7 +38,9 @@ from typing import Literal
 from anabranch.algebra.display.replay import OPENING, Replay
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.crash import POINTS, TASK_POINTS
-from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.runs import RunLock
+from anabranch.storage import Location
 from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, twins_in_order
 
 _PATIENCE = 180.0
@@ -254,12 +256,8 @@ def _check_so_far(site: Site, expected: Expected, before: Mapping[str, str]) -> 
 
 def _files(site: Site) -> set[str]:
     """The files of the checkpoint that come and go with epochs."""
-    folders = ("order", "plans", "manifest", "segments", "state", "spark/offsets", "spark/commits")
-    return {f"{each}/{name}" for each in folders for name in _names(site.checkpoint / each)}
-
-
-def _names(folder: Path) -> list[str]:
-    return os.listdir(folder) if folder.is_dir() else []
+    folders = ("order", "plans", "manifest", "segments", "state", "scratch/spark")
+    return {f"{each}/{name}" for each in folders for name in Location.of(site.checkpoint / each).names(below=True)}
 
 
 def _pid(site: Site) -> int | None:

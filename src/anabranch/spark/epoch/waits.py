@@ -64,7 +64,7 @@ class Lookout:
         """All that the trunk waits for, after its newest epoch."""
         found: list[Wait] = []
         for stream in sources:
-            log = self._logs.setdefault(stream.name, OrderLog(self._checkpoint.order(stream.name)))
+            log = self._logs.setdefault(stream.name, OrderLog.of(self._checkpoint, stream.name))
             log.refresh()
             for key, path in stream.keys.items():
                 try:
@@ -140,6 +140,8 @@ def _unread_rest(
 def _nothing(path: str, *, others: bool) -> Reason:
     """The reason for a partition that never had a byte."""
     hint = "the other partitions of the stream wait for it" if others else "write or move a file there"
+    if storage.is_address(path):
+        return f"there is nothing at '{path}'", hint
     if not os.path.exists(path):
         return f"there is no '{path}'", hint
     if not os.path.isdir(path):

@@ -84,7 +84,8 @@ class SparkHost:
 
         self.session.dataSource.register(intake.RangeSource)
         self.enter(checkpoint)
-        ranges = self.session.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
+        where = {"checkpoint": str(checkpoint.folder), "scratch": str(checkpoint.scratch)}
+        ranges = self.session.readStream.format(intake.NAME).options(**where).load()
         writer = ranges.writeStream.foreachBatch(run_batch).option("checkpointLocation", str(checkpoint.spark))
         trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
         try:

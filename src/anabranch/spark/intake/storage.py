@@ -1,4 +1,4 @@
-"""Files as tasks and the driver read them: through pyarrow, in bounded pieces.
+"""Files as tasks and the driver read them, in bounded pieces: through pyarrow on a disk, by ranges in an object store.
 
 Only paths that the user named are opened, never paths from the data.
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
+from anabranch.storage import Location
 from anabranch.stream.reading.gzip import MAGIC
 
 PIECE = 8 << 20
@@ -21,13 +24,45 @@ _LOOK_BYTES = 1 << 16
 _HEAD_BYTES = 256
 
 
-def open_file(path: str) -> NativeFile:
-    """A file that can be read from any position; `StreamError` if it cannot be opened."""
+@contextmanager
+def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
+    """A file that can be read from any position; `StreamError` if it cannot be read."""
     try:
-        system, inner = FileSystem.from_uri(path)
-        return system.open_input_file(inner)
+        with _opened(path) as file:
+            yield file
     except OSError as error:
-        raise StreamError(f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}") from None
+        reason = error.strerror or (os.strerror(error.errno) if error.errno else error)
+        raise StreamError(f"cannot read '{path}': {reason}") from None
+
+
+def _opened(path: str) -> NativeFile | BinaryIO:
+    if is_address(path):
+        return Location.of(path).open()
+    system, inner = FileSystem.from_uri(path)
+    return system.open_input_file(inner)
+
+
+def is_address(path: str) -> bool:
+    """Whether a file is in an object store."""
+    return "://" in path
+
+
+def size_of(path: str) -> int:
+    """The size of a file."""
+    with open_file(path) as source:
+        return int(source.seek(0, os.SEEK_END)) if is_address(path) else os.path.getsize(path)
+
+
+def beginning(path: str, size: int) -> tuple[bool, str]:
+    """Whether a file is gzip, and a digest of its first bytes, in one request."""
+    length = min(size, _HEAD_BYTES)
+    with open_file(path) as source:
+        front = source.read(max(length, len(MAGIC)))
+    return front.startswith(MAGIC), _digest(front[:length])
+
+
+def _digest(front: bytes) -> str:
+    return f"{len(front)}:{hashlib.sha256(front).hexdigest()[:16]}"
 
 
 def is_packed(path: str) -> bool:
@@ -38,9 +73,7 @@ def is_packed(path: str) -> bool:
 
 def head_of(path: str, size: int) -> str:
     """A digest of the first bytes of a file that has `size` bytes, with their number."""
-    length = min(size, _HEAD_BYTES)
-    with open_file(path) as source:
-        return f"{length}:{hashlib.sha256(source.read(length)).hexdigest()[:16]}"
+    return beginning(path, size)[1]
 
 
 def has_head(path: str, head: str) -> bool:

@@ -19,7 +19,7 @@ became shorter or was overwritten is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
@@ -40,6 +40,11 @@ _CLOCK = ":clock"
 """Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
+
+
+def is_unfinished(offset: Offset) -> bool:
+    """Whether an offset ends within a sight, which the next epoch then needs."""
+    return _CLOCK in offset and not offset[_CLOCK]["file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Survey:
         """By partition: its files when the last hold of its stream was first seen."""
         self._sight: FolderSnapshot | None = None
         """The sight that the last epoch did not finish."""
-        self._compared: dict[str, tuple[int, int]] = {}
+        self._compared: dict[str, tuple[int, Hashable]] = {}
         """By path: size and modification time of an open file when its first bytes were last compared."""
 
     def freeze(self) -> None:
@@ -143,7 +148,7 @@ class Survey:
 
     def _log(self, stream: str) -> OrderLog:
         if stream not in self._logs:
-            self._logs[stream] = OrderLog(self._checkpoint.order(stream))
+            self._logs[stream] = OrderLog.of(self._checkpoint, stream)
             self._logs[stream].refresh()
         return self._logs[stream]
 
@@ -310,11 +315,12 @@ class _View:
     def begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)
         late = waiting.file < self.largest
+        packed, head = storage.beginning(path, waiting.size)
         return FileStretch(
             self.key.rpartition("/")[2],
             waiting.file,
             waiting.start,
-            storage.is_packed(path),
-            storage.head_of(path, waiting.size),
+            packed,
+            head,
             "grown" if waiting.start else "late" if late else None,
         )

@@ -11,24 +11,38 @@ Files and tables are written exactly once, whenever a process is killed; a conso
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TextIO, TypeAlias
 
+from anabranch.storage import Location, Where
 from anabranch.stream.files import called
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A file that grows."""
+    """A file that grows; in an object store, a folder of parts."""
 
-    path: Path
+    path: Where
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+
+    @property
+    def at(self) -> Location:
+        return Location.of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
     """A folder of Parquet files."""
 
-    path: Path
+    path: Where
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+
+    @property
+    def at(self) -> Location:
+        return Location.of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +55,17 @@ class Console:
 Sink: TypeAlias = Files | Parquet | Console
 
 
-def path_of(sink: Sink) -> Path | None:
+def path_of(sink: Sink) -> Location | None:
     """The path that a sink writes to, which no other sink may use."""
-    return None if isinstance(sink, Console) else sink.path
+    return None if isinstance(sink, Console) else sink.at
 
 
-def file_of(path: Path, name: str, *, json: bool = False) -> Path:
+def file_of(path: Where, name: str, *, json: bool = False) -> Location:
     """The file that a path means: itself, or within an existing folder the file named after the subscription.
 
     One whose answer is `json` is called `NAME.jsonl`.
     """
-    return called(path, name, ".jsonl" if json else ".xml", "the subscription") if path.is_dir() else path
+    at = Location.of(path)
+    if at.path is None or not at.is_folder():
+        return at
+    return Location.of(called(at, name, ".jsonl" if json else ".xml", "the subscription"))
