@@ -109,7 +109,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     site = read_site(file)
     import_all(site.functions)
     wanted = site.subscriptions.get(name)
-    if (site.checkpoint / "format.json").exists():
+    if Checkpoint.at(site.checkpoint).is_made():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:

@@ -86,7 +86,7 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
     if stream not in site.streams:
         hint = did_you_mean(stream, site.streams, f"it has {', '.join(site.streams) or 'none'}")
         raise UsageError(f"'{file}' has no stream '{stream}'", hint=hint)
-    has_run = (site.checkpoint / "format.json").exists()
+    has_run = Checkpoint.at(site.checkpoint).is_made()
     return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
 
 

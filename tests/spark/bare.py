@@ -132,7 +132,7 @@ class BareTrunk:
             manifest = manifest_of(job, self._last, reports, logs, self._orders)
         assert Manifests(self._checkpoint.manifests).publish(manifest)
         self._orders.committed()
-        remove_former(self._checkpoint, self._last, manifest)
+        remove_former(self._checkpoint, self._run, manifest.kept, self._last.kept if self._last else set())
         if job.epoch_events is not None:
             job.epoch_events.remove()
         self._last = manifest

@@ -61,14 +61,14 @@ def test_runs_that_start_together_have_different_numbers(checkpoint: Checkpoint)
         if where.name == "runs" and len(listed) < 2:
             listed.append(len(found))
             if len(listed) == 1:  # another run lists and takes before we do
-                assert TakenRun.take(checkpoint).run == 1
+                assert TakenRun.take(checkpoint, os.getpid()).run == 1
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(durable, "names", together)
-        assert TakenRun.take(checkpoint).run == 2
+        assert TakenRun.take(checkpoint, os.getpid()).run == 2
     assert listed == [0, 0]
-    assert TakenRun.take(checkpoint).run == 3
+    assert TakenRun.take(checkpoint, os.getpid()).run == 3
 
 
 def test_a_new_run_publishes_an_epoch_that_has_read_nothing(checkpoint: Checkpoint) -> None:
@@ -112,10 +112,10 @@ def test_of_two_new_runs_the_one_with_the_higher_number_wins(
 
 def test_a_number_that_was_taken_and_not_used_does_no_harm(checkpoint: Checkpoint) -> None:
     """Killed between the two steps, a run has changed nothing; the next has the next number."""
-    take_over(checkpoint, TakenRun.take(checkpoint).run, PLAN)
-    assert TakenRun.take(checkpoint).run == 2
+    take_over(checkpoint, TakenRun.take(checkpoint, os.getpid()).run, PLAN)
+    assert TakenRun.take(checkpoint, os.getpid()).run == 2
     assert published(checkpoint) == [(0, 1)]
-    assert take_over(checkpoint, TakenRun.take(checkpoint).run, PLAN).run == 3
+    assert take_over(checkpoint, TakenRun.take(checkpoint, os.getpid()).run, PLAN).run == 3
 
 
 def test_an_answer_that_was_lost_is_no_other_run(checkpoint: Checkpoint) -> None:

@@ -276,7 +276,7 @@ _RESTORE = "restore the checkpoint from a copy, or begin with a new one"
 
 
 def _read(path: Location, offset: int, length: int) -> bytes:
-    data = durable.read(path, offset, length)
+    data = durable.read_fixed(path, offset, length)
     if len(data) < length:
         raise StateError(f"'{path}' is damaged: it is too short")
     return data

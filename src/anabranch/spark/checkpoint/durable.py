@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anabranch.errors import StateError
-from anabranch.storage import Location, Where
+from anabranch.storage import Location, Where, cache
 from anabranch.storage.disk import sync
 from anabranch.stream.plain import from_plain, to_plain
 
@@ -103,6 +103,12 @@ def read(where: Where, start: int = 0, length: int | None = None) -> bytes:
     """The bytes of an object, or a range of them; `StateError` if it cannot be read."""
     with reading(where):
         return Location.of(where).read(start, length)
+
+
+def read_fixed(at: Location, start: int, length: int) -> bytes:
+    """Some bytes of an object that is never replaced."""
+    with reading(at):
+        return cache.read_fixed(at, start, length)
 
 
 def exists(where: Where) -> bool:

@@ -66,7 +66,7 @@ class Checkpoint:
     def open(where: Where, site: Path | None = None) -> Checkpoint:
         """A checkpoint that exists; `StateError` if it is none, or belongs to another site."""
         found = Checkpoint.at(where)
-        if not found.identity.exists():
+        if not found.is_made():
             raise StateError(f"'{where}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
         found._check(site)
         return found
@@ -75,7 +75,7 @@ class Checkpoint:
     def make(where: Where, site: Path | None = None) -> Checkpoint:
         """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is its site file."""
         found = Checkpoint.at(where)
-        if not durable.exists(found.identity):
+        if not found.is_made():
             found._refuse_others()
             if (path := found.folder.path) is not None:
                 with durable.writing(where):
@@ -84,6 +84,10 @@ class Checkpoint:
             durable.create(found.identity, durable.sealed(identity))
         found._check(site)
         return found
+
+    def is_made(self) -> bool:
+        """Whether there is a checkpoint, or what looks like one."""
+        return durable.exists(self.identity)
 
     def with_scratch(self, local: Path) -> Checkpoint:
         """The same for a run with a scratch folder."""
@@ -175,10 +179,8 @@ class Checkpoint:
     def sink(self, where: Where, suffix: str = ".json") -> Location:
         """The position record of the sink that writes to a file; the site may move as a whole."""
         at = Location.of(where)
-        if at.path is not None and self.folder.path is not None:
-            name = os.path.relpath(at.path, self.folder.path)
-        else:
-            name = str(at)
+        near = at.storage == self.folder.storage
+        name = os.path.relpath(f"/{at.key}", f"/{self.folder.key}") if near else str(at)
         return self.folder / "sinks" / f"{file_name(name)}{suffix}"
 
     def reader(self, subscription: str, name: str) -> Location:

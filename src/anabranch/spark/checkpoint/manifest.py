@@ -11,7 +11,7 @@ After that, what the manifest before named and this one does not is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -160,24 +160,21 @@ def _load(at: Location, version: tuple[int | str, ...]) -> Manifest:
 # --- what manifests name, before and after they are published ---------------------------------------------------------
 
 
-def settle(checkpoint: Checkpoint, last: Manifest | None, manifest: Manifest) -> None:
-    """Make durable what a manifest names and the one before it did not."""
-    fresh = {*(manifest.kept - last.kept if last else manifest.kept)}
-    fresh |= {f"segments/{each.name}" for each in manifest.segments}
+def settle(checkpoint: Checkpoint, segments: Sequence[Segment], kept: Set[str], before: Set[str]) -> None:
+    """Make durable the segments of an epoch, and what its manifest keeps and the one before it did not."""
+    fresh = {*(kept - before), *(f"segments/{each.name}" for each in segments)}
     folders = {"/".join(parts[:size]) for name in fresh for parts in [name.split("/")] for size in range(1, len(parts))}
     with durable.writing(checkpoint.folder):
         checkpoint.folder.settle(*sorted(folders))
 
 
-def remove_former(checkpoint: Checkpoint, last: Manifest | None, manifest: Manifest) -> None:
-    """Remove what the manifest before named and this one does not.
+def remove_former(checkpoint: Checkpoint, run: int, kept: Set[str], before: Set[str]) -> None:
+    """Remove what the manifest before kept and this one does not.
 
     Order logs as they were when the run began stay: the intake may have to read them again.
     """
-    former = last.kept - manifest.kept if last else set()
-    durable.delete(
-        checkpoint.folder, [name for name in former if not (name.startswith("order/") and run_of(name) < manifest.run)]
-    )
+    former = (name for name in before - kept if not (name.startswith("order/") and run_of(name) < run))
+    durable.delete(checkpoint.folder, list(former))
 
 
 def sweep(checkpoint: Checkpoint, newest: Manifest | None, run: int) -> None:

@@ -106,12 +106,12 @@ class TakenRun:
     run: int
 
     @staticmethod
-    def take(checkpoint: Checkpoint) -> TakenRun:
+    def take(checkpoint: Checkpoint, jvm: int) -> TakenRun:
         """Take the next number; of several runs that start at once, each gets its own."""
         folder = checkpoint.folder / "runs"
         known = [int(name.removesuffix(".json")) for name in durable.names(folder)]
         run = max(known, default=0) + 1
-        about = {"host": socket.gethostname(), "pid": os.getpid()}
+        about = {"host": socket.gethostname(), "pid": os.getpid(), "jvm": jvm}
         while not durable.create(record(checkpoint, run), durable.sealed({"run": run, **about, "token": _token()})):
             run += 1
         durable.delete(folder, [f"{each:08}.json" for each in known if each < run - _KNOWN_RUNS])

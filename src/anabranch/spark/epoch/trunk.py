@@ -17,7 +17,7 @@ without a restart of the streaming query.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -112,6 +112,8 @@ class Trunk:
             newest = plans.file(self._last) if self._last else None
             sweep(checkpoint, self._last, self.run)
             rebuild(checkpoint, self._last)
+            self._kept: Set[str] = self._last.kept if self._last else frozenset()
+            """What the newest manifest keeps, by name."""
             self._reported = self._last.epoch if self._last else -1
             self._cores = self.host.cores
             saved = folder_of(checkpoint, self.run), newest
@@ -137,7 +139,7 @@ class Trunk:
             self.run = self._held.enter_context(RunLock(checkpoint, self.host.process)).run
             self._last = Manifests(checkpoint.manifests).newest()
             return checkpoint
-        self.run = TakenRun.take(checkpoint).run
+        self.run = TakenRun.take(checkpoint, self.host.process).run
         empty = PlanFile.save(Plan((), (), self._settings.limits, 0), folder_of(checkpoint, self.run))
         self._last = take_over(checkpoint, self.run, empty.name)
         return checkpoint.with_scratch(Path(self._held.enter_context(TemporaryDirectory(prefix="anabranch-"))))
@@ -356,8 +358,7 @@ class Trunk:
         point("plan-written", number)
         planned = monotonic()
         carries = self._last.carries if self._last else {}
-        last = self._last
-        before = last.epoch if last else None
+        before = self._last.epoch if self._last else None
         evolution = self._last.evolution if self._last else {}
         known = self._last.aborted if self._last else {}
         functions = tuple(self._functions.items())
@@ -367,9 +368,9 @@ class Trunk:
         worked = monotonic()
         manifest = manifest_of(job, self._last, reports, self._logs, self._orders)
         point("changes-logged", number)
-        self._publish(manifest)
+        former = self._publish(manifest)
         point("manifest-published", number)
-        self._clean_up(job, last, manifest, plan)
+        self._clean_up(job, plan, former)
         point("states-swept", number)
         self._report_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
@@ -378,19 +379,22 @@ class Trunk:
         else:
             self._deliver_and_report(manifest, plan, reports, seconds)
 
-    def _publish(self, manifest: Manifest) -> None:
-        """Commit an epoch."""
-        settle(self.checkpoint, self._last, manifest)
+    def _publish(self, manifest: Manifest) -> Set[str]:
+        """Commit an epoch; gives what the manifest before it has kept."""
+        kept, before = manifest.kept, self._kept
+        settle(self.checkpoint, manifest.segments, kept, before)
         if not self._manifests.publish(manifest):
             raise overtaken(self.checkpoint, self._manifests.load(manifest.epoch).run)
-        before, self._last = self._last, manifest
+        reached = self._last.intake.reached if self._last else {}
+        self._last, self._kept = manifest, kept
         self._orders.committed()
-        if manifest.intake.reached != (before.intake.reached if before else {}):
+        if manifest.intake.reached != reached:
             write_reached(self.checkpoint, manifest.intake.reached)
+        return before
 
-    def _clean_up(self, job: Job, before: Manifest | None, manifest: Manifest, plan: Plan) -> None:
+    def _clean_up(self, job: Job, plan: Plan, former: Set[str]) -> None:
         """Remove what only the epoch itself needed, and what no epoch needs any more."""
-        remove_former(self.checkpoint, before, manifest)
+        remove_former(self.checkpoint, self.run, self._kept, former)
         if job.epoch_events is not None:
             job.epoch_events.remove()
         self._planning.documents.sweep(plan)

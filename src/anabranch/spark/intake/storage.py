@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -22,6 +23,8 @@ PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
 _LOOK_BYTES = 1 << 16
 _HEAD_BYTES = 256
+_REQUESTS = 16
+"""How many requests an object store gets at a time."""
 
 
 @contextmanager
@@ -31,8 +34,8 @@ def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
         with _opened(path) as file:
             yield file
     except OSError as error:
-        reason = error.strerror or (os.strerror(error.errno) if error.errno else error)
-        raise StreamError(f"cannot read '{path}': {reason}") from None
+        told = error.strerror if is_address(path) else error.errno and os.strerror(error.errno)
+        raise StreamError(f"cannot read '{path}': {told or error}") from None
 
 
 def _opened(path: str) -> NativeFile | BinaryIO:
@@ -55,10 +58,27 @@ def size_of(path: str) -> int:
 
 def beginning(path: str, size: int) -> tuple[bool, str]:
     """Whether a file is gzip, and a digest of its first bytes, in one request."""
-    length = min(size, _HEAD_BYTES)
+    front = _fronts.pop((path, size), None)
+    if front is None:
+        front = _front(path)
+    return front.startswith(MAGIC), _digest(front[: min(size, _HEAD_BYTES)])
+
+
+_fronts: dict[tuple[str, int], bytes] = {}
+"""The first bytes of files that will soon be begun, by their sizes."""
+
+
+def read_fronts(files: Sequence[tuple[str, int]]) -> None:
+    """Read the first bytes of some files in an object store, given with their sizes, at once."""
+    wanted = [each for each in files if each not in _fronts]
+    if len(wanted) > 1:
+        with ThreadPoolExecutor(_REQUESTS) as threads:
+            _fronts.update(zip(wanted, threads.map(lambda each: _front(each[0]), wanted), strict=True))
+
+
+def _front(path: str) -> bytes:
     with open_file(path) as source:
-        front = source.read(max(length, len(MAGIC)))
-    return front.startswith(MAGIC), _digest(front[:length])
+        return bytes(source.read(_HEAD_BYTES))
 
 
 def _digest(front: bytes) -> str:
@@ -73,7 +93,7 @@ def is_packed(path: str) -> bool:
 
 def head_of(path: str, size: int) -> str:
     """A digest of the first bytes of a file that has `size` bytes, with their number."""
-    return beginning(path, size)[1]
+    return _digest(_front(path)[: min(size, _HEAD_BYTES)])
 
 
 def has_head(path: str, head: str) -> bool:

@@ -36,6 +36,8 @@ from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
+_FRONTS = 256
+"""How many files are looked into at once before they are begun, where each look is a request."""
 _CLOCK = ":clock"
 """Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 _ENDED = ":ended/"
@@ -259,7 +261,10 @@ class Survey:
             files = PartitionFiles(path, log.form.format == "document")
             held = log.stretches(str(number))
             size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
+            waiting = folders.waiting(held, there, files)
+            if storage.is_address(path):
+                storage.read_fronts([(files.path(each.file), each.size) for each in waiting[:_FRONTS]])
+            partition = Partition(held, size, waiting, files.document, finite, files)
             if partition.behind(at):
                 largest = max((stretch.file for stretch in held), default="")
                 yield _View(stream.name, key, partition, files, largest)

@@ -34,11 +34,13 @@ def check_sinks(
     Subscriptions are given by their texts.
     """
     written = [
-        Claim(path, sink_use(name), whole=isinstance(sink, Parquet))
+        Claim(path, sink_use(name), whole=isinstance(sink, Parquet) or path.path is None)
         for name, sink in sinks.items()
         if (path := path_of(sink)) is not None
     ]
-    written += [Claim(path, use) for use, path in files.items() if path is not None]
+    written += [
+        Claim(path, use, whole=Location.of(path).path is None) for use, path in files.items() if path is not None
+    ]
     reading = stream_claims(streams.values())
     _refuse_cycles(streams, subscriptions)
     fed = _fed(reading, subscriptions, [each for each in written if not each.whole], sinks)

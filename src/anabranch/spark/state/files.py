@@ -59,7 +59,7 @@ class SavedState:
 
     @property
     def files(self) -> set[str]:
-        return {Blob.parse(each).file for each in (self.state, *self.spilled)}
+        return {each.partition(":")[0] for each in (self.state, *self.spilled)}
 
     @property
     def size(self) -> int:
@@ -111,7 +111,7 @@ def read_blob(folder: Location, ref: str) -> bytes:
     """The bytes of a blob; `StateError` where they are not those written."""
     at = Blob.parse(ref)
     path = folder / at.file
-    return _checked(path, at, durable.read(path, at.offset, at.length))
+    return _checked(path, at, durable.read_fixed(path, at.offset, at.length))
 
 
 def _checked(path: Location, at: Blob, data: bytes) -> bytes:
