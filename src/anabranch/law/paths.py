@@ -19,8 +19,8 @@ from anabranch.law.inputs import Arrival, Input
 from anabranch.law.slices import Slice, WholeNeeded, slices
 from anabranch.law.steps import Counting
 from anabranch.stream.culprits import letter_for
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
-from anabranch.stream.serialize import serialize
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.tree import (
     Attribute,
     Comment,
@@ -362,7 +362,7 @@ class Walker(Counting):
 
 def shown(arrival: Arrival) -> tuple[Place, str]:
     """An item as a dead letter shows it."""
-    return arrival.place, serialize(arrival.item)[:LONGEST_RAW]
+    return arrival.place, item_text(arrival.item)
 
 
 def base_of(expression: ast.Expression) -> ast.Expression | None:

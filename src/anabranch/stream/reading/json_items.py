@@ -28,16 +28,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import Literal, NoReturn, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
-from anabranch.stream.elements import Item, Place, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import wire
 from anabranch.stream.reading.json_names import NOT_XML, key_of_step, step_of_key
-from anabranch.stream.tree import LETTERS, STREAM_NAMESPACE, Element, JsonMark, Name, Text, string_value
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import LETTERS, STREAM_NAMESPACE, Child, Element, JsonMark, Name, Text, string_value
 
 
 class _Digits(str):
@@ -112,6 +114,14 @@ def to_json(element: StreamElement) -> str:
             return write_object(time + _entries(tree))
         case _:
             return write_control(wire.tree_of(element))
+
+
+def item_text(item: Child) -> str:
+    """An item's text for a dead letter: in JSON where it came as a record of JSON, else in XML."""
+    if isinstance(item, Element) and item.mark is not None and item.mark.record:
+        with suppress(StreamError):  # an update may have put something into it that JSON cannot say
+            return write_value(item)[:LONGEST_RAW]
+    return serialize(item)[:LONGEST_RAW]
 
 
 def write_control(control: Element) -> str:

@@ -1,0 +1,16 @@
+"""The sources of streams, one connector each: the planning of epochs, and the reading of ranges in tasks.
+
+`connector.py` is the interface; `docs/sources.md` says how to add a source.
+"""
+
+from __future__ import annotations
+
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.sources.connector import Connector
+from anabranch.spark.intake.sources.files import FilesConnector
+from anabranch.stream.reading.source import Source
+
+
+def connector_of(source: Source, log: OrderLog) -> Connector:
+    """The connector of a stream, with the stream's order log."""
+    return FilesConnector(source, log)
