@@ -173,14 +173,15 @@ class Spot:
         """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
 
-    @property
-    def key(self) -> str | None:
-        """The key of JSON that it was read from, without `@`; None where it was read from none."""
+    def shown_name(self, *, local: bool) -> str:
+        """What `name()` and `local-name()` give: the key of JSON that it was read from, or else its name."""
         part = self.look.parts[self.part]
         key = key_of_step(part.name)
         if self.part >= len(self.look.of_items.parts) and key not in (None, part.name):
             raise NotColumnar("the name of what may be a key in a document of JSON, and is no name of XML")
-        return None if key is None or not part.json_type else key.removeprefix("@")
+        if key is not None and part.json_type:
+            return key.removeprefix("@")
+        return self.name.rpartition(":")[2] if local else self.name
 
     @property
     def text(self) -> PartColumn:

@@ -1,6 +1,6 @@
 """Keys of JSON as names of XML: each key has one name, and each name is that of one key at most (LAWS 7.1).
 
-A key that is a name of XML is its own name.
+A key that is a name of XML (`xml_names.py`) is its own name.
 In any other key, what cannot stand in a name is escaped as SQL/XML does it (ISO 9075-14):
 
     odd key     odd_x0020_key
@@ -18,6 +18,7 @@ So trees, paths, states and columns hold names of XML only, whatever the keys ar
 is read or looked into, and back where it is written.
 A key with `@` in front is an attribute, and its *step* has the `@`, too, as in paths: `@odd key` is `@odd_x0020_key`.
 No attribute can be called `xmlns`, so that is `_x0078_mlns`.
+Queries and settings may write names with letters that no name has, as the `ț` of `/țară`, and mean that key (`named`).
 
 Guarantees: `key_of_step(step_of_key(key)) == key` for all keys of characters that XML has, and
 `step_of_key(key_of_step(step)) == step` for all steps that have a key; time is linear in characters.
@@ -29,16 +30,11 @@ import re
 from functools import lru_cache
 
 from anabranch.stream.limits import LONGEST_NAME
+from anabranch.stream.reading.xml_names import FIRST, INNER, NAME
 
-_FIRST = (
-    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
-    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_INNER = rf"{_FIRST}\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
 _CODE = "[0-9A-F]{4}|[0-9A-F]{6}"
-_NAME = re.compile(rf"[{_FIRST}][{_INNER}]*\Z")
-_CAN_BE_FIRST, _CAN_BE_INNER = re.compile(f"[{_FIRST}]"), re.compile(f"[{_INNER}]")
-_ODD = re.compile(rf"[^{_INNER}]|\A[^{_FIRST}]|\A_(?=x_\Z)|_(?=x({_CODE})(?:_|[^{_INNER}]))")
+_CAN_BE_FIRST, _CAN_BE_INNER = re.compile(f"[{FIRST}]"), re.compile(f"[{INNER}]")
+_ODD = re.compile(rf"[^{INNER}]|\A[^{FIRST}]|\A_(?=x_\Z)|_(?=x({_CODE})(?:_|[^{INNER}]))")
 """What may have to be escaped; an underscore may seem to begin an escape with the one behind it."""
 _ESCAPE = re.compile(f"_x({_CODE})_")
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -58,6 +54,16 @@ def key_of_step(step: str) -> str | None:
     return _cached_key(step) if len(step) <= LONGEST_NAME else _key(step)
 
 
+def named(step: str) -> str:
+    """A step as it is written in a query or a setting, as a name of XML; `@` stands in front of an attribute."""
+    return step if NAME.fullmatch(step.removeprefix("@")) else step_of_key(step)
+
+
+def is_spelled(name: str, written: str) -> bool:
+    """Whether a name of XML, as `named` gives it, was written so: with letters that no name has."""
+    return "_x" in name and not NAME.fullmatch(written) and step_of_key(written) == name
+
+
 def _step(key: str) -> str:
     if key.startswith("@"):
         inner = key[1:]
@@ -67,7 +73,7 @@ def _step(key: str) -> str:
 
 def _key(step: str) -> str | None:
     mark, name = ("@", step[1:]) if step.startswith("@") else ("", step)
-    if not _NAME.match(name):
+    if not NAME.fullmatch(name):
         return None
     known = (f"@{inner}" for inner, given in _ATTRIBUTES.items() if mark and given == name)
     key = next(known, f"{mark}{_unescaped(name)}")
