@@ -126,7 +126,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     if timeline:
         return iter(())
-    empty = AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions)
+    empty = AnswerLog(Checkpoint.at(site.checkpoint)).answer(nobody, site.functions)
     return iter(empty) if convert is None else converted(empty, convert)
 
 

@@ -99,7 +99,7 @@ def read_site(path: Path) -> SiteDescription:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
-    declared = {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()}
+    declared = {name: _stream(name, table, Checkpoint.at(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),

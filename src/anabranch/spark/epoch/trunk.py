@@ -145,7 +145,7 @@ class Trunk:
                 wanted.streams,
                 wanted.subscriptions,
                 wanted.sinks,
-                checkpoint=self.checkpoint.folder,
+                checkpoint=self.checkpoint.scratch,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
                 read=document_claims(wanted.documents),
             )
