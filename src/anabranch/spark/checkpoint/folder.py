@@ -11,7 +11,7 @@
     segments/<epoch>/    the answers
     state/<epoch>/       the states of branches (`spark/state/files.py`)
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
-    sinks/<name>.json    the position of a sink
+    sinks/<name>.json    the position of a sink; .topics: what is known of topics (`spark/sinks/topics/record.py`)
     answers/<stream>/    documents not yet read by streams that are answers (`spark/sinks/answer_streams.py`)
     spark/               Spark's own checkpoint, which follows the manifests
 
@@ -163,6 +163,10 @@ class Checkpoint:
     def sink(self, path: Path, suffix: str = ".json") -> Location:
         """The position record of the sink that writes to a file; the site may move as a whole."""
         return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.scratch))}{suffix}"
+
+    def topics(self, *names: str) -> Location:
+        """The file for what is known of topics: of all, of those of a cluster, or of one subscription there."""
+        return self.folder / "sinks" / f"{_file_name(json.dumps(['kafka', *names]))}.topics"
 
     def reader(self, subscription: str, name: str) -> Location:
         """The position file of a named reader of a subscription."""

@@ -2,6 +2,7 @@
 
 Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
 stopped sink can catch up.
+So do those that a sink has not got yet, however long ago they were: a topic whose brokers do not answer.
 An epoch's manifest is removed first; segments that no manifest names are swept at the next start.
 """
 
@@ -33,12 +34,14 @@ class Retention:
         unnamed = [name for name, epoch in folders if epoch.isdecimal() and int(epoch) not in self._sizes]
         segments.delete_all(unnamed)
 
-    def add(self, epoch: int, size: int) -> None:
-        """Add a new epoch, and drop the oldest ones if there are too many."""
+    def add(self, epoch: int, size: int, needed: int) -> None:
+        """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
         self._sizes[epoch] = size
         dropped = False
         while len(self._sizes) > MIN_EPOCHS and self._too_much():
             oldest = next(iter(self._sizes))
+            if oldest >= needed:
+                break
             self._manifests.drop(oldest)
             folder = self._checkpoint.segments / f"{oldest:08}"
             folder.delete_all(folder.names())
