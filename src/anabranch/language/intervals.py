@@ -19,6 +19,7 @@ from fractions import Fraction
 from anabranch.language import ast
 from anabranch.language.objects import LOOKUP
 from anabranch.language.rewrite import conjuncts
+from anabranch.stream.reading.json_names import step_of_key
 from anabranch.values.instants import length_seconds
 
 _LARGEST = 400
@@ -100,7 +101,7 @@ def _term(expression: ast.Expression) -> PathTerm | None:
         expression, key = expression.arguments
         if not isinstance(key, ast.String) or key.value.startswith("@"):
             return None
-        keys.append(ast.Step("child", ast.NameTest(key.value)))
+        keys.append(ast.Step("child", ast.NameTest(step_of_key(key.value))))
     match expression:
         case ast.Variable(name) if keys:
             return PathTerm(name, ast.Path(None, tuple(reversed(keys))), is_looked_up=True)

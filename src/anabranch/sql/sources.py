@@ -17,6 +17,7 @@ from anabranch.language import ast
 from anabranch.sql.aggregates import SqlAggregates
 from anabranch.sql.scope import SqlTable, kind_of, names_of
 from anabranch.sql.times import bare, interval_of
+from anabranch.stream.reading.json_names import step_of_key
 from anabranch.values.times import DayTimeDuration
 
 _WINDOWS = ("TUMBLE", "HOP", "SESSION")
@@ -138,7 +139,7 @@ class SqlSources(SqlAggregates):
         span = self.made(node)
         steps = tuple(
             ast.Step("attribute" if each.startswith("@") else "child", ast.NameTest(each.removeprefix("@")), span=span)
-            for each in names
+            for each in map(step_of_key, names)
         )
         return ast.Path(None, steps, span=span)
 

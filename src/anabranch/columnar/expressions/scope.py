@@ -16,6 +16,7 @@ from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
 from anabranch.language.objects import POSTFIX
+from anabranch.stream.reading.json_names import key_of_step
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
@@ -171,6 +172,15 @@ class Spot:
     def name(self) -> str:
         """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
+
+    @property
+    def key(self) -> str | None:
+        """The key of JSON that it was read from, without `@`; None where it was read from none."""
+        part = self.look.parts[self.part]
+        key = key_of_step(part.name)
+        if self.part >= len(self.look.of_items.parts) and key not in (None, part.name):
+            raise NotColumnar("the name of what may be a key in a document of JSON, and is no name of XML")
+        return None if key is None or not part.json_type else key.removeprefix("@")
 
     @property
     def text(self) -> PartColumn:

@@ -33,6 +33,7 @@ from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
 from anabranch.language.signatures import BOUNDS, SIGNATURES
+from anabranch.stream.reading.json_names import step_of_key
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
 
@@ -162,7 +163,9 @@ class _Checker(PathChecker):
             return self.tried(call, scope)
         match call:
             case ast.Call("op:lookup", (base, ast.String(key))):
-                step = ast.Step("child", ast.NameTest(key), span=call.span)
+                # of XML it may have a prefix, and no schema knows such names
+                name = key if ":" in key else step_of_key(key)
+                step = ast.Step("child", ast.NameTest(name), span=call.span)
                 return replace(self.step(self.visit(base, scope), step, scope), flowing=False)
         known = [self.visit(argument, scope) for argument in call.arguments]
         if name in ("position", "last") and not scope.counted:
