@@ -182,6 +182,12 @@ class Spot:
             raise NotColumnar("the name of what may be a key in a document of JSON, and is no name of XML")
         return None if key is None or not part.json_type else key.removeprefix("@")
 
+    def called(self, *, local: bool) -> str:
+        """What `name()` gives of it, or `local-name()`: the key of JSON that it was read from, if it was."""
+        if self.key is not None:
+            return self.key
+        return self.name.rpartition(":")[2] if local else self.name
+
     @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""

@@ -167,7 +167,9 @@ def write_item(
                 continue
         if expected <= _KEY and at < stop and data[at] == QUOTE:
             low, high, last = heads[parts[level] + 1], heads[parts[level] + 2], last_places[level]
-            place, at = _find_key(data, at + 1, stop, guide.keys, guide.key_bounds, children, low, high, followers, last)
+            place, at = _find_key(
+                data, at + 1, stop, guide.keys, guide.key_bounds, children, low, high, followers, last
+            )
             if at < 0:
                 return REFUSED
             last_places[level] = place

@@ -155,7 +155,7 @@ def _scalar(kind: str, text: str) -> Atomic:
 
 def _entries(element: Element) -> dict[str, Values]:
     """All keys of an element with their values, in order."""
-    found = {_key(f"@{each.name}"): [_attribute(element, each)] for each in element.attributes}
+    found: dict[str, Values] = {_key(f"@{each.name}"): [_attribute(element, each)] for each in element.attributes}
     empty = list(element.mark.empty if element.mark else ())
     by_name: dict[str, list[Element]] = {}
     for place, child in enumerate(element.children):
