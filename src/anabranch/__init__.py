@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anabranch.engine.live import Engine
-    from anabranch.spark.sinks import Console, Files, Parquet
+    from anabranch.kafka import KafkaCluster
+    from anabranch.spark.sinks import Console, Files, Kafka, Parquet
 
-__all__ = ["Console", "Engine", "Files", "Parquet"]
+__all__ = ["Console", "Engine", "Files", "Kafka", "KafkaCluster", "Parquet"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from anabranch.engine.live import Engine
 
         return Engine
+    if name == "KafkaCluster":
+        from anabranch.kafka import KafkaCluster
+
+        return KafkaCluster
     if name in __all__:
         from anabranch.spark import sinks
 

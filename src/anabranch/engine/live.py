@@ -49,7 +49,7 @@ from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.sinks import Parquet, Sink
+from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
 from anabranch.stream.files import check_name
@@ -251,10 +251,9 @@ class Engine:
             json = sink is not None and isinstance(query, str) and self._checking.gives_json(name, query, language)
             chosen = settled(sink, name, json=json)
             if isinstance(query, builder.DerivedStream):
-                printed = self._checking.written(name, query.plan)
+                printed = self._checking.written(name, query.plan, sink=chosen)
             else:
-                is_table = isinstance(chosen, Parquet)
-                printed = self._checking.printed(name, query, table=is_table, language=language)
+                printed = self._checking.printed(name, query, sink=chosen, language=language)
             fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             fresh.warnings = self._checking.growth.get(name, ())

@@ -173,7 +173,7 @@ class Spot:
         """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
 
-    def shown_name(self, *, local: bool) -> str:
+    def called(self, *, local: bool) -> str:
         """What `name()` and `local-name()` give: the key of JSON that it was read from, or else its name."""
         part = self.look.parts[self.part]
         key = key_of_step(part.name)

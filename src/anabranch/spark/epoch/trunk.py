@@ -118,7 +118,7 @@ class Trunk:
             states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
-            self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
+            self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)
             self._orders = OrderLogs(checkpoint)
             self._stages = self.host.stages()
@@ -145,7 +145,7 @@ class Trunk:
                 wanted.streams,
                 wanted.subscriptions,
                 wanted.sinks,
-                checkpoint=self.checkpoint.folder,
+                checkpoint=self.checkpoint.scratch,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
                 read=document_claims(wanted.documents),
             )
@@ -205,7 +205,7 @@ class Trunk:
             return False
 
     def _goes_on(self) -> bool:
-        """Whether, at the end of the input, answers that are streams have brought more to read."""
+        """Whether, at the end of the input, there is more: in streams that are answers, or for topics."""
         with self._restarting:
             assert self.query is not None
             if self.query.isActive:  # another thread has restarted it
@@ -213,8 +213,10 @@ class Trunk:
             if not self._once or self.query.exception() is not None:
                 return False
             self._background.finish()
-            if self._sinks.streamed == self._streamed or self._stopping or self._failure is not None:
+            if self._stopping or self._failure is not None:
                 return False
+            if self._sinks.streamed == self._streamed:
+                return self._sinks.behind
             self.start(once=True)
             return True
 
@@ -227,7 +229,16 @@ class Trunk:
             self.raise_failure()
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
-        """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent."""
+        """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent.
+
+        Topics are given what they have not got yet, if their brokers answer.
+        """
+        self._stop_epochs(hurry)
+        self._sinks.end(hurry)
+        with self._progressed:
+            self._progressed.notify_all()
+
+    def _stop_epochs(self, hurry: Callable[[], bool] = lambda: False) -> None:
         while not self._epoch_lock.acquire(timeout=_POLL_SECONDS):
             if hurry():
                 self._failure = self._failure or _Stopped()  # so that an interrupted epoch counts as no failure
@@ -248,7 +259,7 @@ class Trunk:
 
     def halt(self) -> None:
         """Stop after the epoch at work; the trunk may be started again, or driven by hand."""
-        self.stop()
+        self._stop_epochs()
         self.query = None
         self._stopping = False
         if isinstance(self._failure, _Stopped):
@@ -358,6 +369,12 @@ class Trunk:
         else:
             self._deliver_and_report(manifest, plan, reports, seconds)
 
+    def _fail(self, error: Exception) -> None:
+        """End the trunk because of an error on another thread."""
+        self._failure = self._failure or error
+        with self._progressed:
+            self._progressed.notify_all()
+
     def _report_in_background(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
@@ -365,7 +382,7 @@ class Trunk:
         try:
             self._deliver_and_report(manifest, plan, reports, seconds)
         except Exception as error:
-            self._failure = self._failure or error
+            self._fail(error)
         with self._progressed:
             self._progressed.notify_all()
 
@@ -377,7 +394,7 @@ class Trunk:
         self._sinks.deliver(manifest, plan)
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
         point("sinks-moved", manifest.epoch)
-        self._retention.add(manifest.epoch, manifest.size)
+        self._retention.add(manifest.epoch, manifest.size, self._sinks.needed)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())

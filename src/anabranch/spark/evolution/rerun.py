@@ -64,9 +64,7 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         if not any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
             shown = shown_first(job)
             return job, [shown, *reports] if shown else reports
-        for report in reports:
-            for segment in report.segments:
-                (job.segments / segment.name).unlink(missing_ok=True)
+        job.segments.delete_all([segment.name for report in reports for segment in report.segments])
         job = _with_events(job, found)
 
 
