@@ -38,7 +38,7 @@ class MessageKey:
         """The key of a result in XML; text by itself has one at `.` only."""
         if not result.startswith("<"):
             return None if self._steps else result.encode()
-        reading = _Reading(self._steps)
+        reading = _KeyReading(self._steps)
         reading.parser.Parse(result.encode(), True)
         return reading.value
 
@@ -56,7 +56,7 @@ class MessageKey:
                 return None
 
 
-class _Reading:
+class _KeyReading:
     """Finds the first node at some steps below the element that is parsed; only the parser calls."""
 
     def __init__(self, steps: tuple[str, ...]) -> None:
