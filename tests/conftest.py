@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SEED] = seed_of(config)
     handed = getattr(config, "workerinput", {}).get("broker")
     config.stash[BROKER] = Path(handed or tempfile.mkdtemp(prefix="anabranch-broker-"))
+    if handed is None:
+        (config.stash[BROKER] / "owner").write_text(str(os.getpid()))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

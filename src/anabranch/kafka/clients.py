@@ -22,6 +22,9 @@ _log = logging.getLogger("anabranch.kafka")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 
+QUICK = {"retry_backoff_ms": 10, "reconnect_backoff_max_ms": 2_000}
+"""Settings of clients that are back soon when brokers are."""
+
 _Client = TypeVar("_Client")
 
 

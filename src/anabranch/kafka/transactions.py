@@ -21,7 +21,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from anabranch.errors import UsageError
-from anabranch.kafka.clients import BrokerLog, consumer, producer
+from anabranch.kafka.clients import QUICK, BrokerLog, consumer, producer
 from anabranch.kafka.cluster import KafkaCluster
 from anabranch.kafka.faults import KafkaFault, Remedy, fault
 
@@ -68,12 +68,12 @@ class TransactionalWriter:
         self._producer: Producer = producer(
             cluster,
             log,
-            usual={"transaction_timeout_ms": _TRANSACTION_MS, "retry_backoff_ms": 10},
+            usual={"transaction_timeout_ms": _TRANSACTION_MS, **QUICK},
             transactional_id=identity,
             partitioner="murmur2_random",
             delivery_report_only_error=True,
         )
-        self._group: Consumer = consumer(cluster, log, group_id=identity, isolation_level="read_committed")
+        self._group: Consumer = consumer(cluster, usual=QUICK, group_id=identity, isolation_level="read_committed")
         self.limit = int(cluster.resolved().get("transaction.timeout.ms", _TRANSACTION_MS)) / 1000
         """The seconds that a transaction may take."""
 
@@ -87,10 +87,11 @@ class TransactionalWriter:
                 self._producer.init_transactions(0.5)
                 found = self._producer.cluster_id(_PATIENCE)
             except KafkaException as error:
+                self._producer.poll(0)  # so that it is said that brokers are down
                 if error.args[0].retriable() and monotonic() < patience and self._wanted():
                     continue  # the same call goes on where it was
                 raise self._fault(error, "begin to write") from None
-            self._log.answered()
+            self._answered()
             return found
 
     def partitions(self, topic: str) -> int:
@@ -149,7 +150,7 @@ class TransactionalWriter:
                     hint="set 'transaction.timeout.ms' in [kafka] to more, or let epochs be smaller",
                 ) from None
             raise found from None
-        self._log.answered()
+        self._answered()
         return count
 
     def discard(self) -> None:
@@ -181,6 +182,10 @@ class TransactionalWriter:
             self._failed = KafkaError(KafkaError._TIMED_OUT)
         if self._failed is not None:
             raise KafkaException(self._failed)
+
+    def _answered(self) -> None:
+        self._producer.poll(0)  # what it has heard of brokers before now is not said behind this
+        self._log.answered()
 
     def _cause(self, error: KafkaException) -> KafkaError | KafkaException:
         """The error behind an error: that of a message, if one could not be delivered."""

@@ -41,8 +41,8 @@ class TopicDelivery:
         self._changed = Condition()
         """Held by whoever looks at or changes what follows."""
         self._sinks: Mapping[str, Kafka] = {}
-        self._is_new = False
-        """Whether the sinks have changed since the thread looked at them."""
+        self._asked = self._joined = 0
+        """How often the sinks have changed, and at which of these changes the thread is; 0 before the first."""
         self._last = last
         """The newest committed epoch."""
         self._next = 0
@@ -58,7 +58,7 @@ class TopicDelivery:
         """Replace the sinks, by subscription."""
         with self._changed:
             if sinks != self._sinks:
-                self._sinks, self._is_new = dict(sinks), True
+                self._sinks, self._asked = dict(sinks), self._asked + 1
                 self._changed.notify_all()
 
     def committed(self, epoch: int) -> None:
@@ -91,7 +91,7 @@ class TopicDelivery:
             self._host.warn(f"answers for Kafka at '{self._cluster.brokers}' are left to the next run")
 
     def _has_work(self) -> bool:
-        return self._is_new or self._next <= self._last
+        return self._joined != self._asked or (self._joined > 0 and self._next <= self._last)
 
     # --- the thread -------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class TopicDelivery:
     def _again(self, pause: float) -> bool:
         """Wait before another attempt; False where there is to be none."""
         with self._changed:
-            self._is_new = True
+            self._joined = 0
             self._changed.wait_for(lambda: self._ending, pause)
             return self._is_wanted()
 
@@ -146,19 +146,19 @@ class TopicDelivery:
     def _advance(self, flow: TopicFlow) -> None:
         """Write what there is to write now."""
         with self._changed:
-            is_new, sinks, last, self._is_new = self._is_new, self._sinks, self._last, False
-        if is_new:
+            sinks, asked, last = self._sinks, self._asked, self._last
+        if self._joined != asked:
             flow.join(sinks, last)
-            with self._changed:
-                self._next = flow.start
             flow.catch_up()
+            with self._changed:
+                self._next, self._joined = flow.start, asked
         for epoch in flow.epochs(self._next, last):
             if self._hurry:
                 return
             flow.write(epoch)
             with self._changed:
                 self._next = epoch + 1
-                if self._is_new:
+                if self._asked != asked:
                     return
         with self._changed:
             self._next = max(self._next, last + 1)

@@ -4,9 +4,10 @@ It begins with what brokers and checkpoint know (`join`), brings late sinks up t
 epoch by epoch (`write`), one transaction each.
 It ends with the first error, and with its writer: another one begins again with what brokers know then.
 
-The note beside a mark has the number of the run.
-A run that finds a larger one belongs to the past: another has taken over.
+The note beside a mark has the number of the run, and a digest of the epoch that was written last.
+A run that finds a larger number belongs to the past: another has taken over.
 The first transaction of a run writes nothing but marks, so that it is known from then on.
+A checkpoint whose epoch has another digest is not the one that the topic was written from: an old copy was restored.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Kafka
 from anabranch.spark.sinks.topics.messages import TopicAddress, result_messages
@@ -48,11 +50,14 @@ class DeliveryHost:
 
 
 class _Note(NamedTuple):
-    """What stands beside a mark: the number of the run, and how far a late sink has come, by a digest of its name."""
+    """What stands beside a mark."""
 
     run: int
+    epoch: str = ""
+    """The digest of the epoch before the mark; empty where that was not written."""
     late: str = ""
     next: int = 0
+    """How far a late sink has come, by a digest of its name."""
 
     @staticmethod
     def read(text: str) -> _Note:
@@ -77,6 +82,8 @@ class TopicFlow:
         self._partitions: dict[str, int] = {}
         self._positions: dict[str, int] = {}
         """By topic: the next epoch to write."""
+        self._written: dict[str, str] = {}
+        """By topic: the digest of the epoch that was written last."""
         self._displays: dict[str, KeyedDisplay] = {}
         self._record = TopicRecord()
 
@@ -167,11 +174,14 @@ class TopicFlow:
                 f"run {other} of this site writes to the topic '{topic}', and this is run {self._host.run}",
                 hint="another copy of the checkpoint is at work",
             )
-        if mark.next > last + 1:
+        self._written[topic] = _Note.read(mark.note).epoch
+        kept = self.epochs(mark.next - 1, mark.next - 1)
+        known = _digest_of(self._log.manifests.load(kept[0])) if kept else ""
+        if mark.next > last + 1 or (known and self._written[topic] and known != self._written[topic]):
             raise StateError(
-                f"the topic '{topic}' has answers of this site up to epoch {mark.next - 1}, and the checkpoint ends "
-                f"with epoch {last}",
-                hint="it was restored from an old copy: begin with a new one, and with new topics",
+                f"the topic '{topic}' was written up to epoch {mark.next - 1} of this site, which is not that of the "
+                "checkpoint",
+                hint="an old copy of it was restored: begin with a new one, and with new topics",
             )
         return mark.next
 
@@ -187,7 +197,8 @@ class TopicFlow:
                 self._host.warn(f"a part of '{name}' is no longer kept, so the topic '{sink.topic}' lacks it")
 
     def _mark(self, topic: str, late: str = "", next: int = 0) -> Mark:
-        return Mark(self._positions[topic], json.dumps(_Note(self._host.run, late, next)))
+        note = _Note(self._host.run, self._written.get(topic, ""), late, next)
+        return Mark(self._positions[topic], json.dumps(note))
 
     # --- writing --------------------------------------------------------------------------------------------
 
@@ -215,13 +226,9 @@ class TopicFlow:
         moved = dict.fromkeys(topics, epoch + 1)
         self._save(self._record.known(self._positions, moved))
         point("topics-begun", epoch)
-        before = dict(self._positions)
         self._positions |= moved
-        try:
-            self._writer.write(messages, {each: self._mark(each) for each in topics})
-        except BaseException:
-            self._positions = before
-            raise
+        self._written |= dict.fromkeys(topics, _digest_of(self._log.manifests.load(epoch)))
+        self._writer.write(messages, {each: self._mark(each) for each in topics})
         point("topics-written", epoch)
         for display in self._displays.values():
             display.written()
@@ -262,6 +269,11 @@ def _with_progress(record: TopicRecord, topic: str, mark: Mark | None) -> TopicR
     if note.late != _digest(first.name) or note.next <= first.next:
         return record
     return replace(record, late=(replace(first, next=note.next), *record.late[1:]))
+
+
+def _digest_of(manifest: Manifest) -> str:
+    """What tells an epoch from another of the same number: the files of its answers, whose names are new for each."""
+    return _digest(" ".join(each.name for each in manifest.segments))
 
 
 def _digest(name: str) -> str:
