@@ -158,9 +158,9 @@ def hurried() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark that all tests share; a start costs seconds."""
-    from anabranch.spark.session import local_session  # here, so that other tests do not pay for importing pyspark
+    from anabranch.spark.session import start_session  # here, so that other tests do not pay for importing pyspark
 
-    session = local_session(cores=2)
+    session = start_session(cores=2)
     yield session
     session.stop()
 

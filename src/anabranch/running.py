@@ -35,10 +35,11 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.hosts.spark_host import SparkHost
+from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Listener, Workload
-from anabranch.spark.session import local_session
+from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Sink
 from anabranch.visible import note
@@ -63,8 +64,12 @@ def run(
     dead_letters: Path | None = None,
     late_items: Path | None = None,
     stop: Event | None = None,
+    spark: SparkOptions | None = None,
 ) -> None:
-    """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set."""
+    """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set.
+
+    `spark` says which Spark it runs on, by default one of its own on this machine.
+    """
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, including the log
     allow(site.settings.limits.steps)
@@ -79,7 +84,7 @@ def run(
         wanted = _wanted(site, outputs, functions, warn)
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
-        session = local_session()
+        session = start_session(spark, tell=warn)
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))

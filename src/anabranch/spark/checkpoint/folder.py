@@ -115,6 +115,11 @@ class Checkpoint:
         return self.folder / "format.json"
 
     @property
+    def run_record(self) -> Location:
+        """The record of the run at work."""
+        return self.folder / "run.json"
+
+    @property
     def intake(self) -> Path:
         return self.scratch / "intake.json"
 
@@ -188,7 +193,7 @@ class RunLock:
 
     def __init__(self, checkpoint: Checkpoint, jvm: int) -> None:
         self._path = checkpoint.scratch / "lock"
-        self._about = checkpoint.folder / "run.json"
+        self._about = checkpoint.run_record
         self._jvm = jvm
         self.run = 1
         """The number of this run, from 1."""

@@ -126,7 +126,7 @@ class Trunk:
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)
             self._orders = OrderLogs(checkpoint)
-            self._stages = self.host.stages()
+            self._stages = self.host.stages(checkpoint, self._functions.values())
             self._lookout = Lookout(checkpoint)
             self._background = Background()
             self._wanted = Workload({}, {})
