@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anabranch.engine.live import Engine
     from anabranch.spark.sinks import Console, Files, Parquet
+    from anabranch.stream.reading.source import Http
 
-__all__ = ["Console", "Engine", "Files", "Parquet"]
+__all__ = ["Console", "Engine", "Files", "Http", "Parquet"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Engine` and the sinks on first use: importing any part of the package must not load Spark."""
+    """`Engine`, sources and sinks on first use: importing any part of the package must not load Spark."""
     if name == "Engine":
         from anabranch.engine.live import Engine
 
         return Engine
+    if name == "Http":
+        from anabranch.stream.reading.source import Http
+
+        return Http
     if name in __all__:
         from anabranch.spark import sinks
 

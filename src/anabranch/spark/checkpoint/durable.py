@@ -5,7 +5,7 @@ must not exist yet: of two runs that try, one wins) and `append` (a log).
 All of them return when the bytes and the name are on the disk.
 A writer that was killed leaves a file under a hidden name, until `sweep`.
 Records are JSON followed by a checksum, so a damaged record is detected and named.
-A full disk raises `StateError` and leaves what was durable before untouched.
+A full disk raises `DiskFull` and leaves what was durable before untouched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anabranch.errors import StateError
+from anabranch.errors import DiskFull, StateError
 from anabranch.stream.plain import from_plain, to_plain
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             hint = "make room and start again: it goes on where it was"
-            raise StateError(f"the disk is full: cannot write '{path}'", hint=hint) from None
+            raise DiskFull(f"the disk is full: cannot write '{path}'", hint=hint) from None
         raise StateError(f"cannot write '{path}': {error.strerror or error}") from None
 
 

@@ -108,8 +108,10 @@ def _unread_rest(
     stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None
 ) -> _UnreadRest | Reason | None:
     """The unread rest of a partition; a reason where nothing was ever read, None where nothing is waited for."""
-    there = folders.listing(path)
     held = log.stretches(key.rpartition("/")[2])
+    if stream.http is not None:
+        return None if held else (f"nothing was pushed into '{stream.name}' yet", "send items to the run's endpoint")
+    there = folders.listing(path)
     if not there:
         return None if held else _nothing(path, others=bool(stream.more))
     if log.form is None:

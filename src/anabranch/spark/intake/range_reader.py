@@ -43,6 +43,8 @@ class RangeReader:
     ) -> None:
         """`carry` was left by the reader of the range before; `accents` says whether the engine follows accents."""
         self._split = DocumentSplitter if stream.form.format == "document" else LineSplitter
+        self._carries = reach.packed or (self._split is DocumentSplitter and stream.source.http is None)
+        """Whether it may end within an item; the bodies of requests are whole."""
         self._limits = limits
         self._range = reach
         self.lines = self._split is LineSplitter and not reach.packed
@@ -71,10 +73,6 @@ class RangeReader:
     def announce(self, announced: Callable[[Path, Element], bool]) -> None:
         """Set which paths, beside those of the schema, items of a strict stream may have."""
         self._reader.announced = announced
-
-    @property
-    def _carries(self) -> bool:
-        return self._range.packed or self._split is DocumentSplitter
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
         for part in self.parts():

@@ -19,7 +19,7 @@ became shorter or was overwritten is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
@@ -33,11 +33,14 @@ from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
 from anabranch.spark.intake.order import FileStretch, OrderLog
 from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, StretchSpan, Waiting
 from anabranch.spark.intake.settings import IntakeSettings
-from anabranch.stream.reading.source import Source
+from anabranch.spark.spool import files as spool
+from anabranch.stream.reading.source import Source, StreamForm
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
 """Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
+_SINCE = ":since"
+"""Where it keeps the moment of the sight before, if streams have the time of acceptance."""
 _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
 
@@ -80,8 +83,8 @@ class Survey:
         self._frozen = {}
         settings = IntakeSettings.load(self._checkpoint)
         for stream in settings.reading:
-            for key, path in stream.keys.items():
-                self._listing(key, path, settings.held.get(stream.name))
+            for key, files in _partitions(stream).items():
+                self._listing(key, files, settings.held.get(stream.name))
 
     def latest(self, start: Offset) -> Offset:
         """The end offset of the epoch that starts at `start`; partitions with something to read share its bytes."""
@@ -98,9 +101,10 @@ class Survey:
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
             durable.write_record(self._checkpoint.sight, sight)
-        return (
-            start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
-        )
+        clock: Offset = {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        if any(each.accepts for each in settings.streams):
+            clock[_SINCE] = {"file": 0, "position": _since(start)}
+        return start | moves.to | ended | beats | clock
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
@@ -108,18 +112,19 @@ class Survey:
         clock = end.get(_CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
-        former = ((each, True) for stream in settings.former for each in stream.keys.items())
-        wanted = ((each, False) for stream in settings.streams for each in stream.keys.items())
-        for (key, path), is_former in (*former, *wanted):
+        former = ((stream, key, True) for stream in settings.former for key in stream.keys)
+        wanted = ((stream, key, False) for stream in settings.streams for key in stream.keys)
+        for source, key, is_former in (*former, *wanted):
             stream, _, partition = key.rpartition("/")
-            for span, files in self._spans(key, path, start, end):
+            for span, files in self._spans(source, key, start, end):
                 name, packed = span.stretch.file, span.stretch.packed
                 where = files.path(name)
                 whole = ((span.start, span.end, span.last),)  # the files of a former stream may be gone
-                cut_up = whole if is_former else ranges.cut_up(span, files.document, settings.cores, files)
-                for first, stop, last in cut_up:
+                cut_up = whole if is_former else ranges.cut_up(span, files.continues, settings.cores, files)
+                timed = ((*cut, moment) for cut in cut_up)
+                for first, stop, last, arrived in _by_acceptance(timed, where, end) if source.accepts else timed:
                     cut = (span.number, name, where, first, stop, last, packed)
-                    found.append(Range(stream, partition, *cut, len(found), moment))
+                    found.append(Range(stream, partition, *cut, len(found), arrived))
             beat = beat_of(end, key)
             if beat is not None and beat != beat_of(start, key):
                 found.append(Range.heartbeat(stream, partition, beat, len(found), moment))
@@ -129,16 +134,17 @@ class Survey:
             found.append(Range.passed(clock["position"], len(found)))
         return found
 
-    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[StretchSpan, PartitionFiles]]:
+    def _spans(
+        self, source: Source, key: str, start: Offset, end: Offset
+    ) -> Iterator[tuple[StretchSpan, PartitionFiles]]:
         """The spans of a partition between two offsets."""
         if key not in end or end[key] == start.get(key):
             return
-        stream, _, partition = key.rpartition("/")
-        log = self._log(stream)
+        log = self._log(source.name)
         assert log.form is not None, "an offset refers to a stream whose form is known"
-        files = PartitionFiles(path, log.form.format == "document")
-        stretches = log.stretches(partition)
-        for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.document):
+        files = _partitions(source, log.form)[key]
+        stretches = log.stretches(key.rpartition("/")[2])
+        for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.continues):
             yield span, files
 
     def _log(self, stream: str) -> OrderLog:
@@ -165,9 +171,9 @@ class Survey:
         """
         files: dict[str, dict[str, int]] = {}
         for stream in settings.reading:
-            for key, path in stream.keys.items():
+            for key, partition in _partitions(stream).items():
                 ends = {each.file: each.end for each in self._log(stream.name).stretches(key.rpartition("/")[2])}
-                there = self._listing(key, path, settings.held.get(stream.name))
+                there = self._listing(key, partition, settings.held.get(stream.name))
                 if before is not None:
                     seen = before.files.get(key, {})
                     last = max(seen, default="")
@@ -177,11 +183,11 @@ class Survey:
             return FolderSnapshot(before.moment, files)
         return FolderSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
-    def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
+    def _listing(self, key: str, partition: PartitionFiles, hold: int | None) -> dict[str, int]:
         """The files of a partition that may be read; `hold` is the number of the stream's hold."""
         if self._frozen is not None and key in self._frozen:
             return self._frozen[key]
-        found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else folders.listing(path)
+        found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else partition.listing()
         if hold:
             self._held[key] = hold, found
         if self._frozen is not None:
@@ -239,22 +245,18 @@ class Survey:
         """The partitions of a stream that have something to read."""
         log = self._log(stream.name)
         if log.form is None:
-            partitions = [
-                PartitionFiles(path, document=False).paths(sight.files.get(key, {}))
-                for key, path in stream.keys.items()
-            ]
+            partitions = [files.paths(sight.files.get(key, {})) for key, files in _partitions(stream).items()]
             form = folders.form_of(stream, partitions, decide=finite or self._frozen is not None)
             if form is None:
                 return
             log.append((form,))
         assert log.form is not None
-        for number, (key, path) in enumerate(stream.keys.items()):
+        for number, (key, files) in enumerate(_partitions(stream, log.form).items()):
             at = Position.of(start, key)
             there = sight.files.get(key, {})
-            files = PartitionFiles(path, log.form.format == "document")
             held = log.stretches(str(number))
             size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
+            partition = Partition(held, size, folders.waiting(held, there, files), files.continues, finite, files)
             if partition.behind(at):
                 largest = max((stretch.file for stretch in held), default="")
                 yield _View(stream.name, key, partition, files, largest)
@@ -280,11 +282,38 @@ class Survey:
                 hint="a stream's files may only grow",
             )
         stamp = (size, changed)
-        if self._compared.get(path) != stamp:
+        if self._compared.get(path) != stamp and not files.pushed:
             if not storage.has_head(path, stretch.head):
                 raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
             self._compared[path] = stamp
         return size
+
+
+def _partitions(stream: Source, form: StreamForm | None = None) -> dict[str, PartitionFiles]:
+    """The partitions of a stream by their keys; it has a form once something can be read."""
+    document, pushed = form is not None and form.format == "document", stream.http is not None
+    return {key: PartitionFiles(path, document, pushed) for key, path in stream.keys.items()}
+
+
+def _since(start: Offset) -> int:
+    """The moment of the last sight that was read to its end; what comes later is behind it."""
+    clock = start.get(_CLOCK, {"file": 1, "position": 0})
+    return (clock if clock["file"] else start.get(_SINCE, clock))["position"]
+
+
+def _by_acceptance(
+    cuts: Iterable[tuple[int, int, bool, int | None]], folder: str, offset: Offset
+) -> Iterator[tuple[int, int, bool, int | None]]:
+    """Cuts of a spool as pieces that were accepted at one moment each, as (start, end, last, moment) (LAWS 1.3).
+
+    What was accepted while the survey looked is behind all that was there: else it would come too late.
+    """
+    for first, stop, last, moment in cuts:
+        if moment is None or _SINCE not in offset:
+            yield first, stop, last, moment
+            continue
+        for begin, end, accepted in spool.moments(folder, first, stop):
+            yield begin, end, last and end == stop, min(max(accepted, offset[_SINCE]["position"] + 1), moment)
 
 
 @dataclass(slots=True)
@@ -314,7 +343,7 @@ class _View:
             self.key.rpartition("/")[2],
             waiting.file,
             waiting.start,
-            storage.is_packed(path),
-            storage.head_of(path, waiting.size),
+            not self.files.pushed and storage.is_packed(path),
+            "" if self.files.pushed else storage.head_of(path, waiting.size),
             "grown" if waiting.start else "late" if late else None,
         )
