@@ -41,7 +41,7 @@ LONGEST_KEY = 200
 _SMALL = 1 << 16
 """A body up to this size is checked at once, a larger one in another thread."""
 _DRAINED = 1 << 20
-_DRAIN_SECONDS = 2.0
+_DRAIN_SECONDS = 1.0
 """So much of a body is read for so long when its request is refused, so that the client gets to read the answer."""
 _RETRY_SECONDS = 1
 _HELD_BODIES = 4
@@ -89,6 +89,7 @@ def application(find: FindSpool, settings: EndpointSettings, warn: Callable[[str
 
     handlers: Any = {HTTPException: _not_found, Exception: failed}  # starlette wants one type for all of them
     inner = Starlette(routes=push_routes(find, settings), exception_handlers=handlers)
+    inner.router.redirect_slashes = False
     return Guarded(inner, settings)
 
 
@@ -123,7 +124,8 @@ class PushAnswers:
             found = await self._accept(spool, request.headers, incoming)
         except AnabranchError as error:
             status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-            return _refusal(status, error.message, error.hint, error, close=not await incoming.drained())
+            close = isinstance(error, TooSlow) or not await incoming.drained()
+            return _refusal(status, error.message, error.hint, error, close=close)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         return JSONResponse({"stream": name, "start": found.start, "end": found.end, "repeated": found.repeated})

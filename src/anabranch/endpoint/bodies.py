@@ -36,6 +36,7 @@ XML = ("application/xml", "text/xml")
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")
 _GAP = re.compile(rb"[\s,]*")
 _BYTE = re.compile(r"(.*) \(byte ([0-9]+)\)\Z")
+_TRAILING = "trailing characters"
 _FRONT_BYTES = 1 << 16
 _DIGEST_BYTES = 16
 _AROUND = b"<r>"
@@ -171,7 +172,8 @@ def _json_told(raw: bytes, error: Exception) -> _Fault:
         return "nested too deep", 0
     told = _BYTE.match(str(error))
     message, byte = (told[1], int(told[2])) if told else ("it ends early", len(raw))
-    return message.removeprefix("JSON is malformed: "), byte
+    message = message.removeprefix("JSON is malformed: ")
+    return message, byte - (message == _TRAILING)  # of which msgspec names the second
 
 
 # --- XML --------------------------------------------------------------------------------------------------

@@ -21,10 +21,17 @@ from anabranch.endpoint.settings import EndpointSettings
 from anabranch.errors import UsageError
 
 _STOP_SECONDS = 3
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-    b"Content-Type: application/json\r\nContent-Length: 52\r\n\r\n"
-    b'{"message": "too many connections at once here now"}'
+_FULL_TEXT = b'{"message": "there are too many connections at once", "hint": "send it again later"}'
+_FULL = b"\r\n".join(
+    (
+        b"HTTP/1.1 503 Service Unavailable",
+        b"Retry-After: 1",
+        b"Connection: close",
+        b"Content-Type: application/json",
+        b"Content-Length: %d" % len(_FULL_TEXT),
+        b"",
+        _FULL_TEXT,
+    )
 )
 
 

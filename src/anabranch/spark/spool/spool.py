@@ -145,11 +145,11 @@ class Spool:
 
     def _load(self) -> None:
         """Read what the folder says beyond what is known."""
-        now = _now()
-        if not self._files:
+        now, known = _now(), {start for start, _ in self._files}
+        if not known:
             self._keys.add(keys.load(self._folder), now)
         for start in starts(self._folder):
-            if start >= self._end:
+            if start not in known:
                 footer = read_footer(file_at(self._folder, start))
                 self._files.append((footer.start, footer.end))
                 self._moment = max(self._moment, footer.moment)
