@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -35,12 +36,13 @@ def _sockets_of(process: int) -> Iterator[str]:
     """The numbers of the sockets that a process holds."""
     try:
         handles = list(Path(f"/proc/{process}/fd").iterdir())
-        targets = [os.readlink(handle) for handle in handles]
     except OSError:
         return
-    for target in targets:
-        if target.startswith("socket:["):
-            yield target[len("socket:[") : -1]
+    for handle in handles:
+        with suppress(OSError):  # closed in the meantime, as the one by which this very folder was read
+            target = os.readlink(handle)
+            if target.startswith("socket:["):
+                yield target[len("socket:[") : -1]
 
 
 def _listening() -> Iterator[tuple[str, IPv4Address | IPv6Address]]:

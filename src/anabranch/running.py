@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
+from anabranch.endpoint.opening import TrunkEndpoint
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
@@ -88,18 +89,24 @@ def run(
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
+        endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
+        if not once:
+            _listen(endpoint, log)
         watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
                 site = _reload(file, watch, trunk, site, outputs, functions, log)
+                if not once:
+                    _listen(endpoint, log)
             if not once and waits.due():
                 waits.tell()
         if once and not stop.is_set():
             waits.tell(at_once=True)
+        endpoint.close()
         trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
@@ -133,6 +140,14 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
         return iter(())
     empty = AnswerLog(Checkpoint.at(site.checkpoint)).answer(nobody, site.functions)
     return iter(empty) if convert is None else converted(empty, convert)
+
+
+def _listen(endpoint: TrunkEndpoint, log: Log) -> None:
+    """Take what is pushed from now on, and say where, if that is new."""
+    before = endpoint.streams
+    endpoint.open()
+    if endpoint.streams != before:
+        log.event("listening", streams=endpoint.streams)
 
 
 def _warn(log: Log, message: str) -> None:
@@ -225,4 +240,5 @@ def _fixed(site: SiteDescription) -> dict[str, object]:
         each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
     }
     others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
-    return {"checkpoint": site.checkpoint, **settings, **others, "functions": site.functions, "log": site.log}
+    others |= {"functions": site.functions, "log": site.log, "http": site.endpoint}
+    return {"checkpoint": site.checkpoint, **settings, **others}

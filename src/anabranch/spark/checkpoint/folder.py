@@ -1,7 +1,7 @@
 """The checkpoint: one folder with all durable state of a trunk, and the lock that keeps a second run out.
 
     format.json          kind, version and site; a folder without it is not ours
-    lock, run.json       the run at work: its lock; its number, process and JVM
+    lock, run.json       the run at work: its lock; its number, process, JVM, and where its endpoint listens
     intake.json          the streams and the size of epochs, which the intake reads for every epoch
     sight.json           files that the intake saw and that epochs have not read to the end
     reached.json         the largest times of items by stream, for heartbeats (`spark/intake/reached.py`)
@@ -14,6 +14,7 @@
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
     sinks/<name>.json    the position of a sink; .topics: what is known of topics (`spark/sinks/topics/record.py`)
     answers/<stream>/    documents not yet read by streams that are answers (`spark/sinks/answer_streams.py`)
+    spool/<stream>/      what was pushed into streams and is not read yet (`spark/spool/`)
     spark/               Spark's own checkpoint, which follows the manifests
 
 A folder that is not ours, or that is damaged, is refused by name and never silently replaced.
@@ -170,6 +171,10 @@ class Checkpoint:
         """The folder with the documents of a stream that is the answer of a subscription."""
         return self.scratch / "answers" / _file_name(stream)
 
+    def spool(self, stream: str) -> Path:
+        """The folder with what was pushed into a stream."""
+        return self.scratch / "spool" / _file_name(stream)
+
     def sink(self, path: Path, suffix: str = ".json") -> Location:
         """The position record of the sink that writes to a file; the site may move as a whole."""
         return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.scratch))}{suffix}"
@@ -224,8 +229,12 @@ class RunLock:
             self._await_end(before["jvm"], before["jvm_started"])
         for each in (self._about.parent, *(self._about.parent / name for name in _FOLDERS)):
             each.sweep()
+        self.record()
+
+    def record(self, endpoint: str | None = None) -> None:
+        """Write down what this run is, and where its endpoint listens, if it has one."""
         about = {"run": self.run, "pid": os.getpid(), "jvm": self._jvm, "jvm_started": _started(self._jvm)}
-        durable.replace(self._about, durable.sealed(about))
+        durable.replace(self._about, durable.sealed(about | ({"endpoint": endpoint} if endpoint else {})))
 
     def _holder(self) -> str:
         try:
