@@ -83,25 +83,25 @@ def run(
         import_all(functions)
         warn = partial(_warn, log)
         wanted = _wanted(site, outputs, functions, warn)
+        if not once and any(each.http is not None for each in site.streams.values()):
+            site.endpoint.token()  # who lacks one should not wait for Spark
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
         session = start_session(spark, tell=warn)
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
-        endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn))
-        trunk.want(wanted)
+        endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn, listens=not once))
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
-        if not once:
-            _listen(endpoint, log)
+        _tell_addresses(endpoint, {}, log)
         watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
-                site = _reload(file, watch, trunk, site, outputs, functions, log)
-                if not once:
-                    _listen(endpoint, log)
+                site = _reload(file, watch, trunk, endpoint, site, outputs, functions, log)
             if not once and waits.due():
                 waits.tell()
         if once and not stop.is_set():
@@ -142,10 +142,8 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     return iter(empty) if convert is None else converted(empty, convert)
 
 
-def _listen(endpoint: TrunkEndpoint, log: Log) -> None:
-    """Take what is pushed from now on, and say where, if that is new."""
-    before = endpoint.streams
-    endpoint.open()
+def _tell_addresses(endpoint: TrunkEndpoint, before: Mapping[str, str], log: Log) -> None:
+    """Log where streams are pushed, unless that is as it was before."""
     if endpoint.streams != before:
         log.event("listening", streams=endpoint.streams)
 
@@ -202,7 +200,14 @@ def _files(file: Path, site: SiteDescription) -> list[Path]:
 
 
 def _reload(
-    file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
+    file: Path,
+    watch: Watch,
+    trunk: Trunk,
+    endpoint: TrunkEndpoint,
+    site: SiteDescription,
+    outputs: Outputs,
+    functions: _Functions,
+    log: Log,
 ) -> SiteDescription:
     """Apply the new version of a site, or keep the old one and say why; gives the one in force.
 
@@ -214,7 +219,10 @@ def _reload(
         if fresh == site:
             return site
         same = [name for name, each in fresh.subscriptions.items() if site.subscriptions.get(name) == each]
-        trunk.want(_wanted(fresh, outputs, functions, partial(_warn, log), same))
+        pushed = endpoint.streams
+        wanted = _wanted(fresh, outputs, functions, partial(_warn, log), same)
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
@@ -228,6 +236,7 @@ def _reload(
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
+    _tell_addresses(endpoint, pushed, log)
     fixed = changes(_fixed(site), _fixed(fresh))["changed"]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")

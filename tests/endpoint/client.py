@@ -84,6 +84,7 @@ def served(*sources: Source, settings: EndpointSettings | None = None) -> Iterat
     spools = {each.name: Spool(each, 0, warnings.append) for each in sources}
     chosen = settings or EndpointSettings()
     endpoint = Endpoint(application(spools.get, chosen, warnings.append), chosen)
+    endpoint.start()
     try:
         yield Served(endpoint.address, spools, warnings)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -27,6 +28,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from endpoint.client import JSON, LINES, XML, ask, pushed
 from partitions import read_partitions
+from sockets import listening_addresses
 from spark.bare import BareTrunk
 
 QUERIES = {
@@ -233,6 +235,38 @@ def test_a_stream_stays_what_it_is(tmp_path: Path) -> None:
         pytest.raises(UsageError, match="the stream 's' was read from files until now, not pushed"),
     ):
         engine.stream("s", Http())
+
+
+def test_an_engine_that_cannot_listen(tmp_path: Path) -> None:
+    """An address that is taken, or a token that is missing, is told before the engine has the stream."""
+    (tmp_path / "in").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with Engine(local=True, listen=listen) as engine:
+            with pytest.raises(UsageError, match=f"cannot listen on '{listen}': Address already in use"):
+                engine.stream("s", Http())
+            engine.stream("s", tmp_path / "in")
+    with Engine(local=True, listen="0.0.0.0:0") as engine:
+        with pytest.raises(UsageError, match="takes a token, for others can reach it"):
+            engine.stream("s", Http())
+        assert not [each for each in listening_addresses() if not each.is_loopback]
+
+
+def test_a_stream_that_is_refused_leaves_nobody_listening(tmp_path: Path) -> None:
+    """Who connects in vain should be told so; the next stream opens the endpoint."""
+    (tmp_path / "d.dtd").write_text("<!ELEMENT r (p*)> <!ELEMENT p (#PCDATA)>")
+    with Engine(local=True, trigger_ms=5) as engine:
+        before = listening_addresses()
+        with pytest.raises(UsageError, match="a pushed stream with a DTD is one of XML"):
+            engine.stream("s", Http(), dtd=tmp_path / "d.dtd")
+        with pytest.raises(UsageError, match="must be at least 1 byte"):
+            engine.stream("s", Http(0))
+        with pytest.raises(UsageError, match="is unknown"):
+            engine.stream("s", Http(), format="csv")
+        assert listening_addresses() == before
+        url = engine.stream("s", Http()).url
+        assert url is not None
+        assert ask(url, '{"n": 1}').status == 200
 
 
 def test_what_a_run_waits_for(tmp_path: Path) -> None:

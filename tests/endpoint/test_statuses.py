@@ -10,10 +10,12 @@ from threading import Event
 
 import pytest
 
+from anabranch.endpoint.app import application
 from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import TOKEN_VARIABLE, EndpointSettings
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.spool.spool import Spool
 from endpoint.client import JSON, LINES, XML, Served, ask, pushed, served
 from faults.disk import Disk
 from sockets import listening_addresses
@@ -299,6 +301,21 @@ def test_where_it_may_listen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for listen in ("", "8080", "localhost", "example.org:80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"):
         with pytest.raises(UsageError, match="'listen' takes an address and a port"):
             EndpointSettings(listen)
+
+
+def test_who_comes_early_waits(tmp_path: Path) -> None:
+    """The address is there before anybody is served; a request that comes meanwhile is answered then."""
+    spool = Spool(pushed(tmp_path), 0)
+    settings = EndpointSettings()
+    endpoint = Endpoint(application({"orders": spool}.get, settings, lambda message: None), settings)
+    with ThreadPoolExecutor(1) as threads:
+        early = threads.submit(ask, f"{endpoint.address}/streams/orders", '{"a": 1}')
+        with pytest.raises(TimeoutError):
+            early.result(0.1)
+        endpoint.start()
+        assert early.result(60).status == 200
+    endpoint.close()
+    spool.close()
 
 
 def test_an_address_that_is_taken(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ _FULL = b"\r\n".join(
 
 
 class Endpoint:
-    """An application that is served from now on, until `close`."""
+    """An application that is served from `start` to `close`; its address is taken from the beginning."""
 
     def __init__(self, app: ASGIApp, settings: EndpointSettings) -> None:
         host, port = settings.address()
@@ -50,10 +50,13 @@ class Endpoint:
         """Where it can be reached."""
         self._server = _Server(_Config(app, settings))
         self._thread = Thread(target=self._serve, name="endpoint", daemon=True)
+
+    def start(self) -> None:
+        """Serve; whoever has connected before has waited."""
         self._thread.start()
         self._server.begun.wait()
         if not self._server.started:
-            raise UsageError(f"cannot listen on '{settings.listen}'")
+            raise UsageError(f"cannot serve at '{self.address}'")
 
     def _serve(self) -> None:
         try:
@@ -64,7 +67,9 @@ class Endpoint:
     def close(self) -> None:
         """Take no further request; those that wait for their answers get them."""
         self._server.should_exit = True
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._socket.close()
 
 
 class _Server(uvicorn.Server):

@@ -221,9 +221,9 @@ class Engine:
                 topic=topic,
                 http=http,
             )
-            self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._check_anew()
-            self._endpoint.open()
+            with self._endpoint.opened([fresh]):
+                self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
+                self._check_anew()
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint, self._endpoint.streams.get(name))
 
     def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
