@@ -41,7 +41,7 @@ from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
-from anabranch.spark.sinks import Parquet, Sink
+from anabranch.spark.sinks import Sink
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -131,7 +131,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     if timeline:
         return iter(())
-    empty = AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions)
+    empty = AnswerLog(Checkpoint.at(site.checkpoint)).answer(nobody, site.functions)
     return iter(empty) if convert is None else converted(empty, convert)
 
 
@@ -159,8 +159,7 @@ def _wanted(
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}
     for name, each in site.subscriptions.items():
-        table = isinstance(each.sink, Parquet)
-        texts[name] = checking.printed(name, each.text, label=str(each.file), table=table, language=each.language)
+        texts[name] = checking.printed(name, each.text, label=str(each.file), sink=each.sink, language=each.language)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
     for name, warnings in checking.growth.items():

@@ -8,6 +8,7 @@ recurses, and takes exponential time for brackets inside one another.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -32,9 +33,13 @@ E = TypeVar("E", bound=exp.Expr)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL}
+_NESTING = {*_OPENING, *_CLOSING, *_PREFIXES, TokenType.DOT}
 _CLOSED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|[^'"/-]+|.""", re.DOTALL)
 """Strings, names and comments that are closed, and whatever else there is."""
 _DIALECT = RisingWave()
+_WORDS = (exp.Literal, exp.Identifier)
+"""Nodes of one token, whose own place is known."""
+_NO_START = sys.maxsize
 
 
 class _Misread(ParseError):
@@ -76,7 +81,7 @@ def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
     if len(given) != 1:
         place = next((each.start for each in tokens if each.token_type == TokenType.SEMICOLON), 0)
         raise refuse_sql("several statements", text, Span(place, place + 1))
-    return given[0], _places(given[0], text)
+    return given[0], _places(given[0])
 
 
 def _unexpected(text: str, token: Token | None) -> QueryError:
@@ -111,11 +116,12 @@ def _tokens(text: str) -> list[Token]:
     if first.token_type not in (TokenType.SELECT, TokenType.WITH):
         raise refuse_sql("statement other than SELECT", text, Span(first.start, first.end + 1))
     for each, following in pairwise(tokens):
-        if each.text.upper() == "EMIT" and following.token_type == TokenType.ON:
+        behind = following.token_type
+        if behind == TokenType.ON and each.text.upper() == "EMIT":
             raise refuse_sql("EMIT", text, Span(each.start, following.end + 1))
-        if each.token_type == TokenType.COMMA and following.token_type == TokenType.FROM:
+        if behind == TokenType.FROM and each.token_type == TokenType.COMMA:
             raise _unexpected(text, following)
-        if each.token_type == TokenType.ARRAY and following.token_type == TokenType.L_BRACKET:
+        if behind == TokenType.L_BRACKET and each.token_type == TokenType.ARRAY:
             raise refuse_sql("array", text, Span(each.start, following.end + 1))
     return tokens
 
@@ -128,6 +134,9 @@ def _check_nesting(text: str, tokens: list[Token]) -> None:
         kind = each.token_type
         dots = dots + 1 if kind == TokenType.DOT else dots if before == TokenType.DOT else 0
         before = kind
+        if kind not in _NESTING:
+            prefixes = 0
+            continue
         depth += (kind in _OPENING) - (kind in _CLOSING)
         brackets += kind == TokenType.L_BRACKET
         bracket_depth += (kind == TokenType.L_BRACKET) - (kind == TokenType.R_BRACKET)
@@ -147,27 +156,35 @@ def _unread(text: str) -> QueryError:
     return QueryError("this is no query in SQL", text=text, span=Span(0, len(text)))
 
 
-def _places(root: exp.Expr, text: str) -> dict[int, Span]:
-    """Where nodes stand: from the first token of what is in them to the last."""
+def _places(root: exp.Expr) -> dict[int, Span]:
+    """Where nodes stand: from the first token of what is in them to the last.
+
+    Nodes forget what is above them, which nobody asks for: a tree without cycles is freed as soon as it is translated.
+    """
+    nodes, above = [root], [0]
+    for at, node in enumerate(nodes):  # which grows as it goes
+        node.parent = None
+        for given in node.args.values():
+            if isinstance(given, exp.Expr):
+                nodes.append(given)
+                above.append(at)
+            elif isinstance(given, list):
+                below = [each for each in given if isinstance(each, exp.Expr)]
+                nodes += below
+                above += [at] * len(below)
     places: dict[int, Span] = {}
-    nodes: list[tuple[exp.Expr, list[exp.Expr]]] = []
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        below = list(node.iter_expressions())
-        nodes.append((node, below))
-        pending += below
-    for node, below in reversed(nodes):
+    starts, ends = [_NO_START] * len(nodes), [0] * len(nodes)
+    for at in range(len(nodes) - 1, -1, -1):  # what is below a node stands behind it
+        node, start, end = nodes[at], starts[at], ends[at]
         meta: dict[str, Any] = node.meta
-        inside = [places[id(each)] for each in below if id(each) in places]
-        starts = [each.start for each in inside]
-        ends = [each.end for each in inside]
         if "start" in meta:
-            starts.append(meta["start"])
-            ends.append(meta["end"] + 1)
-        if "last" in meta and not isinstance(node, exp.Literal | exp.Identifier):
-            ends.append(meta["last"] + 1)
-        if starts or ends:
-            start = min(starts) if starts else max(ends) - 1
-            places[id(node)] = Span(start, max(max(ends, default=start), start + 1))
+            start, end = min(start, meta["start"]), max(end, meta["end"] + 1)
+        if "last" in meta and not isinstance(node, _WORDS):
+            end = max(end, meta["last"] + 1)
+        if end == 0:
+            continue
+        start = min(start, end - 1)
+        places[id(node)] = Span(start, end)
+        over = above[at]
+        starts[over], ends[over] = min(starts[over], start), max(ends[over], end)
     return places

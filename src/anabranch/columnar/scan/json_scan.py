@@ -51,12 +51,13 @@ from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import FrameLog, Guide
 from anabranch.columnar.scan.words import WORD, find_byte, put_bytes
 from anabranch.stream.limits import Limits
+from anabranch.stream.tree import LETTERS
 
 
 def longest_line(look: Look, limits: Limits) -> int:
     """The number of bytes up to which a record of the look cannot exceed any limit: scanners do not count nodes.
 
-    A record has no more nodes than bytes.
+    A record has no more nodes than bytes, and the law counts one with a long name as several.
     """
     depths: list[int] = []
     for part in look.parts:
@@ -65,7 +66,8 @@ def longest_line(look: Look, limits: Limits) -> int:
     attributes = Counter(part.parent for part in look.parts if part.name.startswith("@"))
     if max(depths) > limits.depth or max(attributes.values(), default=0) > limits.attributes:
         return 0
-    return min(limits.item_bytes, limits.nodes, LONGEST_ITEM)
+    weight = 1 + (max(len(part.name) for part in look.parts) >> LETTERS)
+    return min(limits.item_bytes, limits.nodes // weight, LONGEST_ITEM)
 
 
 @compiled
@@ -178,7 +180,7 @@ def transcode_entries(
 
 # --- records as lines -----------------------------------------------------------------------------------------
 
-_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _AT_SIGN, _DOLLAR, _SMALL_N, _SMALL_T = b",:{}@$nt"
+_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _AT_SIGN, _SMALL_N, _SMALL_T = b",:{}@nt"
 
 
 @compiled_lean
@@ -244,7 +246,7 @@ def _put_line(data: Bytes, at: int, stop: int, out: Bytes, write: int) -> int:
         elif byte == _COLON:
             out[write] = SPACE
             write += 1
-            if data[begin + 1] == _DOLLAR or (data[begin + 1] == _AT_SIGN and not only_attributes):
+            if data[begin + 1] == _AT_SIGN and not only_attributes:
                 return REFUSED
             only_attributes = data[begin + 1] == _AT_SIGN
         elif byte == _BEGIN_OBJECT:

@@ -22,10 +22,12 @@ POINTS = (
 """In the order of an epoch; 'epoch-begun' of the next epoch follows Spark's commit of this one."""
 TASK_POINTS = ("states-written",)
 """When the branches of a shard have answered, before the report is sent."""
+TOPIC_POINTS = ("topics-begun", "topics-written")
+"""Around a transaction with the answers of an epoch for topics, where there are any."""
 
 
 def point(name: str, epoch: int) -> None:
     """Kill the process here, if the environment says so."""
-    assert name in POINTS or name in TASK_POINTS
+    assert name in POINTS + TASK_POINTS + TOPIC_POINTS
     if os.environ.get("ANABRANCH_CRASH") == f"{name}:{epoch}":
         os.kill(os.getpid(), signal.SIGKILL)

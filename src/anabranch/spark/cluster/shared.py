@@ -10,10 +10,10 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
 
 HINT = "workers of a cluster need the checkpoint on a file system that all of them mount at this path"
 
@@ -22,13 +22,13 @@ HINT = "workers of a cluster need the checkpoint on a file system that all of th
 class SharedRecord:
     """A file of the driver and its digest, which a worker must see alike."""
 
-    file: Path
+    file: Location
     digest: str
 
     @staticmethod
-    def of(file: Path) -> SharedRecord:
+    def of(file: Location) -> SharedRecord:
         """The file as the driver sees it now."""
-        return SharedRecord(file, durable.digest(file.read_bytes()))
+        return SharedRecord(file, durable.digest(file.read()))
 
     def difference(self) -> str | None:
         """What this process sees otherwise than the driver; None where all is well."""
@@ -45,7 +45,7 @@ class SharedRecord:
 def _difference(record: SharedRecord) -> str | None:
     where, folder = socket.gethostname(), record.file.parent
     try:
-        found = durable.digest(record.file.read_bytes())
+        found = durable.digest(record.file.read())
     except OSError as error:
-        return f"the worker '{where}' cannot see '{folder}': {error.strerror}"
+        return f"the worker '{where}' cannot see '{folder}': {error.strerror or error}"
     return None if found == record.digest else f"the worker '{where}' has another folder '{folder}' than the driver"

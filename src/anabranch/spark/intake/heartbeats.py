@@ -6,8 +6,9 @@ element of the partition, and an epoch that is run again reads the same one.
 Clocks decide when a heartbeat is sent, and never what was sent.
 
 In a stream without a declared time, a heartbeat has the moment at which it is sent, like any element that arrives then.
-In a stream with a declared time, it continues from the latest time of the stream, of an item or an earlier heartbeat,
-by the seconds since then; so an idle partition follows the others, and an idle stream its own clock.
+In a stream with a declared time, or with the timestamps of messages, it continues from the latest time of the stream,
+of an item or an earlier heartbeat, by the seconds since then; so an idle partition follows the others, and an idle
+stream its own clock.
 Tasks report the largest times of items (`spark/evolution/progress.py`); the driver writes them down for the survey,
 which reads no items (`reached.py`).
 """
@@ -65,7 +66,7 @@ class Pulse:
         if not due:
             return {}
         since = now - max(self._came[key] for key in keys)
-        time = _latest(stream, keys, start, reached(), since) if stream.time else moment
+        time = _latest(stream, keys, start, reached(), since) if stream.is_timed else moment
         found: Offset = {}
         if time is None:
             return found

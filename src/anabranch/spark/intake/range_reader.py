@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from anabranch.columnar.messages import Messages
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.spark.intake.ranges import MICROSECONDS, Position, Range
 from anabranch.spark.intake.sources.file_bytes import FileBytes
+from anabranch.spark.intake.sources.message_bytes import MessageBytes
 from anabranch.spark.intake.storage import PIECE
 from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
@@ -23,6 +25,8 @@ from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.reading.wire import write
 from anabranch.stream.tree import Element
+
+Part: TypeAlias = bytes | Messages | DeadLetter | None
 
 
 class RangeBytes(Protocol):
@@ -35,8 +39,15 @@ class RangeBytes(Protocol):
     shredder: Shredder
     """Shreds the parts, each once and in order."""
 
-    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
-        """The bytes in pieces of about a size, None at an end of input, and last a dead letter for what is damaged."""
+    messages: int
+    """The number of messages that were read, where the source has some."""
+    size: int
+    """The number of bytes that were read."""
+    largest: int | None
+    """The largest timestamp of a message, in milliseconds, where it is the time of elements."""
+
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
+        """The bytes in pieces of about a size, None at an end of input, and dead letters for what is damaged."""
 
     def carry(self) -> str | None:
         """Behind the last part: where the next range goes on, as JSON; None if its own start is enough."""
@@ -46,6 +57,8 @@ def _open(stream: KnownStream, root: Element, limits: Limits, reach: Range, carr
     """The bytes of a range, by the source of its stream."""
     if reach.beat is not None:
         return HeartbeatBytes(stream, root, limits, reach.beat)
+    if stream.source.topic is not None:
+        return MessageBytes(stream.source, stream.form.format, limits, reach)
     return FileBytes(stream.form.format, limits, reach, carry)
 
 
@@ -95,8 +108,18 @@ class RangeReader:
                 for shredded in self.shredder.finish() if part is None else self.shredder.feed(part, None):
                     yield from self.elements(shredded.cuts.values())
 
-    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
-        """The bytes in pieces of a size, None at an end of input, and last a dead letter where the file is damaged."""
+    @property
+    def largest(self) -> int | None:
+        """The largest timestamp of a message, in milliseconds, where it is the time of elements."""
+        return self._bytes.largest
+
+    @property
+    def read(self) -> tuple[int, int]:
+        """The number of messages that were read, and of bytes."""
+        return self._bytes.messages, self._bytes.size
+
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
+        """The bytes in pieces of a size, None at an end of input, and dead letters for what is damaged."""
         return self._bytes.parts(size)
 
     def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
@@ -110,11 +133,12 @@ class HeartbeatBytes:
     def __init__(self, stream: KnownStream, root: Element, limits: Limits, time: int) -> None:
         split = DocumentSplitter if stream.form.format == "document" else LineSplitter
         self.lines = split is LineSplitter
-        self.start = 0
+        self.start = self.messages = self.size = 0
+        self.largest: int | None = None
         self.shredder = Shredder(split(limits), limits)
         self._data = _heartbeat(stream, root, time)
 
-    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
         yield self._data
         yield None
 

@@ -29,6 +29,7 @@ from anabranch.spark.intake.ranges import Offset, Position, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.sources import connector_of
 from anabranch.spark.intake.sources.connector import Connector, Listing, ReadyPartition
+from anabranch.spark.intake.weights import read_weights
 from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
@@ -76,7 +77,7 @@ class Survey:
         self._frozen = {}
         settings = IntakeSettings.load(self._checkpoint)
         for stream in settings.reading:
-            self._listing(stream, settings.held.get(stream.name))
+            self._listing(stream, settings)
 
     def latest(self, start: Offset) -> Offset:
         """The end offset of the epoch that starts at `start`; partitions with something to read share its bytes."""
@@ -125,7 +126,9 @@ class Survey:
         """The connector of a stream as it is declared now."""
         held = self._connectors.get(stream.name)
         if held is None or held.source != stream:
-            held = self._connectors[stream.name] = connector_of(stream, self._log(stream.name))
+            held = self._connectors[stream.name] = connector_of(
+                stream, self._log(stream.name), partial(read_weights, self._checkpoint)
+            )
         return held
 
     def _log(self, stream: str) -> OrderLog:
@@ -149,19 +152,21 @@ class Survey:
         """What the sources hold now, or what is left of an earlier sight."""
         files: Listing = {}
         for stream in settings.reading:
-            there = self._listing(stream, settings.held.get(stream.name))
+            there = self._listing(stream, settings)
             files |= self._connector(stream).sight(there, None if before is None else before.files)
         if before is not None:
             return SourceSnapshot(before.moment, files)
         return SourceSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
-    def _listing(self, stream: Source, hold: int | None) -> Listing:
-        """What may be read of a stream; `hold` is the number of the stream's hold."""
+    def _listing(self, stream: Source, settings: IntakeSettings) -> Listing:
+        """What may be read of a stream; where it ends with that, it is waited for."""
         name = stream.name
+        hold = settings.held.get(name)
         if self._frozen is not None and name in self._frozen:
             return self._frozen[name]
         is_held = hold and self._held.get(name, (0,))[0] == hold
-        found = self._held[name][1] if is_held else self._connector(stream).listing()
+        patient = settings.finite or stream.ended or self._frozen is not None
+        found = self._held[name][1] if is_held else self._connector(stream).listing(patient=patient)
         if hold:
             self._held[name] = hold, found
         if self._frozen is not None:
@@ -177,7 +182,7 @@ class Survey:
             log = self._log(stream.name)
             views = [(log, view) for view in self._views(stream, start, settings.finite or stream.ended, sight)]
             # Without a time the partitions are read one after the other; with one they are merged, so all advance.
-            groups += [[view] for view in views] if stream.time else [views] if views else []
+            groups += [[view] for view in views] if stream.is_timed else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
         files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
         found = _Moves()

@@ -26,7 +26,7 @@ from the offsets and the log.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from anabranch.spark.intake.order import OrderLog
@@ -40,6 +40,8 @@ Listing: TypeAlias = dict[str, dict[str, int]]
 """What a source holds at a moment: by key of a partition, the names of its stretches, each with its present end."""
 Reason: TypeAlias = tuple[str, str]
 """What is missing, and what to do about it."""
+Weights: TypeAlias = Callable[[], Mapping[str, float]]
+"""By stream of messages: the bytes of a message, where some were read (`weights.py`)."""
 
 
 class ReadyPartition(Protocol):
@@ -68,8 +70,8 @@ class Connector(ABC):
     # --- planning -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def listing(self) -> Listing:
-        """Look at the source."""
+    def listing(self, *, patient: bool) -> Listing:
+        """Look at the source; where that takes long, only a `patient` caller waits for it."""
 
     @abstractmethod
     def sight(self, there: Listing, before: Listing | None) -> Listing:

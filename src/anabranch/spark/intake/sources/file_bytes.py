@@ -35,6 +35,9 @@ class FileBytes:
         begin = self._begin(carry)
         self.shredder = Shredder(self._split(limits, begin), limits)
         self.start = begin.position
+        self.messages = 0
+        self.largest: int | None = None
+        self.size = reach.end - reach.start
 
     def carry(self) -> str | None:
         if self._range.last or not self._carries:

@@ -39,7 +39,7 @@ class FilesConnector(Connector):
     def keys(self) -> Iterable[str]:
         return self.source.keys
 
-    def listing(self) -> Listing:
+    def listing(self, *, patient: bool) -> Listing:
         return {key: folders.listing(path) for key, path in self.source.keys.items()}
 
     def sight(self, there: Listing, before: Listing | None) -> Listing:
