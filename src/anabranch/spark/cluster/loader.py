@@ -5,6 +5,8 @@ When a Python process first imports it, it unpacks the real package on the machi
 From an archive itself Python would compile every module in every process, and loops that Numba has compiled could not
 be kept; unpacked, both are kept for all processes and all later runs on this machine.
 
+Compiled loops are kept beside, for all versions of the package (`columnar/kernel_cache.py`).
+
 The folder is named after the digest of the package, is made for this user only, and appears by a rename, so
 processes that start together agree on it.
 It is a cache: it may be deleted whenever no run uses it, and one that is damaged is made anew.
@@ -31,6 +33,7 @@ PACKAGE = "package/"
 def become_package(archive: Path) -> None:
     """Put the real package in the place of the module `anabranch`."""
     folder = _unpacked(archive) / "anabranch"
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder.parents[2] / "kernels"))
     spec = importlib.util.spec_from_file_location(
         "anabranch", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
@@ -53,7 +56,7 @@ def _caches(archive: Path) -> Iterator[Path]:
     home = os.environ.get("XDG_CACHE_HOME")
     with suppress(RuntimeError):  # a user without a home
         yield (Path(home) if home else Path.home() / ".cache") / "anabranch" / "packages"
-    yield archive.parent / "anabranch-packages"
+    yield archive.parent / "anabranch" / "packages"
 
 
 def _unpacked_in(parent: Path, archive: Path) -> Path:
