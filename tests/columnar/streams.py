@@ -22,12 +22,12 @@ from anabranch.runtime.tables import as_table
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_document, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
-from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.tree import Element
 
 NUMBERS = [

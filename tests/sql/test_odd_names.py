@@ -1,4 +1,4 @@
-"""Columns whose names are no names of XML, in double quotes, are answered as any other: as SQLite does (LAWS 7.1, 8.1)."""
+"""Columns whose names are no names of XML, in double quotes, are answered as SQLite does (LAWS 7.1, 8.1)."""
 
 from __future__ import annotations
 
