@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,9 @@ ANY_ROOT = pushed(Path("/spool"), "photons", "document")
         ('{"a": 1.50}', '{"a": 1.50}\n'),
         ('{"a":\n  1,\r\n "b": 2}', '{"a":   1,   "b": 2}\n'),
         ('[{"a": 1},{"a": 2}]', ' {"a": 1}\n{"a": 2} \n'),
-        (' [\n {"a": [1,\n2]} ,\n\n{"a": ","} ]\n', '    {"a": [1, 2]}\n   {"a": ","}   \n'),
+        (' [\n {"a": [1,\n2]} ,\n\n{"a": ","} ]\n', '    {"a": [1, 2]} \n  {"a": ","}   \n'),
         ('[{"a": "]},{"}, 5, null]', ' {"a": "]},{"}\n 5\n null \n'),
+        (r'["\\\\", "\"", "\\\",", [1, [2]]]', ' "\\\\\\\\"\n "\\""\n "\\\\\\","\n [1, [2]] \n'),
     ],
 )
 def test_json_becomes_lines_in_its_place(sent: str, taken: str) -> None:
@@ -196,6 +198,23 @@ def test_headers_must_fit_the_stream() -> None:
         with pytest.raises(UnknownType) as found:
             check_type(source, kind, encoding)
         assert found.value.hint == hint
+
+
+def test_what_a_body_can_cost() -> None:
+    """Millions of small values, lines or open elements take neither memory nor time out of proportion."""
+    many = b"[" + b"0," * 2_000_000 + b"0]"
+    tracemalloc.start()
+    assert body_of(ORDERS, JSON, many).data.count(b"\n") == 2_000_001
+    assert tracemalloc.get_traced_memory()[1] < 20 * len(many)
+    tracemalloc.stop()
+    with pytest.raises(BadBody, match="the body is not XML: nested too deep"):
+        body_of(PHOTONS, XML, b"<photons>" + b"<a>" * 1_000_000)
+    for kind, source, line in ((LINES, ORDERS, b"x\n"), (XML, ITEMS, b"<x\n"), (LINES, ORDERS, b"\n")):
+        with pytest.raises(BadBody):
+            body_of(source, kind, line * 1_000_000)
+    assert body_of(ORDERS, LINES, b"x\n" * 99 + b"{}").length == 200
+    with pytest.raises(BadBody, match="no line can be read"):
+        body_of(ORDERS, LINES, b"x\n" * 100 + b"{}")
 
 
 def test_gzip_is_unpacked_up_to_a_limit() -> None:

@@ -49,14 +49,18 @@ class Visitor:
 
     def lines(self, command: str) -> list[str]:
         """What a command prints, when all that was sent is read."""
-        state = f"http://{self.address}/streams/orders"
-        while ask(state).content["behind"]:
-            Event().wait(0.02)
+        await_read(f"http://{self.address}/streams/orders")
         if command.startswith("anabranch "):
             assert main(shlex.split(command)[1:]) == 0
             return self._capsys.readouterr().out.splitlines()
         words = shlex.split(command.replace(SHOWN, self.address))
         return _curl(words).replace(self.address, SHOWN).splitlines()
+
+
+def await_read(url: str) -> None:
+    """Wait until a stream is read to its end."""
+    while ask(url).content["behind"]:
+        Event().wait(0.02)
 
 
 def _curl(words: list[str]) -> str:
@@ -139,12 +143,12 @@ def test_streams_come_and_go(
         site.write_text(head + files + orders + asked)
         url = str(dict(events("listening", 1)[0]["streams"])["orders"])  # type: ignore[call-overload]
         assert ask(url, '{"n": 1}').status == 200
-        while ask(url).content["behind"]:
-            Event().wait(0.02)
+        await_read(url)
         site.write_text(head + files + orders.replace("orders", "sales"))
         sales = str(dict(events("listening", 2)[1]["streams"])["sales"])  # type: ignore[call-overload]
         assert sales == url.replace("orders", "sales"), "it is the same endpoint"
         assert ask(sales, '{"n": 1}').status == 200
+        await_read(sales)  # in an epoch without the subscription, which ends
         assert ask(url, '{"n": 2}').status == 404
         site.write_text(head + files + orders + asked)
         events("listening", 3)

@@ -367,25 +367,35 @@ def test_spools_follow_the_streams(tmp_path: Path) -> None:
     """Streams come, go and change; one that cannot be opened leaves all others as they were."""
     found = Spools(lambda message: None)
     orders, sales = pushed(tmp_path), pushed(tmp_path, "sales")
-    found.set([orders], lambda name: 0)
+    with found.changed([orders], lambda name: 0):
+        pass
     spool = found.get("orders")
     assert spool is not None
     spool.accept(body("a\n")).result(60)
-    found.set([orders, sales], lambda name: 0)
+    with found.changed([orders, sales], lambda name: 0):
+        pass
     assert found.names == ["orders", "sales"]
     assert found.get("orders") is spool
-    with pytest.raises(UsageError, match="holds requests that nobody has read, as 'json', not as 'lines'"):
-        found.set([pushed(tmp_path, format="lines")], lambda name: 0)
+    with (
+        pytest.raises(UsageError, match="holds requests that nobody has read, as 'json', not as 'lines'"),
+        found.changed([pushed(tmp_path, format="lines")], lambda name: 0),
+    ):
+        pass
+    with pytest.raises(KeyError), found.changed([pushed(tmp_path, "more")], lambda name: 0):
+        raise KeyError  # whatever else cannot be changed
     assert found.names == ["orders", "sales"]
     spool.accept(body("b\n")).result(60)
-    found.set([pushed(tmp_path, backlog=1)], lambda name: 0)
+    with found.changed([pushed(tmp_path, backlog=1)], lambda name: 0):
+        pass
     with pytest.raises(TrunkBehind):
         spool.check_room()
     found.forget(lambda name: 4)
-    found.set([pushed(tmp_path, format="lines")], lambda name: 0)
+    with found.changed([pushed(tmp_path, format="lines")], lambda name: 0):
+        pass
     with pytest.raises(SpoolClosed, match="was just declared anew"):
         spool.accept(body("c\n"))
-    found.set([], lambda name: 0)
+    with found.changed([], lambda name: 0):
+        pass
     assert found.get("orders") is None
     with pytest.raises(SpoolClosed):
         spool.check_room()

@@ -4,7 +4,7 @@ A body in JSON is an object, or an array of them; one of XML is a document, or i
 declares the name of its root.
 Both must be well-formed throughout, else nothing of them is taken.
 In lines, of JSON or of XML, each line stands for itself: a bad one is set aside when it is read (LAWS 2.5), and only a
-body in which no line is good is refused.
+body is refused of which none of the first hundred lines is good.
 What else may be wrong with an item is judged where all items are, when it is read.
 
 Byte `i` of a body stays byte `i`: the brackets and commas of an array become blanks and line ends, and so do line ends
@@ -17,10 +17,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import islice
 from typing import TypeAlias
 from xml.parsers import expat
 
 import msgspec
+import numpy as np
 
 from anabranch.errors import AnabranchError, StreamError
 from anabranch.spark.spool.spool import PushedBody
@@ -34,14 +36,17 @@ JSON, LINES_OF_JSON = "application/json", "application/x-ndjson"
 XML = ("application/xml", "text/xml")
 
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")
-_GAP = re.compile(rb"[\s,]*")
+_LINE = re.compile(rb"[^\s][^\n]*")
 _BYTE = re.compile(r"(.*) \(byte ([0-9]+)\)\Z")
 _TRAILING = "trailing characters"
 _FRONT_BYTES = 1 << 16
 _DIGEST_BYTES = 16
 _AROUND = b"<r>"
 _DECLARATION = b"<?xml"
-_NEWLINE = 10
+_MOST_OPEN = 1_000
+"""Elements that are open at a time; items of such a depth are bad anyway."""
+_MOST_TRIED = 100
+"""Lines that are looked at for a good one."""
 
 _Fault: TypeAlias = tuple[str, int]
 """What is wrong, and the byte at which it is."""
@@ -134,28 +139,24 @@ def _records(raw: bytes) -> bytes:
     if raw[start : start + 1] == b"{":
         _check(raw, _json_fault(raw), "JSON")
         return raw.translate(_BREAKS)
-    try:
-        found = msgspec.json.decode(raw, type=list[msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _wrong(raw, _json_told(raw, error), "JSON") from None
-    if not found:
+    _check(raw, _json_fault(raw), "JSON")
+    return _separated(raw, start)
+
+
+def _separated(raw: bytes, start: int) -> bytes:
+    """An array, which is good JSON and begins at `start`, with its values on lines of their own."""
+    plain = np.frombuffer(raw.replace(b"\\\\", b"  ").replace(b'\\"', b"  "), np.uint8)  # so a quote is a quote
+    outside = np.bitwise_xor.accumulate(plain == ord('"')) == 0
+    opens, closes = (plain == ord("[")) | (plain == ord("{")), (plain == ord("]")) | (plain == ord("}"))
+    level = np.cumsum((opens & outside).astype(np.int8) - (closes & outside).astype(np.int8), dtype=np.int32)
+    commas = np.flatnonzero((plain == ord(",")) & outside & (level == 1))
+    end = int(np.flatnonzero(closes & outside)[-1])
+    if not len(commas) and not raw[start + 1 : end].strip():
         raise BadBody("the body holds no item", raw, hint="send at least one")
-    return _separated(raw, start + 1, [memoryview(each).nbytes for each in found])
-
-
-def _separated(raw: bytes, at: int, sizes: list[int]) -> bytes:
-    """An array with its values on lines of their own; the first is to be found from `at` on."""
-    data = bytearray(raw.translate(_BREAKS))
-    data[:at] = b" " * at
-    for size in sizes:
-        gap = _GAP.match(raw, at)
-        assert gap is not None, "it matches nothing, too"
-        data[at : gap.end()] = b" " * (gap.end() - at)
-        if b"," in gap[0]:
-            data[at] = _NEWLINE
-        at = gap.end() + size
-    data[at:] = b" " * (len(data) - at)
-    return bytes(data)
+    data = np.frombuffer(raw.translate(_BREAKS), np.uint8).copy()
+    data[[start, end]] = ord(" ")
+    data[commas] = ord("\n")
+    return data.tobytes()
 
 
 def _json_fault(raw: bytes) -> _Fault | None:
@@ -233,10 +234,32 @@ def _refuse_entity(*_: object) -> None:
     raise _EntityDeclared
 
 
+class _TooDeep(Exception):
+    """An element is nested too deep."""
+
+
+class _Depth:
+    """Counts the elements that are open: an endless chain of them would fill the memory."""
+
+    def __init__(self, parser: expat.XMLParserType) -> None:
+        self._open = 0
+        parser.StartElementHandler, parser.EndElementHandler = self._enter, self._leave
+
+    def _enter(self, *_: object) -> None:
+        self._open += 1
+        if self._open > _MOST_OPEN:
+            raise _TooDeep
+
+    def _leave(self, _: object) -> None:
+        self._open -= 1
+
+
 def _markup_fault(raw: bytes, around: bytes = _AROUND) -> _Fault | None:
     """What is wrong with a text of XML, with a tag around it, and where."""
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = _refuse_entity
+    parser.ordered_attributes = True
+    _Depth(parser)
     try:
         parser.Parse(around, False)
         parser.Parse(raw, not around)
@@ -245,6 +268,8 @@ def _markup_fault(raw: bytes, around: bytes = _AROUND) -> _Fault | None:
     except expat.ExpatError as error:
         byte = min(max(0, parser.ErrorByteIndex - len(around)), len(raw))
         return expat.ErrorString(error.code), byte
+    except _TooDeep:
+        return "nested too deep", max(0, parser.CurrentByteIndex - len(around))
     except _EntityDeclared:
         return "entities are not read", max(0, raw.find(b"<!ENTITY"))
     except (ValueError, LookupError) as error:  # an encoding that Python does not know
@@ -258,14 +283,11 @@ def _markup_fault(raw: bytes, around: bytes = _AROUND) -> _Fault | None:
 def _lines(raw: bytes, fault_of: Callable[[bytes], _Fault | None]) -> bytes:
     """Lines of which at least one is good; the others are set aside when they are read."""
     first: tuple[int, _Fault] | None = None
-    at = 0
-    for line in raw.split(b"\n"):
-        if line.strip():
-            fault = fault_of(line)
-            if fault is None:
-                return raw
-            first = first or (at, fault)
-        at += len(line) + 1
+    for line in islice(_LINE.finditer(raw), _MOST_TRIED):
+        fault = fault_of(line[0])
+        if fault is None:
+            return raw
+        first = first or (line.start(), fault)
     if first is None:
         raise BadBody("the body holds no item", raw, hint="send at least one")
     start, (message, byte) = first

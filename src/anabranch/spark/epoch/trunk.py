@@ -163,19 +163,19 @@ class Trunk:
             self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
-            self.spools.set(wanted.streams.values(), partial(position_read, self._last))
-            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
-            streams, settings = tuple(wanted.streams.values()), self._settings
-            before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
-            IntakeSettings(
-                streams,
-                wanted.epoch_bytes or settings.epoch_bytes,
-                wanted.epoch_files or settings.epoch_files,
-                self._cores,
-                settings.finite,
-                before.followed_by(streams) if before else (),
-                self._holds,
-            ).save(self.checkpoint)
+            with self.spools.changed(wanted.streams.values(), partial(position_read, self._last)):
+                self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
+                streams, settings = tuple(wanted.streams.values()), self._settings
+                before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
+                IntakeSettings(
+                    streams,
+                    wanted.epoch_bytes or settings.epoch_bytes,
+                    wanted.epoch_files or settings.epoch_files,
+                    self._cores,
+                    settings.finite,
+                    before.followed_by(streams) if before else (),
+                    self._holds,
+                ).save(self.checkpoint)
             with self._workload_lock:
                 self._wanted = wanted
 

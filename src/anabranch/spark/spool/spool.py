@@ -18,9 +18,9 @@ Its clock ticks twenty times a second, so that what came together can be read to
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Condition, Thread
 from time import monotonic, time_ns
@@ -386,8 +386,12 @@ class Spools:
         """The streams that are pushed."""
         return list(self._held)
 
-    def set(self, streams: Iterable[Source], read: Callable[[str], int]) -> None:
-        """Have a spool for each pushed stream and for no other; `read` gives how far a stream was read."""
+    @contextmanager
+    def changed(self, streams: Iterable[Source], read: Callable[[str], int]) -> Iterator[None]:
+        """Have a spool for each pushed stream and for no other from the end of the block on, unless it fails.
+
+        `read` gives how far a stream was read.
+        """
         wanted = {each.name: each for each in streams if each.http is not None}
         with ExitStack() as on_error:
             fresh: dict[str, Spool] = {}
@@ -397,6 +401,7 @@ class Spools:
                 else:
                     fresh[name] = Spool(source, read(name), self._warn)
                     on_error.callback(fresh[name].close)
+            yield
             on_error.pop_all()
         gone = [each for name, each in self._held.items() if name not in wanted]
         for name, source in wanted.items():
