@@ -30,7 +30,7 @@ import re
 from functools import lru_cache
 
 from anabranch.stream.limits import LONGEST_NAME
-from anabranch.stream.reading.xml_names import FIRST, INNER, NAME
+from anabranch.stream.xml_names import FIRST, INNER, NAME
 
 _CODE = "[0-9A-F]{4}|[0-9A-F]{6}"
 _CAN_BE_FIRST, _CAN_BE_INNER = re.compile(f"[{FIRST}]"), re.compile(f"[{INNER}]")
