@@ -22,6 +22,7 @@ _OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\].*?: (\S+) than that in 
 _SEE = "see docs/cluster.md for the Python of workers"
 _FULL = "No space left on device"
 _OURS = {
+    "DiskFull": errors.DiskFull,
     "SourceUnavailable": errors.SourceUnavailable,
     "StateError": errors.StateError,
     "StreamError": errors.StreamError,
