@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
-_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)|DiskFull|SourceUnavailable): (.+)$", re.MULTILINE
+)
 _JAVA_ERROR = re.compile(r"^(?:: |Caused by: )(?:[a-z]\w*\.)+([A-Z]\w*): (.+)$", re.MULTILINE)
 _CALL = "An error occurred while calling "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
