@@ -1,8 +1,9 @@
-# Each target sets up what it needs: a virtual environment in .venv, and Java where Spark is started.
+# Each target sets up what it needs: a virtual environment in .venv, Java where Spark is started, a Kafka broker's jars.
 
 bin := .venv/bin
 stamp := .venv/installed
 java := scripts/with-java.sh
+broker := build/kafka/classes.jsa
 unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and would compile everything each time
 
 .DEFAULT_GOAL := help
@@ -19,10 +20,13 @@ $(stamp): pyproject.toml constraints.txt scripts/venv.sh
 	@scripts/venv.sh .venv --constraint constraints.txt
 	@touch $@
 
+$(broker): scripts/kafka.sh
+	@scripts/kafka.sh jars
+
 demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
-test: $(stamp) ## run all tests, and of those with very many cases four minutes
+test: $(stamp) $(broker) ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
 test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
@@ -31,7 +35,7 @@ test-fast: $(stamp) ## run the tests that need no Java, but for those with very 
 test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds the first time
 	@$(java) $(bin)/pytest -m s3
 
-mass: $(stamp) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
+mass: $(stamp) $(broker) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200
 
 check: $(stamp) ## lint, formatting, types, the rule that imports go downwards, and the order of the house

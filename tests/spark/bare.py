@@ -146,7 +146,7 @@ class BareTrunk:
         rooted: list[str] = []
         for source in self._sources:
             form = self._orders.forms[source.name]
-            found.append(KnownStream.of(source, form))
+            found.append(KnownStream.of(source.counting(self._orders.counts[source.name]), form))
             rooted += [] if form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(

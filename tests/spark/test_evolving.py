@@ -23,9 +23,9 @@ from anabranch.spark.evolution import views as evolution_views
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, read_log
 from anabranch.spark.evolution.rerun import search
 from anabranch.spark.evolution.views import known_log
-from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.intake.sources import file_bytes
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.storage import Location
@@ -430,7 +430,7 @@ def test_searching_finds_what_reading_finds(
     random = Random(f"{form} {number}")
     size = random.choice((150_000, 1 << 20))
     monkeypatch.setattr(
-        reading, "pieces", lambda path, start, end, _, **kind: storage.pieces(path, start, end, size, **kind)
+        file_bytes, "pieces", lambda path, start, end, _, **kind: storage.pieces(path, start, end, size, **kind)
     )
     monkeypatch.setattr(storage, "_LOOK_BYTES", 10_000)
     given = [random.choice(JSON if form == "json" else XML) for _ in range(40)]

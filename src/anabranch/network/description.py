@@ -240,6 +240,9 @@ def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStr
     accents = table.flag("accents", default=True)
     found = RegisteredStream(source_of(name, table, declared_timing), places[by], by, rate, accents)
     table.done()
+    for each in found.source.partitions:
+        if each.path is None:
+            raise table.wrong(f"'path' takes a path on a disk, not '{each}'", key="path")
     if found.source.heartbeat is not None:
         raise table.wrong("the streams of a network are sent no 'heartbeat' yet", hint="write them into the stream")
     return found

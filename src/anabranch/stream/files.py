@@ -73,9 +73,10 @@ class Claim:
 
 
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
-    """The claims of streams; streams that are answers read files of the run itself."""
-    named = ((source.name, path) for source in streams if not source.answer for path in source.partitions)
-    return [Claim(path, stream_use(name), whole=_may_be_folder(path)) for name, path in named]
+    """The claims of streams; those that are answers, or are pushed, read files of the run, and topics are no files."""
+    named = (source for source in streams if not source.answer and source.http is None and source.topic is None)
+    both = ((source.name, path) for source in named for path in source.partitions)
+    return [Claim(path, stream_use(name), whole=_may_be_folder(path)) for name, path in both]
 
 
 def _may_be_folder(path: Location) -> bool:

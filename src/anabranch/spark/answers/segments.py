@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from types import TracebackType
 
@@ -296,7 +296,7 @@ def read_chunk(folder: Location, chunk: Chunk, most: int | None = None) -> str:
 
 def late_line(place: Place) -> str:
     """The line for a late item, as shown to users."""
-    return visible_json(asdict(place))
+    return visible_json(place.shown())
 
 
 def stream_of(line: str) -> str:

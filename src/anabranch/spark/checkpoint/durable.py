@@ -5,7 +5,7 @@ exist yet: of two runs that try, one wins); where they write is a location on an
 `append` is for files of the user's that grow, which are on a disk.
 All of them return when the bytes and the name are on the disk.
 Records are JSON followed by a checksum, so a damaged record is detected and named.
-A full disk raises `StateError` and leaves what was durable before untouched.
+A full disk raises `DiskFull` and leaves what was durable before untouched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anabranch.errors import StateError
+from anabranch.errors import DiskFull, StateError
 from anabranch.storage import Location, Where, cache
 from anabranch.storage.disk import sync
 from anabranch.stream.plain import from_plain, to_plain
@@ -37,7 +37,7 @@ def writing(where: Where) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             hint = "make room and start again: it goes on where it was"
-            raise StateError(f"the disk is full: cannot write '{where}'", hint=hint) from None
+            raise DiskFull(f"the disk is full: cannot write '{where}'", hint=hint) from None
         raise StateError(f"cannot write '{where}': {error.strerror or error}") from None
 
 

@@ -3,6 +3,7 @@
     format.json          kind, version and site; a folder without it is not ours
     lock, run.json       on a disk, the run at work: its lock; its number, process and JVM (`runs.py`)
     runs/<run>.json      in an object store, the runs so far
+    endpoint.json        where the endpoint of the latest run listens, if it had one
     manifest/<epoch>     the record that commits an epoch, and the truth (`manifest.py`)
     plans/<run>/         the plans of epochs, with the documents they read (`spark/plan/files.py`)
     segments/<epoch>/    the answers
@@ -10,8 +11,9 @@
     order/<stream>/      in which order the files of a stream were begun (`spark/intake/order.py`)
     sight/               files that were seen at one moment and not read to the end (`spark/intake/survey.py`)
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
-    sinks/<name>.json    the position of a sink
+    sinks/<name>.json    the position of a sink; .topics: what is known of topics (`spark/sinks/topics/record.py`)
     answers/<stream>/    documents not yet read by streams that are answers (`spark/sinks/answer_streams.py`)
+    spool/<stream>/      what was pushed into streams and is not read yet (`spark/spool/`)
 
 Of states, orders, sights and events, only what the newest manifest names counts.
 
@@ -24,6 +26,7 @@ For a checkpoint on a disk it is the folder `scratch` in it.
     orders.json, order/  the order logs as they were when the run began, and what they have gained since
     sight.json           the files that the intake saw and that epochs have not read to the end
     reached.json         the largest times of items by stream, for heartbeats (`spark/intake/reached.py`)
+    weights.json         the bytes of messages by stream, for the size of epochs (`spark/intake/weights.py`)
 
 A folder that is not ours, or that is damaged, is refused by name and never silently replaced.
 So is the checkpoint of another site: its streams and subscriptions would be taken for changes of this one.
@@ -145,6 +148,11 @@ class Checkpoint:
         return self.folder / "format.json"
 
     @property
+    def endpoint(self) -> Location:
+        """Where the endpoint of the latest run that had one listens."""
+        return self.folder / "endpoint.json"
+
+    @property
     def states(self) -> Location:
         return self.folder / "state"
 
@@ -176,12 +184,20 @@ class Checkpoint:
         """The folder with the documents of a stream that is the answer of a subscription."""
         return self.folder / "answers" / file_name(stream)
 
+    def spool(self, stream: str) -> Location:
+        """The folder with what was pushed into a stream."""
+        return self.folder / "spool" / file_name(stream)
+
     def sink(self, where: Where, suffix: str = ".json") -> Location:
         """The position record of the sink that writes to a file; the site may move as a whole."""
         at = Location.of(where)
         near = at.storage == self.folder.storage
         name = os.path.relpath(f"/{at.key}", f"/{self.folder.key}") if near else str(at)
         return self.folder / "sinks" / f"{file_name(name)}{suffix}"
+
+    def topics(self, *names: str) -> Location:
+        """The file for what is known of topics: of all, of those of a cluster, or of one subscription there."""
+        return self.folder / "sinks" / f"{file_name(json.dumps(['kafka', *names]))}.topics"
 
     def reader(self, subscription: str, name: str) -> Location:
         """The position file of a named reader of a subscription."""
@@ -207,6 +223,10 @@ class Checkpoint:
     @property
     def reached(self) -> Location:
         return Location.unsynced(self.scratch / "reached.json")
+
+    @property
+    def weights(self) -> Location:
+        return Location.unsynced(self.scratch / "weights.json")
 
     @property
     def spark(self) -> Path:

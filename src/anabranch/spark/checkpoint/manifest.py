@@ -178,11 +178,20 @@ def remove_former(checkpoint: Checkpoint, run: int, kept: Set[str], before: Set[
 
 
 def sweep(checkpoint: Checkpoint, newest: Manifest | None, run: int) -> None:
-    """Remove what earlier runs have written and no manifest names, when a run begins."""
+    """Remove what earlier runs have written and no manifest names, when a run begins.
+
+    Nothing is removed where something is missing that the newest manifest names: perhaps it is not the newest, and what
+    nobody seems to need is needed by one that was lost.
+    """
     kept = newest.kept if newest else set()
-    for folder in ("state", "order", "sight", "evolution"):
-        there = durable.names(checkpoint.folder / folder, below=True)
-        left = [name for name in there if f"{folder}/{name}" not in kept and run_of(name) < run]
-        durable.delete(checkpoint.folder / folder, left)
+    there = {
+        f"{folder}/{name}"
+        for folder in ("state", "order", "sight", "evolution")
+        for name in durable.names(checkpoint.folder / folder, below=True)
+    }
+    for name in sorted(kept - there):
+        hint = "restore the checkpoint from a copy, or begin with a new one"
+        raise StateError(f"the checkpoint '{checkpoint.folder}' is damaged: '{name}' is missing", hint=hint)
+    durable.delete(checkpoint.folder, [name for name in there - kept if run_of(name) < run])
     begun = durable.names(checkpoint.segments, below=True, after=f"{newest.epoch + 1 if newest else 0:08}")
     durable.delete(checkpoint.segments, [name for name in begun if run_of(name) < run])

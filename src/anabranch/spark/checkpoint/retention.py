@@ -2,6 +2,7 @@
 
 Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
 stopped sink can catch up.
+So do those that a sink has not got yet, however long ago they were: a topic whose brokers do not answer.
 An epoch's manifest is removed first; segments that a killed run left then are removed by the next.
 """
 
@@ -34,14 +35,16 @@ class Retention:
         if self._known and (before := min(self._known) - 1) >= 0:
             self._remove_segments(before)
 
-    def add(self, manifest: Manifest) -> None:
-        """Add a new epoch, and drop the oldest ones if there are too many."""
+    def add(self, manifest: Manifest, needed: int) -> None:
+        """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
         if self._keep == Keep():
             return
         self._known[manifest.epoch] = manifest.size, manifest.plan
         former: set[str] = set()
         while len(self._known) > MIN_EPOCHS and self._too_much():
             oldest = next(iter(self._known))
+            if oldest >= needed:
+                break
             self._manifests.drop(oldest)
             self._remove_segments(oldest)
             former.add(self._known.pop(oldest)[1])

@@ -46,10 +46,10 @@ class RunLock:
         folder = checkpoint.folder.path
         assert folder is not None, "there are locks on a disk only"
         self._path = folder / "lock"
-        self._about = checkpoint.folder / "run.json"
-        self._jvm = jvm
         self.run = 1
         """The number of this run, from 1."""
+        self._about = record(checkpoint, self.run)
+        self._jvm = jvm
 
     def __enter__(self) -> RunLock:
         with durable.writing(self._path):
@@ -134,7 +134,9 @@ def take_over(checkpoint: Checkpoint, run: int, plan: str) -> Manifest:
 
 
 def record(checkpoint: Checkpoint, run: int) -> Location:
-    """Where a run in an object store says whose it is."""
+    """Where a run says whose it is: on a disk there is only one."""
+    if checkpoint.folder.path is not None:
+        return checkpoint.folder / "run.json"
     return checkpoint.folder / "runs" / f"{run:08}.json"
 
 

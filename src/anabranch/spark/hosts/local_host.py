@@ -7,10 +7,11 @@ Tasks, shards, states and manifests are those of any host, so answers are equal,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Condition, Thread
 
 from anabranch.errors import AnabranchError
+from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.drivers import EpochSteps
 from anabranch.spark.epoch.job import Job, Report
@@ -18,6 +19,7 @@ from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
+from anabranch.storage import Location
 
 _STOP_SECONDS = 2.0
 """Seconds to wait for the epoch at work."""
@@ -41,7 +43,7 @@ class LocalHost:
     def translated(self, error: Exception) -> AnabranchError:
         raise AssertionError("this process raises errors of ours only") from error
 
-    def stages(self) -> LocalStages:
+    def stages(self, record: Location, functions: Iterable[PythonFunction]) -> LocalStages:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:

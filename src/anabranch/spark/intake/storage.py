@@ -1,6 +1,7 @@
 """Files as tasks and the driver read them, in bounded pieces: through pyarrow on a disk, by ranges in an object store.
 
 Only paths that the user named are opened, never paths from the data.
+A path that is a directory is a spool, which is read as one file.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
+from anabranch.spark.spool.files import SpooledFile, end_of
 from anabranch.storage import Location
 from anabranch.stream.reading.gzip import MAGIC
 
@@ -28,7 +31,7 @@ _REQUESTS = 16
 
 
 @contextmanager
-def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
+def open_file(path: str) -> Iterator[NativeFile | BinaryIO | SpooledFile]:
     """A file that can be read from any position; `StreamError` if it cannot be read."""
     try:
         with _opened(path) as file:
@@ -38,9 +41,11 @@ def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
         raise StreamError(f"cannot read '{path}': {told or error}") from None
 
 
-def _opened(path: str) -> NativeFile | BinaryIO:
+def _opened(path: str) -> NativeFile | BinaryIO | SpooledFile:
     if is_address(path):
         return Location.of(path).open()
+    if os.path.isdir(path):
+        return SpooledFile(Path(path))
     system, inner = FileSystem.from_uri(path)
     return system.open_input_file(inner)
 
@@ -48,12 +53,6 @@ def _opened(path: str) -> NativeFile | BinaryIO:
 def is_address(path: str) -> bool:
     """Whether a file is in an object store."""
     return "://" in path
-
-
-def size_of(path: str) -> int:
-    """The size of a file."""
-    with open_file(path) as source:
-        return int(source.seek(0, os.SEEK_END)) if is_address(path) else os.path.getsize(path)
 
 
 def beginning(path: str, size: int) -> tuple[bool, str]:
@@ -83,6 +82,14 @@ def _front(path: str) -> bytes:
 
 def _digest(front: bytes) -> str:
     return f"{len(front)}:{hashlib.sha256(front).hexdigest()[:16]}"
+
+
+def size_of(path: str) -> int:
+    """The size of a file in bytes."""
+    if is_address(path):
+        with open_file(path) as source:
+            return int(source.seek(0, os.SEEK_END))  # type: ignore[call-arg]  # which is no spool
+    return end_of(Path(path)) if os.path.isdir(path) else os.path.getsize(path)
 
 
 def is_packed(path: str) -> bool:
