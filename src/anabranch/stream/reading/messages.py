@@ -1,6 +1,7 @@
 """What goes with the elements of a message: its key and its headers (LAWS 1.6).
 
 They are bytes, and stay so on their way beside an element's own bytes; queries see them as text.
+In a stream of upserts, messages are updates of their keys (LAWS 5.9).
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from functools import lru_cache
 
 import msgspec
 
-from anabranch.stream.elements import Item, Region, StreamElement, Update
+from anabranch.errors import BadItem
+from anabranch.stream.elements import Item, Place, Region, StreamElement, Update
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element, MessageNotes
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+TOMBSTONE = b"\0"
+"""The bytes that stand for a message without a value in a stream of upserts; no item is written so."""
 
 
 def pack_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
@@ -56,3 +62,11 @@ def notes_of(cut: Cut) -> MessageNotes:
     headers = () if cut.headers is None else _unpacked(cut.headers)
     named = tuple((name, text_of(value)) for name, value in headers if value is not None)
     return MessageNotes(None if cut.key is None else text_of(cut.key), named)
+
+
+def upsert(key: bytes | None, place: Place, item: Item | None) -> Update:
+    """The upsert that a message with an item is, or a tombstone with none; BadItem where it has no key."""
+    name = "" if key is None else text_of(key)
+    if not name.strip():
+        raise BadItem("a message without a key in a stream of upserts")
+    return Update("upsert", name, None, () if item is None else (item.tree,), place, None if item is None else item.at)

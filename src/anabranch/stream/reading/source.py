@@ -79,6 +79,8 @@ class Source:
     """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
     topic: Topic | None = None
     """The topic that it comes from, where it is in no file."""
+    replays: str = ""
+    """The subscription that alone reads it, from its beginning, where it is another stream once more."""
 
     def __post_init__(self) -> None:
         if self.time is not None:
@@ -114,6 +116,11 @@ class Source:
     def is_stamped(self) -> bool:
         """Whether the timestamps of messages are the times of its elements (LAWS 1.3)."""
         return self.time is None and self.topic is not None and self.topic.timestamps
+
+    @property
+    def is_upserted(self) -> bool:
+        """Whether its messages are updates of their keys (LAWS 5.9)."""
+        return self.topic is not None and bool(self.topic.upserts)
 
     @property
     def is_merged(self) -> bool:

@@ -13,7 +13,7 @@ Brokers that do not answer are neither: `SourceUnavailable` lets the driver wait
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import compress
+from itertools import compress, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from anabranch.columnar.messages import Messages, MessageShredder
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.shred import Shredder
-from anabranch.errors import SourceUnavailable, StreamError
+from anabranch.errors import BadItem, SourceUnavailable, StreamError
 from anabranch.kafka.faults import KafkaFault, Remedy
 from anabranch.kafka.reading import MessageBatch
 from anabranch.kafka.topics import TopicWatch
@@ -30,15 +30,19 @@ from anabranch.spark.intake.sources.kafka import made_anew
 from anabranch.spark.intake.storage import PIECE
 from anabranch.stream.elements import LONGEST_RAW, MESSAGE_BITS, DeadLetter, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.envelopes import unwrapped
 from anabranch.stream.reading.lines import too_long
 from anabranch.stream.reading.markup import BOM, check_width, declared_encoding
-from anabranch.stream.reading.messages import pack_headers
+from anabranch.stream.reading.messages import TOMBSTONE, pack_headers
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.topic import Topic
+from anabranch.stream.tree import STREAM_NAMESPACE
 
 _SPACE = b" \t\r\n"
 _OPEN, _CLOSE, _QUESTION, _OBJECT, _OBJECT_END = b"<>?{}"
+_CONTROL = (STREAM_NAMESPACE.encode(), b'"$', b"\\u00")
+"""What no control element is written without, in XML or in JSON."""
 _LARGEST_OF_LINES = (1 << MESSAGE_BITS) - 1
 """The largest message that holds lines, in bytes: a position has the byte in its message."""
 
@@ -57,8 +61,7 @@ class MessageBytes:
         self._stamped = source.is_stamped
         self._topic = topic
         self._form = form
-        self._tombstone = b"" if topic.lines else b"{}" if form == "json" else f"<{source.item_name}/>".encode()
-        """A message without a value is an item without content (LAWS 1.6)."""
+        self._tombstone = _tombstone(source, form)
         self._limits = limits
         self._range = reach
 
@@ -121,9 +124,10 @@ class MessageBytes:
         self.messages += len(values)
         self.size += int(lengths.sum())
         data = b"".join(values)
-        if self._topic.lines or not self._are_plain(data, np.cumsum(lengths), lengths):
+        if self._is_special(keys) or not self._are_plain(data, np.cumsum(lengths), lengths):
             bad: list[DeadLetter] = []
-            read = [self._read(value, offset, bad) for value, offset in zip(values, offsets.tolist(), strict=True)]
+            given = zip(values, offsets.tolist(), keys or repeat(None, len(values)), strict=True)
+            read = [self._read(*each, bad) for each in given]
             yield from bad
             good = np.array([each is not None for each in read], np.bool_)
             values, offsets = [each for each in read if each is not None], offsets[good]
@@ -133,6 +137,11 @@ class MessageBytes:
             data = b"".join(values)
         if values:
             yield Messages(data, np.cumsum(lengths), offsets, stamps, keys, headers, self._topic.lines)
+
+    def _is_special(self, keys: Sequence[bytes | None] | None) -> bool:
+        """Whether messages have to be read one by one, whatever they look like."""
+        topic = self._topic
+        return topic.lines or topic.upserts == "debezium" or bool(topic.upserts and (keys is None or None in keys))
 
     def _are_plain(self, data: bytes, ends: Indices, lengths: Indices) -> bool:
         """Whether all values begin and end as items do."""
@@ -145,9 +154,11 @@ class MessageBytes:
         opened = (seen[begins] == _OPEN) & (seen[begins + 1] != _QUESTION)
         return bool(opened.all() and (seen[ends - 1] == _CLOSE).all())
 
-    def _read(self, value: bytes, offset: int, bad: list[DeadLetter]) -> bytes | None:
+    def _read(self, value: bytes, offset: int, key: bytes | None, bad: list[DeadLetter]) -> bytes | None:
         """The item or the lines of a message; None for one that cannot be read."""
         try:
+            if self._topic.upserts and value != TOMBSTONE:
+                return self._upsert(value, key)
             if self._topic.lines and len(value) > _LARGEST_OF_LINES:
                 raise StreamError(too_long(Limits(item_bytes=_LARGEST_OF_LINES)))
             check_width(value[:4])
@@ -157,14 +168,35 @@ class MessageBytes:
             value = value.strip(_SPACE)
             if self._form != "json" and value.startswith(b"<?xml"):
                 value = _without_declaration(value)
-        except StreamError as error:
+        except (StreamError, BadItem) as error:
             place = Place(self._range.stream, self._range.file, self._position(self._topic, offset))
             bad.append(DeadLetter(place, error.message, value[:LONGEST_RAW].decode("utf-8", "replace")[:LONGEST_RAW]))
             return None
         return value
 
+    def _upsert(self, value: bytes, key: bytes | None) -> bytes:
+        """The item of an upsert; one without a key is left to the judge of elements if it may be a control element."""
+        check_width(value[:4])
+        value = value.removeprefix(BOM).strip(_SPACE)
+        if key is None and not any(word in value for word in _CONTROL):
+            raise BadItem("a message without a key in a stream of upserts")
+        if self._topic.upserts == "debezium" and key is not None:
+            after = unwrapped(value, self._limits)
+            return TOMBSTONE if after is None else after
+        return _without_declaration(value) if self._form != "json" and value.startswith(b"<?xml") else value
+
 
 T = TypeVar("T")
+
+
+def _tombstone(source: Source, form: Format) -> bytes:
+    """The bytes in the place of a value that is not there (LAWS 1.6, 5.9)."""
+    assert source.topic is not None
+    if source.topic.upserts:
+        return TOMBSTONE
+    if source.topic.lines:
+        return b""
+    return b"{}" if form == "json" else f"<{source.item_name}/>".encode()
 
 
 def _chosen(values: Sequence[T] | None, good: Flags) -> list[T] | None:
