@@ -80,10 +80,10 @@ EOF
     rm -rf "$made/first"
 }
 
-# Ports that are free, below those that systems hand out to clients, so that a broker finds its own again.
-free_ports() {
+# Two ports that are free, below those that systems hand out to clients, so that a broker finds its own again, and an id.
+drawn() {
     python3 - <<'EOF'
-import random, socket
+import base64, random, socket, uuid
 
 found = []
 while len(found) < 2:
@@ -94,15 +94,18 @@ while len(found) < 2:
     except OSError:
         continue
     found.append(held)
-print(*(held.getsockname()[1] for held in found))
+id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+print(*(held.getsockname()[1] for held in found), id)
 EOF
 }
 
 format() { # FOLDER PROPERTY...
     rm -rf "$1/data"
-    ports=$(free_ports)
-    client=127.0.0.1:${ports% *}
-    controller=127.0.0.1:${ports#* }
+    read -r client controller id <<EOF
+$(drawn)
+EOF
+    client=127.0.0.1:$client
+    controller=127.0.0.1:$controller
     cat >"$1/server.properties" <<EOF
 process.roles=broker,controller
 node.id=1
@@ -125,8 +128,7 @@ EOF
     where=$1
     shift
     [ $# = 0 ] || printf '%s\n' "$@" >>"$where/server.properties"
-    # the id is that of a cluster, and nobody tells clusters apart here
-    (become "$shared" kafka.tools.StorageTool format --standalone -t AAAAAAAAAAAAAAAAAAAAAA \
+    (become "$shared" kafka.tools.StorageTool format --standalone -t "$id" \
         -c "$where/server.properties" >"$where/format.log" 2>&1) || {
         cat "$where/format.log" >&2
         return 1

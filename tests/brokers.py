@@ -4,6 +4,7 @@ Whichever test asks first for the fixture `broker` starts it with `scripts/kafka
 pytest-xdist share it; the process that reports the results, which outlives the others, stops it.
 Tests share the broker and never a topic: `Broker.topic` makes a new one.
 A test that kills its broker starts one of its own in a folder of its own (`started`).
+Should the process that is to stop a broker die, a watcher does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "kafka.sh"
+_WATCH = 'while kill -0 "$0" 2>/dev/null; do kill -0 "$1" 2>/dev/null || exit; sleep 1; done; exec "$2" stop "$3"'
 PATIENCE = 60.0
 """Seconds that a test waits for the broker before it fails."""
 
@@ -62,7 +64,7 @@ class Broker:
             producer.produce(topic, value=value, key=key, partition=partition)
         assert producer.flush(PATIENCE) == 0, "the broker did not take all messages"
 
-    def read(self, topic: str) -> list[Record]:
+    def read(self, topic: str, **settings: str) -> list[Record]:
         """All messages of a topic that are there for readers of what is committed, partition by partition."""
         consumer = Consumer(
             {
@@ -72,6 +74,7 @@ class Broker:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 10,
+                **settings,
             }
         )
         try:
@@ -95,6 +98,11 @@ def started(folder: Path, *properties: str) -> Broker:
         done = subprocess.run(
             [SCRIPT, "start", folder, *properties], check=True, stdout=subprocess.PIPE, text=True, timeout=600
         )
+    owner = folder / "owner"
+    watched = owner.read_text() if owner.exists() else str(os.getpid())
+    subprocess.Popen(
+        ["sh", "-c", _WATCH, watched, (folder / "pid").read_text(), SCRIPT, folder], start_new_session=True
+    )
     return Broker(folder, done.stdout.strip())
 
 

@@ -14,16 +14,16 @@ from mass import Mass
 from spark.bare import BareTrunk
 
 NAMESPACE = 'xmlns:s="urn:anabranch:stream"'
-CASE_86 = [("a", "<e>1</e>"), ("b", "<e>2</e>"), ("a", "<e>3</e>"), ("a", ""), ("a", "<e>4</e>")]
+CASE_91 = [("a", "<e>1</e>"), ("b", "<e>2</e>"), ("a", "<e>3</e>"), ("a", ""), ("a", "<e>4</e>")]
 
 
 def upsert(key: str, content: str, at: int) -> str:
     return f'<s:upsert id="{key}" at="{at}">{content}</s:upsert>'
 
 
-def test_case_86() -> None:
+def test_case_91() -> None:
     """A value replaces that of its key where it stands; who comes again behind its deletion stands behind all else."""
-    stream = "".join(upsert(*each, at) for at, each in enumerate(CASE_86, 1))
+    stream = "".join(upsert(*each, at) for at, each in enumerate(CASE_91, 1))
     assert shown('stream("s")/root/*', stream) == [
         ("1", "<e>1</e>"),
         ("2", "<e>1</e><e>2</e>"),
@@ -34,7 +34,7 @@ def test_case_86() -> None:
     assert shown('stream("s")/root/e#1', stream) == [("3", "<e>1</e>"), ("4", "<e>3</e>")]
 
 
-def test_case_87() -> None:
+def test_case_92() -> None:
     """A deletion of what is not there changes nothing; however many keys have come and gone, each may come again."""
     stream = upsert("c", "", 1)
     for number in range(1_001):

@@ -30,7 +30,7 @@ def answered(folder: Path, topic: Topic, query: str, envelope: str | None = None
         engine.stream("s", topic, format="json", updates="upsert", envelope=envelope)
         found = engine.subscribe(query)
         engine.wait()
-        return found.answer(), [(each.place.offset, each.reason) for each in engine.log.dead_letters()]
+        return found.answer(), sorted((each.place.offset, each.reason) for each in engine.log.dead_letters())
 
 
 def test_values_replace_and_tombstones_delete(broker: Broker, tmp_path: Path) -> None:
@@ -52,6 +52,9 @@ def test_values_replace_and_tombstones_delete(broker: Broker, tmp_path: Path) ->
             (b"b", b'{"v": [5]}'),
             (b"d", b"poison"),
             (b"", b'{"v": 9}'),
+            b'{"v": "$at"}',
+            (b"a", b"\0"),
+            (None, None),
         ],
     )
     found = answered(tmp_path, Topic.of(broker.address, topic), 'for $o in stream("s") return [key($o), $o.v]')
@@ -61,8 +64,26 @@ def test_values_replace_and_tombstones_delete(broker: Broker, tmp_path: Path) ->
             (4, "a message without a key in a stream of upserts"),
             (9, "not JSON: expecting value at character 1"),
             (10, "a message without a key in a stream of upserts"),
+            (11, "a message without a key in a stream of upserts"),
+            (12, "the message is a zero byte"),
+            (13, "a message without a key in a stream of upserts"),
         ],
     )
+
+
+def test_case_93(broker: Broker, tmp_path: Path) -> None:
+    """A key's value comes, goes and comes again; without upserts, each message is an item with its key."""
+    topic = broker.topic()
+    broker.write(topic, [(b"k", b"<p>1</p>"), (b"k", None), (b"k", b"<p>2</p>")])
+    asked = 'for $p in stream("s")/root/* return <o k="{ key($p) }">{ name($p), $p/text() }</o>'
+    found: list[str] = []
+    for name, kind in ("upserts", "upsert"), ("items", False):
+        with Engine(local=True, checkpoint=tmp_path / name, once=True) as engine:
+            engine.stream("s", Topic.of(broker.address, topic), format="xml", updates=kind)  # type: ignore[arg-type]
+            answer = engine.subscribe(asked)
+            engine.wait()
+            found.append(answer.answer())
+    assert found == ['<o k="k">p2</o>', '<o k="k">p1</o><o k="k">item</o><o k="k">p2</o>']
 
 
 def test_debezium(broker: Broker, tmp_path: Path) -> None:
@@ -86,18 +107,27 @@ def test_debezium(broker: Broker, tmp_path: Path) -> None:
             change(3, None, {"id": 3, "n": 3}, "c", schema=False),
             change(3, {"id": 3, "n": 3}, None, "d", schema=True),
             (b'{"id": 3}', None),
-            change(2, None, None, "t", schema=False),
+            (None, change(2, None, None, "t", schema=False)[1]),
             (b'{"id": 2}', b'{"id": 2}'),
             (b'{"id": 4}', b"[]"),
+            change(4, None, None, "u", schema=True),
+            change(4, None, {"id": 4}, "m", schema=True),
+            (None, change(4, None, {"id": 4}, "c", schema=True)[1]),
+            (b'{"id": 4}', b'{"after": {"id": "\\ud800"}, "op": "c"}'),
+            b'{"$punctuation": {"at": 4000000000}}',
         ],
     )
     found = answered(tmp_path, Topic.of(broker.address, topic), 'for $o in stream("s") return $o', "debezium")
     assert found == (
         '{"id": 1, "n": 7}\n{"id": 2, "n": null, "tags": ["a", "b"]}\n',
         [
-            (6, 'no upsert: the operation is "t"'),
+            (6, "the table was truncated, which no upsert can say"),
             (7, "no envelope of Debezium: it has no 'op'"),
             (8, "no envelope of Debezium: it has no 'op'"),
+            (9, "no envelope of Debezium: what the row is after it was written is no object"),
+            (10, 'no upsert: the operation is "m"'),
+            (11, "a message without a key in a stream of upserts"),
+            (12, "half of a surrogate pair is no character"),
         ],
     )
     (first,) = answered(
@@ -107,8 +137,8 @@ def test_debezium(broker: Broker, tmp_path: Path) -> None:
 
 
 def test_upserts_against_a_table(broker: Broker, tmp_path: Path, mass: Mass) -> None:
-    """Random keys in one partition or several, in epochs of chance: each partition shows what a table of its keys
-    holds; a topic that is compacted meanwhile shows the same.
+    """Random keys in one partition or several, in epochs of chance, of which some are run twice: each partition
+    shows what a table of its keys holds.
     """
     for number in mass.cases(10):
         random = Random(f"upserts {number}")

@@ -81,7 +81,7 @@ class KafkaCluster:
 
         Paths of `file:` references are relative to a folder, by default the current one.
         """
-        found = {name: _placed(value, folder or Path()) for name, value in _flat(settings or {})}
+        found = {name: _placed(value, folder or Path()) for name, value in flat_settings(settings or {}).items()}
         return KafkaCluster(brokers, tuple(found.items()))
 
     def resolved(self) -> dict[str, str]:
@@ -94,6 +94,11 @@ class KafkaCluster:
             if _REFERENCE.fullmatch(value) and (secret := _looked_up(name, value)):
                 text = text.replace(secret, "***")
         return text
+
+
+def flat_settings(settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings by their whole names, from tables in tables."""
+    return dict(_flat(settings))
 
 
 def _flat(settings: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:

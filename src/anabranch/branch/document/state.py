@@ -26,9 +26,10 @@ from anabranch.branch.document.entries import ChainPlace, DocumentEntries, Docum
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, JsonMark, MessageNotes, Name, Text
+from anabranch.stream.tree import Child, Comment, Element, Instruction, MessageNotes, Name, Text
 from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.written import read_mark, write_mark
 
 
 def write_rank(rank: OrderRank) -> Any:
@@ -170,7 +171,7 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
             lives: list[Data] = []
             for each in versions:
                 inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
-                mark = [] if each.mark is None else [_mark(each.mark)]
+                mark = [] if each.mark is None else [write_mark(each.mark)]
                 lives.append([write_fraction(each.start), each.number, inside, *mark])
             return [kept.register.number(content), lives]
 
@@ -181,12 +182,12 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
             return [local]
         case Element(message=None):
             attributes = [[*_name(each.name), each.value] for each in node.attributes]
-            mark = [] if node.mark is None else [_mark(node.mark)]
+            mark = [] if node.mark is None else [write_mark(node.mark)]
             return [*_name(node.name), dict(namespaces), attributes, *mark]
         case Element(message=message):
             assert message is not None
             attributes = [[*_name(each.name), each.value] for each in node.attributes]
-            told = None if node.mark is None else _mark(node.mark)
+            told = None if node.mark is None else write_mark(node.mark)
             return [*_name(node.name), dict(namespaces), attributes, told, [message.key, message.headers]]
         case Text():
             return node.value
@@ -198,16 +199,6 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
 
 def _name(name: Name) -> list[str]:
     return [name.local, name.uri, name.prefix]
-
-
-def _mark(mark: JsonMark) -> Data:
-    return [mark.kind, mark.listed, mark.record, mark.empty, mark.types]
-
-
-def _read_mark(data: Data) -> JsonMark:
-    kind, listed, record, *pairs = data
-    empty, types = (tuple((first, second) for first, second in each) for each in pairs)
-    return JsonMark(kind, listed, record, empty, types)
 
 
 class _RowReader:
@@ -276,7 +267,7 @@ class _RowReader:
         unnamed = chain not in self._kept.register.known
         self._kept.held[chain] = ChainPlace(sight, entry, inside, is_unnamed=unnamed)
         for start, number, written, *mark in versions:
-            version = Version(read_fraction(start), number, mark=_read_mark(mark[0]) if mark else None)
+            version = Version(read_fraction(start), number, mark=read_mark(mark[0]) if mark else None)
             self.versions = max(self.versions, number + 1)
             chain.versions.append(version)
             for each in written:
@@ -297,7 +288,7 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
             return Instruction(target, text), {}
         case [local, uri, prefix, namespaces, attributes, *rest]:
             mark, message = (*rest, None, None)[:2]
-            element = Element(Name(local, uri, prefix), mark=None if mark is None else _read_mark(mark))
+            element = Element(Name(local, uri, prefix), mark=None if mark is None else read_mark(mark))
             if message is not None:
                 key, headers = message
                 element.message = MessageNotes(key, tuple((name, value) for name, value in headers))

@@ -28,21 +28,18 @@ from anabranch.kafka.topics import TopicWatch
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.intake.sources.kafka import made_anew
 from anabranch.spark.intake.storage import PIECE
-from anabranch.stream.elements import LONGEST_RAW, MESSAGE_BITS, DeadLetter, Place
+from anabranch.stream.elements import LONGEST_RAW, MESSAGE_BITS, DeadLetter, Item, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.envelopes import unwrapped
-from anabranch.stream.reading.lines import too_long
+from anabranch.stream.reading.lines import Cut, too_long
 from anabranch.stream.reading.markup import BOM, check_width, declared_encoding
-from anabranch.stream.reading.messages import TOMBSTONE, pack_headers
-from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.messages import TOMBSTONE, pack_headers, unwrapped, upserted_key
+from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.topic import Topic
-from anabranch.stream.tree import STREAM_NAMESPACE
+from anabranch.stream.tree import Element, Name
 
 _SPACE = b" \t\r\n"
 _OPEN, _CLOSE, _QUESTION, _OBJECT, _OBJECT_END = b"<>?{}"
-_CONTROL = (STREAM_NAMESPACE.encode(), b'"$', b"\\u00")
-"""What no control element is written without, in XML or in JSON."""
 _LARGEST_OF_LINES = (1 << MESSAGE_BITS) - 1
 """The largest message that holds lines, in bytes: a position has the byte in its message."""
 
@@ -124,9 +121,9 @@ class MessageBytes:
         self.messages += len(values)
         self.size += int(lengths.sum())
         data = b"".join(values)
-        if self._is_special(keys) or not self._are_plain(data, np.cumsum(lengths), lengths):
+        if self._topic.lines or self._topic.upserts or not self._are_plain(data, np.cumsum(lengths), lengths):
             bad: list[DeadLetter] = []
-            given = zip(values, offsets.tolist(), keys or repeat(None, len(values)), strict=True)
+            given = zip(batch.values, offsets.tolist(), keys or repeat(None, len(values)), strict=True)
             read = [self._read(*each, bad) for each in given]
             yield from bad
             good = np.array([each is not None for each in read], np.bool_)
@@ -137,11 +134,6 @@ class MessageBytes:
             data = b"".join(values)
         if values:
             yield Messages(data, np.cumsum(lengths), offsets, stamps, keys, headers, self._topic.lines)
-
-    def _is_special(self, keys: Sequence[bytes | None] | None) -> bool:
-        """Whether messages have to be read one by one, whatever they look like."""
-        topic = self._topic
-        return topic.lines or topic.upserts == "debezium" or bool(topic.upserts and (keys is None or None in keys))
 
     def _are_plain(self, data: bytes, ends: Indices, lengths: Indices) -> bool:
         """Whether all values begin and end as items do."""
@@ -154,36 +146,46 @@ class MessageBytes:
         opened = (seen[begins] == _OPEN) & (seen[begins + 1] != _QUESTION)
         return bool(opened.all() and (seen[ends - 1] == _CLOSE).all())
 
-    def _read(self, value: bytes, offset: int, key: bytes | None, bad: list[DeadLetter]) -> bytes | None:
+    def _read(self, value: bytes | None, offset: int, key: bytes | None, bad: list[DeadLetter]) -> bytes | None:
         """The item or the lines of a message; None for one that cannot be read."""
         try:
-            if self._topic.upserts and value != TOMBSTONE:
+            if self._topic.upserts:
                 return self._upsert(value, key)
-            if self._topic.lines and len(value) > _LARGEST_OF_LINES:
-                raise StreamError(too_long(Limits(item_bytes=_LARGEST_OF_LINES)))
-            check_width(value[:4])
-            value = value.removeprefix(BOM)
-            if self._topic.lines:
-                return value if value.endswith(b"\n") else value + b"\n"
-            value = value.strip(_SPACE)
-            if self._form != "json" and value.startswith(b"<?xml"):
-                value = _without_declaration(value)
+            return self._tombstone if value is None else self._plain(value)
         except (StreamError, BadItem) as error:
             place = Place(self._range.stream, self._range.file, self._position(self._topic, offset))
-            bad.append(DeadLetter(place, error.message, value[:LONGEST_RAW].decode("utf-8", "replace")[:LONGEST_RAW]))
+            raw = b"" if value is None else value[:LONGEST_RAW]
+            bad.append(DeadLetter(place, error.message, raw.decode("utf-8", "replace")[:LONGEST_RAW]))
             return None
-        return value
 
-    def _upsert(self, value: bytes, key: bytes | None) -> bytes:
-        """The item of an upsert; one without a key is left to the judge of elements if it may be a control element."""
+    def _plain(self, value: bytes) -> bytes:
+        """The item or the lines of a message, without what may stand around them."""
+        if self._topic.lines and len(value) > _LARGEST_OF_LINES:
+            raise StreamError(too_long(Limits(item_bytes=_LARGEST_OF_LINES)))
         check_width(value[:4])
-        value = value.removeprefix(BOM).strip(_SPACE)
-        if key is None and not any(word in value for word in _CONTROL):
-            raise BadItem("a message without a key in a stream of upserts")
-        if self._topic.upserts == "debezium" and key is not None:
-            after = unwrapped(value, self._limits)
-            return TOMBSTONE if after is None else after
+        value = value.removeprefix(BOM)
+        if self._topic.lines:
+            return value if value.endswith(b"\n") else value + b"\n"
+        value = value.strip(_SPACE)
         return _without_declaration(value) if self._form != "json" and value.startswith(b"<?xml") else value
+
+    def _upsert(self, value: bytes | None, key: bytes | None) -> bytes:
+        """The item of an upsert, or a tombstone; BadItem where it needs a key and has none (LAWS 5.9)."""
+        plain = TOMBSTONE if value is None else self._plain(value)
+        if value is not None:
+            if not (key or b"").strip() and not self._is_item(plain):
+                return plain  # a control element, or what its reader sets aside
+            if self._topic.upserts == "debezium":
+                plain = unwrapped(plain, self._limits) or TOMBSTONE
+            elif plain == TOMBSTONE:
+                raise BadItem("the message is a zero byte")
+        upserted_key(key)
+        return plain
+
+    def _is_item(self, value: bytes) -> bool:
+        reader = ElementReader(self._range.stream, self._form, self._limits, Element(Name("root")))
+        (found,) = reader.elements([Cut(0, len(value), value)], self._range.file)
+        return isinstance(found, Item)
 
 
 T = TypeVar("T")
@@ -195,7 +197,7 @@ def _tombstone(source: Source, form: Format) -> bytes:
     if source.topic.upserts:
         return TOMBSTONE
     if source.topic.lines:
-        return b""
+        return b"\n"
     return b"{}" if form == "json" else f"<{source.item_name}/>".encode()
 
 
