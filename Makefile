@@ -1,13 +1,14 @@
-# Each target sets up what it needs: a virtual environment in .venv, and Java where Spark is started.
+# Each target sets up what it needs: a virtual environment in .venv, Java where Spark is started, a Kafka broker's jars.
 
 bin := .venv/bin
 stamp := .venv/installed
 java := scripts/with-java.sh
+broker := build/kafka/classes.jsa
 unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and would compile everything each time
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast mass check format bench bench-peers constraints clean
+.PHONY: help setup demo test test-fast test-s3 mass check format bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -19,16 +20,22 @@ $(stamp): pyproject.toml constraints.txt scripts/venv.sh
 	@scripts/venv.sh .venv --constraint constraints.txt
 	@touch $@
 
+$(broker): scripts/kafka.sh
+	@scripts/kafka.sh jars
+
 demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
-test: $(stamp) ## run all tests, and of those with very many cases four minutes
+test: $(stamp) $(broker) ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
 test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
-mass: $(stamp) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
+test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds the first time
+	@$(java) $(bin)/pytest -m s3
+
+mass: $(stamp) $(broker) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200
 
 check: $(stamp) ## lint, formatting, types, the rule that imports go downwards, and the order of the house

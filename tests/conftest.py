@@ -1,5 +1,7 @@
 """What all tests share: those that start a JVM are marked `spark` and run last, so cheap failures show first.
 
+Those that need a Kafka broker are among them; there is one broker for the run (`brokers.py`).
+
 Those with very many cases are marked `mass`, and share a budget of time (`mass.py`).
 
 With two processes (`pytest -n 2 --dist worksteal`, as in `make test`) each has a Spark of its own; who is done first
@@ -10,7 +12,10 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,9 +23,12 @@ from hypothesis import settings
 
 from mass import Mass, seed_of, share_of, shares
 from oracle.counting import compared
+from s3 import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from brokers import Broker
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("patient")
@@ -28,25 +36,53 @@ settings.load_profile("patient")
 MASS = "mass"
 SEED = pytest.StashKey[int]()
 SHARES = pytest.StashKey[dict[str, float]]()
+BROKER = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Settle the seed of the run."""
+    """Settle the seed of the run, and the folder of its broker."""
     config.stash[SEED] = seed_of(config)
+    handed = getattr(config, "workerinput", {}).get("broker")
+    config.stash[BROKER] = Path(handed or tempfile.mkdtemp(prefix="anabranch-broker-"))
+    if handed is None:
+        (config.stash[BROKER] / "owner").write_text(str(os.getpid()))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the broker, if there was one; whoever has been handed it leaves that to the one that handed it out."""
+    folder = config.stash[BROKER]
+    if hasattr(config, "workerinput"):
+        return
+    if (folder / "pid").exists():
+        from brokers import stop
+
+        stop(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Where tests run in several processes, all have the same seed."""
+    """Where tests run in several processes, all have the same seed and the same broker."""
     node.workerinput["seed"] = node.config.stash[SEED]
+    node.workerinput["broker"] = str(node.config.stash[BROKER])
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests that need Spark, by mark or by fixture, behind the others; otherwise keep the order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Move the tests that start a JVM, by mark or by fixture, behind the others; otherwise keep the order.
+
+    Those that need a server which takes minutes to build are chosen only by name.
+    """
+    if "s3" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("s3") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("s3") is None]
     for item in items:
-        for name in {"spark", "mass"}.intersection(getattr(item, "fixturenames", ())):
+        fixtures = getattr(item, "fixturenames", ())
+        for name in {"spark", "mass"}.intersection(fixtures):
             item.add_marker(name)
+        if "broker" in fixtures:
+            item.add_marker("spark")
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
@@ -122,8 +158,27 @@ def hurried() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark that all tests share; a start costs seconds."""
-    from anabranch.spark.session import local_session  # here, so that other tests do not pay for importing pyspark
+    from anabranch.spark.session import start_session  # here, so that other tests do not pay for importing pyspark
 
-    session = local_session(cores=2)
+    session = start_session(cores=2)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(request: pytest.FixtureRequest) -> Broker:
+    """The one Kafka broker of the run, in all its processes."""
+    from brokers import started
+
+    return started(request.config.stash[BROKER])
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, for tests that are marked `s3`."""
+    server = S3Server.start(tmp_path_factory.mktemp("s3") / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield server
+    server.stop()

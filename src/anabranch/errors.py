@@ -61,8 +61,16 @@ class StreamError(AnabranchError):
     """An input as a whole cannot be read; a single bad element is a `DeadLetter`, not an error."""
 
 
+class SourceUnavailable(StreamError):
+    """An input cannot be reached for now; what needs it waits, and tries again."""
+
+
 class StateError(AnabranchError):
     """Durable state cannot be used or written: a foreign, damaged or busy checkpoint, a full disk."""
+
+
+class DiskFull(StateError):
+    """There is no room on the disk; what was durable before is untouched."""
 
 
 class BadItem(AnabranchError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -27,8 +28,9 @@ from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
 from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.wanted import Epoch
-from anabranch.spark.session import local_session
+from anabranch.spark.session import start_session
 
 _POLL_SECONDS = 0.2
 _FIXED = (
@@ -47,9 +49,11 @@ Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Opens a network that runs in a folder and reports the epochs of its peers."""
 
 
-def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
+def on_spark(
+    network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None], spark: SparkOptions | None = None
+) -> RunningNetwork:
     """A network whose peers run their epochs on Spark."""
-    session = local_session()
+    session = start_session(spark)
     return RunningNetwork(network, folder, session=session, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
 
 
@@ -60,11 +64,12 @@ def run(
     dead_letters: Path | None = None,
     stop: Event | None = None,
     opens: Opens | None = None,
+    spark: SparkOptions | None = None,
 ) -> None:
     """Run a network: to the end of the present input (`once`), or until a signal comes or `stop` is set.
 
     Dead letters go to `dead_letters`, which overrides the file that the network names.
-    By default, its peers run on Spark.
+    By default, its peers run on Spark, the one that `spark` says.
     """
     network = read_network(file)
     folder = checkpoint(network, file)
@@ -82,7 +87,7 @@ def run(
         check(network)
         letters = _letters(dead_letters or network.dead_letters, folder)
         log.say("starting Spark")
-        opened = (opens or on_spark)(network, folder, hear)
+        opened = (opens or partial(on_spark, spark=spark))(network, folder, hear)
         come = held.enter_context(signals(stop))
         running = held.enter_context(opened)
         asked = len(running.catalogue.subscriptions)

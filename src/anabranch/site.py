@@ -7,27 +7,38 @@ Two sites are equal when they mean the same, whatever the layout; so a run detec
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES, Policy
+from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.kafka import KafkaCluster
+from anabranch.kafka.cluster import flat_settings
 from anabranch.language import check
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
+from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import (
+    Table,
+    documents_of,
+    max_steps_of,
+    read_tables,
+    read_text,
+    sized,
+    source_of,
+)
 from anabranch.stream.settings import Keep, Settings
 from anabranch.values.declared import declared_timing
 
@@ -65,6 +76,8 @@ class SiteDescription:
     """Functions in Python that queries may call, by name; not imported yet."""
     documents: Mapping[str, DocumentSource]
     """The files behind `doc()`."""
+    endpoint: EndpointSettings
+    """Where the run listens, if it has streams that are pushed."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
         """Refuse files that conflict; those given here override those of the site."""
@@ -73,6 +86,7 @@ class SiteDescription:
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
             *document_claims(self.documents),
+            *([Claim(self.endpoint.token_file, "the file with the token")] if self.endpoint.token_file else ()),
         ]
         others = {
             "the log": self.log,
@@ -92,6 +106,8 @@ def read_site(path: Path) -> SiteDescription:
     subscriptions = top.tables("subscriptions")
     functions = top.table("functions")
     documents = top.tables("documents")
+    _share_brokers(top.table("kafka"), (*streams.values(), *subscriptions.values()))
+    http = top.table("http")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -99,7 +115,7 @@ def read_site(path: Path) -> SiteDescription:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
-    declared = {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()}
+    declared = {name: _stream(name, table, Checkpoint.at(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
@@ -113,8 +129,10 @@ def read_site(path: Path) -> SiteDescription:
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
+        _endpoint(http),
     )
     engine.done()
+    http.done()
     site = _with_displays(site)
     try:
         site.check_files()
@@ -125,6 +143,21 @@ def read_site(path: Path) -> SiteDescription:
         table, key = places.get(error.use, (engine, "checkpoint"))
         raise table.wrong(error.message, key=key, hint=error.hint) from None
     return site
+
+
+def _share_brokers(kafka: Table, tables: Iterable[Table]) -> None:
+    """Let tables that name a topic have the brokers and settings of [kafka] where they have none of their own."""
+    brokers = kafka.text("brokers", None)
+    for table in tables:
+        own = table.values.get("kafka", {})
+        if "kafka" not in (table.values.get("source"), table.values.get("sink")) or not isinstance(own, dict):
+            continue
+        if brokers is not None:
+            table.values.setdefault("brokers", brokers)
+        try:
+            table.values["kafka"] = flat_settings(kafka.values) | flat_settings(own)
+        except UsageError as error:
+            raise table.wrong(error.message, key="kafka", hint=error.hint) from None
 
 
 def _settings(engine: Table) -> Settings:
@@ -143,6 +176,15 @@ def _settings(engine: Table) -> Settings:
     )
 
 
+def _endpoint(http: Table) -> EndpointSettings:
+    default = EndpointSettings()
+    limits = sized(http, "max_body", default.max_body), http.whole("connections", default.connections)
+    try:
+        return EndpointSettings(http.text("listen", default.listen), http.path("token_file"), *limits)
+    except UsageError as error:
+        raise http.wrong(error.message, key="listen", hint=error.hint) from None
+
+
 def _function(name: str, table: Table) -> ImportedFunction:
     given = table.needed(name, 'as in distance = "roads:distance"')
     try:
@@ -152,7 +194,7 @@ def _function(name: str, table: Table) -> ImportedFunction:
 
 
 def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
-    found = source_of(name, table, declared_timing, checkpoint.answer_stream)
+    found = source_of(name, table, declared_timing, checkpoint)
     table.done()
     if found.answer and found.answer not in subscriptions:
         hint = did_you_mean(found.answer, subscriptions)
@@ -247,8 +289,23 @@ def _sink(name: str, table: Table, *, json: bool) -> Sink | None:
             return Parquet(path)
         case "console", None:
             return Console()
-        case "console", _:
-            raise table.wrong("the sink 'console' takes no 'path'")
+        case "kafka", None:
+            return _topic(table)
+        case "console" | "kafka", _:
+            raise table.wrong(f"the sink '{kind}' takes no 'path'")
         case ("files" | "parquet") | None, _:
             raise table.wrong("'sink' and 'path' go together")
-    raise table.wrong(f"the sink '{kind}' is unknown", hint="use files, parquet or console")
+    raise table.wrong(f"the sink '{kind}' is unknown", hint="use files, parquet, kafka or console")
+
+
+def _topic(table: Table) -> Kafka:
+    brokers, topic = (
+        table.needed("brokers", "as in 'localhost:9092', here or in [kafka]"),
+        table.needed("topic", "a name"),
+    )
+    settings = table.take("kafka", lambda value: isinstance(value, dict), "a table of settings", {})
+    try:
+        cluster = KafkaCluster.of(brokers, settings, table.file.absolute().parent)
+        return Kafka(cluster, topic, key=table.text("key", None), changes=table.text("changes", None))
+    except UsageError as error:
+        raise table.wrong(error.message, hint=error.hint) from None

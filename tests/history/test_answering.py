@@ -21,6 +21,7 @@ from anabranch.engine.preparing import Checking
 from anabranch.errors import UsageError
 from anabranch.site import read_site
 from anabranch.spark.answers.log import AnswerFrame, AnswerLog
+from anabranch.spark.sinks import Parquet
 from anabranch.stream.reading.source import Source
 from history.editing import apply
 from spark.bare import BareTrunk
@@ -148,7 +149,7 @@ def test_what_is_corrected_makes_no_table(tmp_path: Path, query: str) -> None:
     checking = Checking(Inputs((Source("s", tmp_path, updates=True), Source("t", tmp_path))))
     assert checking.printed("q", query)
     with pytest.raises(UsageError, match="the answer of 'q' is corrected as it goes, so it makes no table"):
-        checking.printed("q", query, table=True)
+        checking.printed("q", query, sink=Parquet(Path("table")))
 
 
 def test_operators_do_not_follow_updates(tmp_path: Path) -> None:

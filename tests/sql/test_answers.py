@@ -67,7 +67,7 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
         (f"SELECT a FROM {MINUTE} ORDER BY a", THREE, [{"a": 1}, {"a": 2}, {"a": None}]),
         (f"SELECT a FROM {MINUTE} ORDER BY a DESC LIMIT 1", THREE, [{"a": None}]),
         (f"SELECT a FROM {MINUTE} ORDER BY a NULLS FIRST", THREE, [{"a": None}, {"a": 1}, {"a": 2}]),
-        # case 86: NaN is no NULL
+        # case 91: NaN is no NULL
         (
             "SELECT a / b > 2 AS x, NOT a / b > 2 AS y, a / b NOT BETWEEN 1 AND 5 AS z FROM s",
             lines({"a": 0, "b": 0}, {"a": 6, "b": 2}),

@@ -23,7 +23,9 @@ from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
+from anabranch.spark.sinks import Kafka, Parquet, Sink
 from anabranch.spark.sinks.tables import check_table
+from anabranch.spark.sinks.topics.keys import check_topic
 from anabranch.sql import Language
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents
@@ -210,27 +212,34 @@ class Checking:
         text: str,
         *,
         label: str | None = None,
-        table: bool = False,
+        sink: Sink | None = None,
         language: Language | None = None,
     ) -> str:
-        """A query as printed; `table` requires that its answer is a table. Raises for a query that is wrong."""
+        """A query as printed. Raises for a query that is wrong, or whose answer does not fit its `sink`."""
         try:
-            return self._printed(name, text, label, table, language)
+            return self._printed(name, text, label, sink, language)
         except DynamicError as error:
             message = f"the query '{label or name}' has no answer: {error.message}"
             raise DynamicError(message, code=error.code, hint=error.hint) from error
 
-    def _printed(self, name: str, text: str, label: str | None, table: bool, language: Language | None) -> str:
+    def _printed(self, name: str, text: str, label: str | None, sink: Sink | None, language: Language | None) -> str:
         texts = self._texts.setdefault(language, CheckedTexts(self._inputs.functions))
-        if not table and (known := texts.printed(text)) is not None:
+        if not isinstance(sink, Parquet | Kafka) and (known := texts.printed(text)) is not None:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True, language=language)
         refuse_endless(prepared, self._inputs)
         at_once = _at_once(prepared, self._inputs)
-        if table and (prepared.shows or at_once is not None):
-            raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
-        if table:
-            check_table(name, prepared.checked.query)
+        shows = prepared.shows or at_once is not None
+        match sink:
+            case Parquet() if shows:
+                raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
+            case Parquet():
+                check_table(name, prepared.checked.query)
+            case Kafka():
+                json = self._inputs.gives_json(prepared.checked)
+                check_topic(name, sink, prepared.checked.query, shows=shows, json=json)
+            case _:
+                pass
         if at_once is not None:
             self.growth[name] = tuple(_growth(prepared, self._inputs))
             return print_query(prepared.checked.query)  # not cached: each has warnings of its own
@@ -240,9 +249,11 @@ class Checking:
         """Whether a query answers in JSON. Raises for one that is wrong."""
         return self._inputs.gives_json(self._inputs.check(text, name, language))
 
-    def written(self, name: str, plan: Plan) -> str:
-        """A plan of the builder as text; raises where it reads an unknown stream."""
+    def written(self, name: str, plan: Plan, *, sink: Sink | None = None) -> str:
+        """A plan of the builder as text; raises where it reads an unknown stream, or does not fit its `sink`."""
         text = write_plan(plan)
+        if isinstance(sink, Kafka):
+            check_topic(name, sink, None, shows=False, json=False)
         known = {each.name: each for each in self._inputs.streams}
         for each in streams_of(plan):
             if each in known and known[each].updates:

@@ -196,6 +196,11 @@ def _around(body: Body) -> Iterator[Body]:
         yield body
 
 
+def is_result(id: str) -> bool:
+    """Whether a region of a published display holds results; the others hold what stands around them, or nothing."""
+    return id != _END and " " not in id
+
+
 def heartbeat(at: Decimal, *, json: bool = False) -> str:
     """The heartbeat that ends a moment on the wire, with the end of its line."""
     return _json_control("punctuation", "", at=at) if json else f"{_control('punctuation', '', at=at)}\n"

@@ -42,40 +42,24 @@ class DisplayMoment:
     edits: tuple[Edit, ...]
 
 
-class Replay:
-    """A display that follows an answer."""
+class DisplayReader:
+    """Reads the text of an update stream that is an answer, without the text around it, in any pieces."""
 
     def __init__(self) -> None:
-        self.display = Display()
         self._splitter = DocumentSplitter(_LIMITS)
         self._splitter.feed(OPENING.encode())
         self._reader = ElementReader("answer", "document", _LIMITS)
-        self._edits: list[Edit] = []
-        self._left: dict[str, None] = {}
-        """The ids of deleted regions."""
         self.is_json: bool | None = None
         """Whether it is lines of JSON; None before the first of it."""
         self._line = ""
         """The beginning of a line whose end is still to come."""
 
-    @property
-    def text(self) -> str:
-        """The present display."""
-        return self.display.text
-
-    def feed(self, text: str) -> Iterator[DisplayMoment]:
-        """Read more of the stream, without the text around it; gives the moments completed so far."""
+    def elements(self, text: str) -> Iterator[StreamElement]:
+        """Its elements that end in more text; the results in a line of JSON are texts, each with the end of a line."""
         for element in self._elements(text):
-            match element:
-                case DeadLetter(reason=reason):
-                    raise StateError(f"the answer log is damaged: {reason}")
-                case Punctuation(at=Decimal() as at):
-                    yield DisplayMoment(at, tuple(self._edits))
-                    self._edits.clear()
-                case _:
-                    self._forget(element)
-                    self._take(element)
-                    self._edits += self.display.edits()
+            if isinstance(element, DeadLetter):
+                raise StateError(f"the answer log is damaged: {element.reason}")
+            yield element
 
     def _elements(self, text: str) -> Iterator[StreamElement | DeadLetter]:
         if self.is_json is None and text:
@@ -85,6 +69,39 @@ class Replay:
             return
         *lines, self._line = (self._line + text).split("\n")
         yield from map(_read_line, lines)
+
+
+class Replay:
+    """A display that follows an answer."""
+
+    def __init__(self) -> None:
+        self.display = Display()
+        self._reader = DisplayReader()
+        self._edits: list[Edit] = []
+        self._left: dict[str, None] = {}
+        """The ids of deleted regions."""
+
+    @property
+    def text(self) -> str:
+        """The present display."""
+        return self.display.text
+
+    @property
+    def is_json(self) -> bool | None:
+        """Whether it is lines of JSON; None before the first of it."""
+        return self._reader.is_json
+
+    def feed(self, text: str) -> Iterator[DisplayMoment]:
+        """Read more of the stream, without the text around it; gives the moments completed so far."""
+        for element in self._reader.elements(text):
+            match element:
+                case Punctuation(at=Decimal() as at):
+                    yield DisplayMoment(at, tuple(self._edits))
+                    self._edits.clear()
+                case _:
+                    self._forget(element)
+                    self._take(element)
+                    self._edits += self.display.edits()
 
     def _take(self, element: StreamElement) -> None:
         match element:

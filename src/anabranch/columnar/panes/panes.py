@@ -46,7 +46,7 @@ from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
-from anabranch.stream.serialize import serialize
+from anabranch.stream.reading.json_items import item_text
 from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
@@ -235,15 +235,14 @@ class PaneCounter:
 
     def _shown(self, shredded: Shredded, entry: int) -> tuple[int, ItemAt]:
         """The place of an entry in the range, and its item as a dead letter has it."""
-        offset = shredded.base + int(shredded.begins[entry])
-        return (self._entries + entry) << NODES, ItemAt(self._file, offset, _raw(shredded, entry))
+        return (self._entries + entry) << NODES, ItemAt(self._file, shredded.position(entry), _raw(shredded, entry))
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """The rows with their first items, for members that need them."""
         tells = np.array([each.told for each in self._members], np.bool_)
         told = np.flatnonzero(tells[rows.members])
         rows.firsts[told] = np.arange(len(told))
-        offsets = shredded.base + shredded.begins[heads[told]].astype(np.int64)
+        offsets = shredded.positions(heads[told])
         raw = [_raw(shredded, entry) for entry in heads[told].tolist()]
         firsts = (ItemAt(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
         return replace(rows, told=tuple(firsts))
@@ -282,7 +281,7 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     if (shredded.wanted is not None and shredded.wanted.look.is_json) or _SPELLED_ELSE.search(data):
-        return serialize(shredded.tree(entry))[:LONGEST_RAW]
+        return item_text(shredded.tree(entry))
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
 
 
@@ -430,7 +429,7 @@ class SingleItems:
     ) -> None:
         order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
         query = self._queries[member]
-        at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
+        at = ItemAt(self._file, item.place.offset, item_text(item.tree))
         error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
         known = zip(node.texts, query.numeric, strict=True)
         partials = tuple(_partial(each, order, at, asked) for each, asked in known)
@@ -447,7 +446,7 @@ class SingleItems:
         self.put(member, number, pane, Pane(order, at, partials, is_early))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
-        raw = serialize(item.tree)[:LONGEST_RAW]
+        raw = item_text(item.tree)
         self._bury(member, DeadLetter(item.place, error.message, raw, error.code, self._names[member]))
 
 

@@ -2,12 +2,11 @@
 
 Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
 stopped sink can catch up.
+So do those that a sink has not got yet, however long ago they were: a topic whose brokers do not answer.
 An epoch's manifest is removed first; segments that no manifest names are swept at the next start.
 """
 
 from __future__ import annotations
-
-import shutil
 
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
@@ -30,18 +29,22 @@ class Retention:
 
     def sweep(self) -> None:
         """Remove segments that no manifest names: of failed attempts, or of a drop that was interrupted."""
-        for folder in self._checkpoint.segments.iterdir():
-            if folder.name.isdecimal() and int(folder.name) not in self._sizes:
-                shutil.rmtree(folder)
+        segments = self._checkpoint.segments
+        folders = ((name, name.partition("/")[0]) for name in segments.names(below=True))
+        unnamed = [name for name, epoch in folders if epoch.isdecimal() and int(epoch) not in self._sizes]
+        segments.delete_all(unnamed)
 
-    def add(self, epoch: int, size: int) -> None:
-        """Add a new epoch, and drop the oldest ones if there are too many."""
+    def add(self, epoch: int, size: int, needed: int) -> None:
+        """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
         self._sizes[epoch] = size
         dropped = False
         while len(self._sizes) > MIN_EPOCHS and self._too_much():
             oldest = next(iter(self._sizes))
+            if oldest >= needed:
+                break
             self._manifests.drop(oldest)
-            shutil.rmtree(self._checkpoint.segments / f"{oldest:08}", ignore_errors=True)
+            folder = self._checkpoint.segments / f"{oldest:08}"
+            folder.delete_all(folder.names())
             del self._sizes[oldest]
             dropped = True
         if dropped:

@@ -26,6 +26,7 @@ from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
 
+from anabranch.errors import SourceUnavailable
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
 from anabranch.spark.answers.log import AnswerLog
@@ -41,10 +42,13 @@ from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
+from anabranch.spark.evolution.rerun import drop_segments
 from anabranch.spark.hosts.host import EpochQuery, Host
-from anabranch.spark.intake.order_logs import OrderLogs
+from anabranch.spark.intake.order_logs import OrderLogs, position_read
+from anabranch.spark.intake.ranges import Range
 from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
+from anabranch.spark.intake.weights import write_weights
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import not_begun
@@ -54,6 +58,7 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
+from anabranch.spark.spool.spool import Spools
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
@@ -95,14 +100,16 @@ class Trunk:
         self._once, self._streamed = False, 0
         """Whether the trunk ends with the present input, and the number of answer-stream documents at its start."""
         self._progressed = Condition()
-        self._stopping = False
+        self._stopping = self._leaving = False
+        """Whether no epoch may begin any more, and whether that was asked for."""
         self._failure: Exception | None = None
 
     # --- from outside -------------------------------------------------------------------------------------
 
     def __enter__(self) -> Trunk:
         checkpoint = self.checkpoint = Checkpoint.make(self._folder)
-        self.run = self._held.enter_context(RunLock(checkpoint, self.host.process)).run
+        self._lock = self._held.enter_context(RunLock(checkpoint, self.host.process))
+        self.run = self._lock.run
         with ExitStack() as on_error:
             on_error.callback(self._held.close)
             self._manifests = Manifests(checkpoint.manifests)
@@ -118,10 +125,13 @@ class Trunk:
             states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
-            self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
+            self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
+            self.spools = Spools(self._listener.warning)
+            """What was pushed into streams."""
+            self._held.callback(self.spools.close)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)
             self._orders = OrderLogs(checkpoint)
-            self._stages = self.host.stages()
+            self._stages = self.host.stages(checkpoint, self._functions.values())
             self._lookout = Lookout(checkpoint)
             self._background = Background()
             self._wanted = Workload({}, {})
@@ -145,7 +155,7 @@ class Trunk:
                 wanted.streams,
                 wanted.subscriptions,
                 wanted.sinks,
-                checkpoint=self.checkpoint.folder,
+                checkpoint=self.checkpoint.scratch,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
                 read=document_claims(wanted.documents),
             )
@@ -153,18 +163,19 @@ class Trunk:
             self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
-            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
-            streams, settings = tuple(wanted.streams.values()), self._settings
-            before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
-            IntakeSettings(
-                streams,
-                wanted.epoch_bytes or settings.epoch_bytes,
-                wanted.epoch_files or settings.epoch_files,
-                self._cores,
-                settings.finite,
-                before.followed_by(streams) if before else (),
-                self._holds,
-            ).save(self.checkpoint)
+            with self.spools.changed(wanted.streams.values(), partial(position_read, self._last)):
+                self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
+                streams, settings = tuple(wanted.streams.values()), self._settings
+                before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
+                IntakeSettings(
+                    streams,
+                    wanted.epoch_bytes or settings.epoch_bytes,
+                    wanted.epoch_files or settings.epoch_files,
+                    self._cores,
+                    settings.finite,
+                    before.followed_by(streams) if before else (),
+                    self._holds,
+                ).save(self.checkpoint)
             with self._workload_lock:
                 self._wanted = wanted
 
@@ -205,7 +216,7 @@ class Trunk:
             return False
 
     def _goes_on(self) -> bool:
-        """Whether, at the end of the input, answers that are streams have brought more to read."""
+        """Whether, at the end of the input, there is more: in streams that are answers, or for topics."""
         with self._restarting:
             assert self.query is not None
             if self.query.isActive:  # another thread has restarted it
@@ -213,8 +224,10 @@ class Trunk:
             if not self._once or self.query.exception() is not None:
                 return False
             self._background.finish()
-            if self._sinks.streamed == self._streamed or self._stopping or self._failure is not None:
+            if self._stopping or self._failure is not None:
                 return False
+            if self._sinks.streamed == self._streamed:
+                return self._sinks.behind
             self.start(once=True)
             return True
 
@@ -227,7 +240,18 @@ class Trunk:
             self.raise_failure()
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
-        """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent."""
+        """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent.
+
+        An epoch that waits for a source is abandoned, too.
+        Topics are given what they have not got yet, if their brokers answer.
+        """
+        self._stop_epochs(hurry)
+        self._sinks.end(hurry)
+        with self._progressed:
+            self._progressed.notify_all()
+
+    def _stop_epochs(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        self._leaving = True
         while not self._epoch_lock.acquire(timeout=_POLL_SECONDS):
             if hurry():
                 self._failure = self._failure or _Stopped()  # so that an interrupted epoch counts as no failure
@@ -248,9 +272,9 @@ class Trunk:
 
     def halt(self) -> None:
         """Stop after the epoch at work; the trunk may be started again, or driven by hand."""
-        self.stop()
+        self._stop_epochs()
         self.query = None
-        self._stopping = False
+        self._stopping = self._leaving = False
         if isinstance(self._failure, _Stopped):
             self._failure = None
 
@@ -294,6 +318,10 @@ class Trunk:
         """The newest epoch that is committed and reported to the listener, -1 if there is none."""
         return self._reported
 
+    def announce(self, endpoint: str) -> None:
+        """Write down where the endpoint of this run listens."""
+        self._lock.record(endpoint)
+
     def waits(self) -> list[Wait]:
         """Input that cannot be read yet, and why; looked up anew."""
         return self._lookout.waits(self._wanted.streams.values(), self._last, self.plan)
@@ -327,7 +355,7 @@ class Trunk:
         begun = monotonic()
         for warning in self._orders.warnings():
             self._listener.warning(warning)
-        file = self._planning.begin(number, self._wanted, self._orders.forms, self._last)
+        file = self._planning.begin(number, self._wanted, self._orders.forms, self._last, self._orders.counts)
         plan = file.load()
         point("plan-written", number)
         planned = monotonic()
@@ -336,7 +364,7 @@ class Trunk:
         evolution = self._last.evolution if self._last else {}
         known = self._last.aborted if self._last else {}
         given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
-        job, reports = self._stages.run(given, self._orders.ranges(number), plan.shards)
+        job, reports = self._run_tasks(given, self._orders.ranges(number), plan.shards)
         point("job-done", number)
         worked = monotonic()
         manifest = manifest_of(job, self.run, self._last, reports, self._logs)
@@ -351,12 +379,30 @@ class Trunk:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
         write_reached(self.checkpoint, manifest, plan)
+        write_weights(self.checkpoint, (each.messages for each in reports))
         self._report_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
             self._background.begin(partial(self._report_in_background, manifest, plan, reports, seconds))
         else:
             self._deliver_and_report(manifest, plan, reports, seconds)
+
+    def _fail(self, error: Exception) -> None:
+        """End the trunk because of an error on another thread."""
+        self._failure = self._failure or error
+        with self._progressed:
+            self._progressed.notify_all()
+
+    def _run_tasks(self, given: Job, ranges: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
+        """Run the tasks of an epoch, again and again as long as they cannot reach a source; `waits` tells users."""
+        while True:
+            job, reports = self._stages.run(given, ranges, shards)
+            faults = [report.fault.error() for report in reports if report.fault is not None]
+            if not faults or not all(isinstance(each, SourceUnavailable) for each in faults):
+                return job, reports
+            drop_segments(job, reports)
+            if self._leaving:
+                raise _Stopped
 
     def _report_in_background(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
@@ -365,7 +411,7 @@ class Trunk:
         try:
             self._deliver_and_report(manifest, plan, reports, seconds)
         except Exception as error:
-            self._failure = self._failure or error
+            self._fail(error)
         with self._progressed:
             self._progressed.notify_all()
 
@@ -376,8 +422,9 @@ class Trunk:
         begun = monotonic()
         self._sinks.deliver(manifest, plan)
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
+        self.spools.forget(partial(position_read, manifest))
         point("sinks-moved", manifest.epoch)
-        self._retention.add(manifest.epoch, manifest.size)
+        self._retention.add(manifest.epoch, manifest.size, self._sinks.needed)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())

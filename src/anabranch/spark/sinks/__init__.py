@@ -1,20 +1,26 @@
 """Sinks: where answers are delivered besides the answer log.
 
-    Files(path)      one file that grows, a byte-exact prefix of the answer (`growing.py`)
-    Parquet(path)    a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`)
-    Console(out)     lines for people (`delivery.py`)
+    Files(path)             one file that grows, a byte-exact prefix of the answer (`growing.py`)
+    Parquet(path)           a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`)
+    Kafka(cluster, topic)   a message for each result (`topics/`)
+    Console(out)            lines for people (`delivery.py`)
 
 A sink is configured by one of these values; `delivery.py` brings it the epochs it is missing.
-Files and tables are written exactly once, whenever a process is killed; a console has no position.
+Files, tables and topics are written exactly once, whenever a process is killed; a console has no position.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
+from anabranch.errors import UsageError
+from anabranch.kafka import KafkaCluster
 from anabranch.stream.files import called
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,32 @@ class Parquet:
     path: Path
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Kafka:
+    """A topic of Kafka, at a cluster or at brokers that need no settings; several subscriptions may write to the same.
+
+    `key` is a path in a result, `@id` or `coord/cel/ra`, or for JSON a lookup, `customer.name`: the key of its message.
+    A display is told in `changes`: as `updates`, its update stream, or as `upserts`, a message with the key of an entry
+    for what it shows now, and a tombstone when it is gone.
+    """
+
+    cluster: KafkaCluster
+    topic: str
+    key: str | None = None
+    changes: Literal["updates", "upserts"] | None = None
+
+    def __init__(
+        self, cluster: KafkaCluster | str, topic: str, *, key: str | None = None, changes: str | None = None
+    ) -> None:
+        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            raise UsageError(f"'{topic}' cannot be the name of a topic", hint="use letters, digits, '.', '_' and '-'")
+        if changes not in (None, "updates", "upserts"):
+            raise UsageError(f"the 'changes' of a display are updates or upserts, not '{changes}'")
+        known = KafkaCluster.of(cluster) if isinstance(cluster, str) else cluster
+        for name, value in (("cluster", known), ("topic", topic), ("key", key), ("changes", changes)):
+            object.__setattr__(self, name, value)
+
+
 @dataclass(frozen=True, slots=True)
 class Console:
     """Standard output, or another text stream."""
@@ -38,12 +70,12 @@ class Console:
     out: TextIO | None = None
 
 
-Sink: TypeAlias = Files | Parquet | Console
+Sink: TypeAlias = Files | Parquet | Kafka | Console
 
 
 def path_of(sink: Sink) -> Path | None:
     """The path that a sink writes to, which no other sink may use."""
-    return None if isinstance(sink, Console) else sink.path
+    return sink.path if isinstance(sink, Files | Parquet) else None
 
 
 def file_of(path: Path, name: str, *, json: bool = False) -> Path:

@@ -5,6 +5,7 @@ first gets all that it is missing.
 A file holds a prefix of the answer, without the closing part, which an endless answer never reaches; `anabranch answer`
 adds it.
 Dead letters and late items are such files, too, with one line of JSON each.
+Topics have threads of their own, one for each cluster (`topics/delivery.py`), which are not waited for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
+from anabranch.kafka import KafkaCluster
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.spark.answers.segments import DEAD_LETTERS, LATE_ITEMS, late_places
@@ -21,10 +23,13 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.sinks import Console, Files, Parquet, Sink
+from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink
 from anabranch.spark.sinks.answer_streams import AnswerStream
 from anabranch.spark.sinks.growing import GrowingFile
 from anabranch.spark.sinks.pieces import lines_in, take_apart
+from anabranch.spark.sinks.topics.delivery import TopicDelivery
+from anabranch.spark.sinks.topics.flow import DeliveryHost
+from anabranch.storage import Location
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -42,7 +47,7 @@ class Destination(Protocol):
 class AnswerFile(GrowingFile):
     """A file with a prefix of an answer."""
 
-    def __init__(self, path: Path, record: Path, functions: Mapping[str, PythonFunction]) -> None:
+    def __init__(self, path: Path, record: Location, functions: Mapping[str, PythonFunction]) -> None:
         super().__init__(path, record)
         self._functions = functions
 
@@ -67,6 +72,8 @@ class Sinks:
         checkpoint: Checkpoint,
         functions: Mapping[str, PythonFunction],
         warn: Callable[[str], None] = lambda message: None,
+        fail: Callable[[Exception], None] = lambda error: None,
+        run: int = 1,
     ) -> None:
         self._checkpoint = checkpoint
         self._functions = functions
@@ -78,6 +85,8 @@ class Sinks:
         """Files for dead letters and late items, by their numbers in chunks."""
         self._answers: dict[tuple[str, str, str], AnswerStream] = {}
         """Streams that are answers: by name, the subscription and the name of their items."""
+        self._host = DeliveryHost(checkpoint, run, functions, warn, fail)
+        self._topics: dict[KafkaCluster, TopicDelivery] = {}
 
     def set(
         self,
@@ -89,7 +98,9 @@ class Sinks:
         """Replace the sinks, including streams that are answers; each first gets what it is missing."""
         paths = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
         lines = {number: self._held(number, path) for number, path in paths.items()}
-        self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in sinks.items()}
+        topics = {name: sink for name, sink in sinks.items() if isinstance(sink, Kafka)}
+        others = [key for key in sinks.items() if key[0] not in topics]
+        self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in others}
         self._lines = lines
         given = {(each.name, each.answer, each.item_name): each for each in streams if each.answer}
         self._answers = {key: self._answers.get(key) or self._answer_stream(each) for key, each in given.items()}
@@ -97,6 +108,17 @@ class Sinks:
         for epoch in () if missed is None else self._log.manifests.epochs():
             if epoch >= (missed or 0):
                 self.deliver(self._log.manifests.load(epoch), self._plans.ran(epoch))
+        self._set_topics(topics)
+
+    def _set_topics(self, sinks: Mapping[str, Kafka]) -> None:
+        clusters = {each.cluster for each in sinks.values()}
+        for cluster in self._topics.keys() - clusters:
+            self._topics.pop(cluster).end(lambda: True)
+        kept = self._log.manifests.epochs()
+        for cluster in clusters:
+            if cluster not in self._topics:
+                self._topics[cluster] = TopicDelivery(cluster, self._host, kept[-1] if kept else -1)
+            self._topics[cluster].set({name: each for name, each in sinks.items() if each.cluster == cluster})
 
     def __bool__(self) -> bool:
         """Whether there are sinks."""
@@ -115,6 +137,23 @@ class Sinks:
                 file.append(number, manifest.epoch, self._other_lines(manifest, number))
         for held in self._all():
             held.next = max(held.next, manifest.epoch + 1)
+        for topics in self._topics.values():
+            topics.committed(manifest.epoch)
+
+    @property
+    def behind(self) -> bool:
+        """Whether topics have not got all committed epochs."""
+        return any(each.behind for each in self._topics.values())
+
+    @property
+    def needed(self) -> int:
+        """The oldest epoch that a topic may still need; the next one where there are none."""
+        return min((each.needed for each in self._topics.values()), default=sys.maxsize)
+
+    def end(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """Let topics have what they have not got; in a `hurry`, or where brokers do not answer, the next run does."""
+        while self._topics:
+            self._topics.popitem()[1].end(hurry)
 
     @property
     def streamed(self) -> int:
@@ -152,6 +191,8 @@ class Sinks:
                 from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet only where needed
 
                 return ParquetFolder(path, self._checkpoint, self._warn, self._log.subscription(name))
+            case Kafka():
+                raise AssertionError("topics are delivered elsewhere")
             case Console(out):
                 kept = self._log.manifests.epochs()
                 return ConsoleLines(out, kept[-1] + 1 if kept else 0, self._functions)

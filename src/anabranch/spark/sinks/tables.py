@@ -18,7 +18,7 @@ Columns that the query does not name, as behind `{ $p/* }`, are learned from the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -61,6 +61,20 @@ def _column_type(found: _Content, name: str, given: ValueType) -> ColumnType:
     if given.many or ("attribute" if name.startswith("@") else "element") in found.open:
         return "text"
     return given.kind if given.kind in ("integer", "number", "boolean") else "text"
+
+
+def names_in_results(query: ast.Query) -> Set[str] | None:
+    """The names of attributes (`@at`) and children that results can have; None where data may bring others."""
+    start = _Scope(ValueTypes({each.name: each for each in query.functions}))
+    try:
+        rows = [(row, [_given(part, row.scope) for part in row.element.content]) for row in _rows(query.body, start)]
+    except UsageError:
+        return None
+    if not rows or any(each.open for _, content in rows for each in content):
+        return None
+    return {f"@{each.name}" for row, _ in rows for each in row.element.attributes} | {
+        name for _, content in rows for each in content for name in each.names
+    }
 
 
 def check_table(name: str, query: ast.Query) -> None:
