@@ -103,14 +103,15 @@ class Drawing:
         self.pick = random.choice
 
     def inputs(self, count: int, *, end: int | None, dated: bool | None = None, huge: bool | None = None) -> Inputs:
-        """Some records; with an `end`, both streams come so far with their last."""
+        """Some records; with an `end`, both streams come at least so far with their last."""
         dated = self.random.random() < 0.4 if dated is None else dated
         huge = self.random.random() < 0.15 if huge is None else huge
         empty, late = self.random.random() < 0.3, self.random.random() < 0.2
         s = [self._record(number, at, dated, huge, empty) for number, at in enumerate(self._times(count, late))]
         u = [self._other(number, at, dated) for number, at in enumerate(self._times(count // 2, late))]
         if end is not None:
-            s.append(_written({"id": str(len(s)), "t": self._time(end, dated)}))
+            # the last of s releases that of u, which comes before it
+            s.append(_written({"id": str(len(s)), "t": self._time(end + 1, dated)}))
             u.append(_written({"id": str(len(u)), "t": self._time(end, dated)}))
         p = [self._row() for _ in range(self.random.randrange(1, 5))]
         return Inputs(s, u, p, dated)

@@ -299,7 +299,7 @@ def double(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def value(expression: Expression, rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -53,6 +53,8 @@ class XQuery:
 
     rows: Literal["objects", "elements"] = "objects"
     """What a row of the answer is."""
+    one_group = "window-start($win)"
+    """What all rows of a window have in common, for a group of all of them."""
 
     def __init__(self, dated: bool) -> None:
         self._dated = dated
@@ -147,7 +149,7 @@ class XQuery:
         if named:
             by = ", ".join(f"{name} := {self.group_key(key, '$r')}" for key, name in named.items())
         else:
-            by = "$k0 := window-start($win)"
+            by = f"$k0 := {self.one_group}"
         shown = self._row(columns, "$r", named)
         return f"{loop}{self._where(where, '$r')} group by {by}{self._where(having, '$r')} return {shown}"
 
@@ -318,7 +320,7 @@ class XQuery:
             return self.equal(left, right, row, equal=(operator == "=") == true)
         sides = self.value(left, row), self.value(right, row)
         if not true and (may_be_no_number(left) or may_be_no_number(right)):
-            there = f"exists({sides[0]}) and exists({sides[1]})"
+            there = f"exists({self.present(left, row)}) and exists({self.present(right, row)})"
             return f"({there} and not({sides[0]} {operator} {sides[1]}))"
         return f"{sides[0]} {operator if true else _OPPOSITES[operator]} {sides[1]}"
 
@@ -457,3 +459,4 @@ class Elements(Paths):
     """With paths, and elements as rows, which SaxonC-HE can judge."""
 
     rows = "elements"
+    one_group = "0"

@@ -314,7 +314,7 @@ def _test(value: ast.Expression, parts: list[str | int | None], span: Span) -> a
             return call("ends-with", (value, string(text)), span)
         case [None, str() as text, None]:
             return call("contains", (value, string(text)), span)
-    write: Callable[[str], str] = lambda text: re.sub(r"[^\w\s]", r"\\\g<0>", text)  # noqa: E731
+    write: Callable[[str], str] = lambda text: re.sub(r"[\\.\[\](){}*+?|^$-]", r"\\\g<0>", text)  # noqa: E731
     written = "".join(".*" if each is None else "." if isinstance(each, int) else write(each) for each in parts)
     return call("matches", (value, string(f"^{written}$"), string("s")), span)
 
