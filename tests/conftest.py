@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from mass import Mass, seed_of, share_of, shares
+from mass import Mass, examples, seed_of, share_of, shares
 from oracle.counting import compared
 from s3 import S3Server
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from brokers import Broker
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
-settings.load_profile("patient")
+settings.register_profile("usual", examples(100))
+settings.load_profile("usual")
 
 MASS = "mass"
 SEED = pytest.StashKey[int]()

@@ -1,4 +1,4 @@
-"""How many cases the tests marked `mass` run, and which: all of them, or as many as a budget of seconds allows.
+"""How many cases a test runs, and which: all of them, as many as a budget of seconds allows, or a few.
 
 A test that has very many cases, kills processes or works for minutes asks for the fixture `mass`, which marks it:
 
@@ -12,6 +12,15 @@ among its parameters.
 Within its share a test takes cases in an order drawn from the seed, so what `make test` runs is always part of what
 `make mass` runs, and what fails is known by its number.
 The seed is drawn for each run and printed behind the results; ANABRANCH_SEED sets it.
+
+A test with a few dozen cases is not marked, and says that a part of them will do among the fast tests:
+
+    def test_some_random_cases() -> None:
+        for number in some(range(40)):
+            check(random_case(number))
+
+`make test-fast` (ANABRANCH_MASS=few) runs the first fifth of these, everything else runs all of them.
+The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
 """
 
 from __future__ import annotations
@@ -19,15 +28,34 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from time import perf_counter
+from typing import TypeVar
 
 import pytest
+from hypothesis import settings
 
+Case = TypeVar("Case")
+
+AMOUNT = os.environ.get("ANABRANCH_MASS", "budget")
+"""How much this run does: 'whole', 'budget' or 'few'."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
+PART = 5
+"""The fast tests run one of so many cases."""
+
+
+def some(cases: Sequence[Case]) -> Sequence[Case]:
+    """Those of a few dozen cases that this run takes: all of them, or among the fast tests the first, at least one."""
+    return cases[: -(-len(cases) // PART)] if AMOUNT == "few" else cases
+
+
+def examples(count: int) -> settings:
+    """How many examples hypothesis makes for a test; the first of them are trivial."""
+    few = max(len(some(range(count))), min(count, 10))
+    return settings(max_examples=few, deadline=None)  # a busy machine is no fault of the code
 
 
 @dataclass
@@ -68,6 +96,12 @@ class Mass:
         return whole if self.whole else budget
 
 
+def check_amount() -> None:
+    """Refuse a run that asks for an amount that there is not."""
+    if AMOUNT not in ("whole", "budget", "few"):
+        raise pytest.UsageError(f"ANABRANCH_MASS is 'whole', 'budget' or 'few', not '{AMOUNT}'")
+
+
 def seed_of(config: pytest.Config) -> int:
     """The seed of this run: the one that was set, that of the process that has started this one, or a new one."""
     if given := os.environ.get("ANABRANCH_SEED"):
@@ -84,13 +118,13 @@ def shares(items: list[pytest.Item]) -> dict[str, float]:
 
 def share_of(item: pytest.Item, shared: dict[str, float]) -> float | None:
     """The seconds of one test, or None where all cases are run."""
-    match os.environ.get("ANABRANCH_MASS", "budget"):
+    match AMOUNT:
         case "whole":
             return None
         case "budget":
             return shared[_function(item)]
-        case other:
-            raise pytest.UsageError(f"ANABRANCH_MASS is 'whole' or 'budget', not '{other}'")
+        case _:
+            return 0  # one case
 
 
 def _function(item: pytest.Item) -> str:

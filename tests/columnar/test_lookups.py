@@ -9,7 +9,7 @@ import pytest
 from anabranch.errors import AnabranchError
 from columnar.lookup_cases import CONDITIONS, SOURCE, VALUES, WHOLES, RecordMaker, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
-from mass import Mass
+from mass import Mass, some
 
 
 def records(random: Random, odd: int, count: int) -> bytes:
@@ -37,7 +37,7 @@ def test_random_lookups_are_answered_as_by_law(mass: Mass) -> None:
         check_case(number)
 
 
-@pytest.mark.parametrize("number", range(1_000_000, 1_000_040))
+@pytest.mark.parametrize("number", some(range(1_000_000, 1_000_040)))
 def test_some_random_lookups_are_answered_as_by_law(number: int) -> None:
     """The same cases each time."""
     check_case(number)
@@ -51,4 +51,4 @@ def test_each_value_is_written_as_by_law(odd: int, part: int) -> None:
     values = (VALUES + WHOLES)[part::4]
     texts = {f"in {each}": f'for $o in {SOURCE} return {{ "v": {each} }}' for each in values}
     texts |= {f"if {each}": f'for $o in {SOURCE} where {each} return {{ "v": $o.id }}' for each in CONDITIONS[part::4]}
-    check_by_law(Stream(item_queries(texts), "json"), records(random, odd, 120), random)
+    check_by_law(Stream(item_queries(texts), "json"), records(random, odd, len(some(range(120)))), random)

@@ -27,6 +27,7 @@ from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.values.atomic import Atomic, Rounded, Untyped
 from evolving.windowed import OVER, TO_CELSIUS, Law, add, alter, closing, drop, elements, item, lay
+from mass import some
 from spark.bare import BareTrunk
 
 SENSORS = domains_of({"s": [1, 2]})
@@ -253,7 +254,7 @@ def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again
 def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """LAWS 1.4: a stream of several partitions evolves as their union; also a punctuation of one may let out others."""
     accents = 0
-    for seed in range(3):
+    for seed in some(range(3)):
         random = Random(f"partitions {seed}")
         monkeypatch.setattr(ranges, "SMALLEST_RANGE", random.choice((200, 1 << 20)))
         parts = [elements(random, random.choice((10, 20)), gone=random.choice(("", "t"))) for _ in range(2)]
@@ -274,7 +275,7 @@ def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_late(tmp_path: Folder) -> None:
     """LAWS 3.6: who comes late is shown what is in force for a part, and knows the values in the units of its start."""
     accents = 0
-    for seed in range(3):
+    for seed in some(range(3)):
         random = Random(f"late {seed}")
         lines = elements(random, 45, gone=random.choice(("", "t", "tx")))
         source = lay(tmp_path / f"in-{seed}", [[]], domains=random.choice(((), SENSORS)))

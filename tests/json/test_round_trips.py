@@ -12,7 +12,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Engine
@@ -22,6 +22,7 @@ from anabranch.engine.preparing import EngineName, prepare
 from anabranch.network import topology
 from anabranch.network.description import RegisteredStream
 from anabranch.stream.reading.source import Source
+from mass import examples
 from odd_keys import any_attribute, any_key
 from peers.working import GrowingStream, bare_network, network_of
 
@@ -126,7 +127,7 @@ def told(text: str) -> list[Any]:
 
 
 @given(records)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_by_the_reference(lines: list[str]) -> None:
     """Each query gives the values with the types, spellings and order that Python's reader sees in the lines."""
     with TemporaryDirectory() as folder:
@@ -135,7 +136,7 @@ def test_by_the_reference(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_by_a_trunk(lines: list[str]) -> None:
     """A trunk gives the same, to the byte as the reference does."""
     with TemporaryDirectory() as folder:
@@ -146,7 +147,7 @@ def test_by_a_trunk(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_through_log_sink_and_stream(lines: list[str]) -> None:
     """Answers in the log, in a file and in a stream that is an answer have the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -165,7 +166,7 @@ def test_through_log_sink_and_stream(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_through_displays_and_their_streams(lines: list[str]) -> None:
     """A display in the log, in a file, and followed as a stream of updates has the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -184,7 +185,7 @@ def test_through_displays_and_their_streams(lines: list[str]) -> None:
 
 
 @given(records, st.integers(1, 3))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 def test_through_links(lines: list[str], portion: int) -> None:
     """Behind two links each query gives what it gives at the source."""
     with TemporaryDirectory() as name:

@@ -15,6 +15,7 @@ from anabranch.language.parsing.operators import CAUGHT
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_expression
 from anabranch.language.rewrite import parts
+from mass import AMOUNT, examples
 
 T = TypeVar("T")
 
@@ -303,19 +304,26 @@ class Maker:
 queries = st.composite(lambda draw: Maker(draw).query())()
 
 
-def test_what_is_printed_is_read_back() -> None:
-    """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
+def read_back(amount: settings) -> set[type]:
+    """Print and parse queries that hypothesis makes; gives the constructs that were met."""
     met: set[type] = set()
 
-    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(amount, suppress_health_check=list(HealthCheck))
     @given(queries)
     def law(query: ast.Query) -> None:
         assert parse(print_query(query)) == query
         met.update(type(part) for part in parts(query))
 
     law()
+    return met
+
+
+def test_what_is_printed_is_read_back() -> None:
+    """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
+    met = read_back(settings(examples(250), derandomize=True))
     constructs = {each for each in vars(ast).values() if isinstance(each, type) and each.__module__ == ast.__name__}
-    assert {each.__name__ for each in constructs - met} == {"_Placed"}
+    if AMOUNT != "few":  # of few queries nothing is certain
+        assert {each.__name__ for each in constructs - met} == {"_Placed"}
 
 
 PRINTED = (
@@ -336,9 +344,13 @@ PRINTED = (
     ("1 + (if (a) then 1 else 2)", "1 + (if (a) then 1 else 2)"),
     ("(/)", "(/)"),
     ("/ = 1", "(/) = 1"),
+    ("(a instance of item()) + 1", "(a instance of item()) + 1"),
+    ("(a treat as b) * 1", "(a treat as b) * 1"),
+    ("(a instance of item()) = b", "a instance of item() = b"),
     # one spelling of each thing
     ("child::a/attribute::b/parent::node()/self::node()", "a/@b/../self::node()"),
     ("a/./b", "a/self::node()/b"),
+    ("a[ ']' ]", 'a["]"]'),
     ("a ≤ b", "a <= b"),
     ("'it''s \"x\"'", '"it\'s ""x"""'),
     ("for $a in b, $c in d return 1", "for $a in b for $c in d return 1"),
