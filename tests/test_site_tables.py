@@ -35,11 +35,12 @@ def test_documents(tmp_path: Path) -> None:
     ("rest", "message"),
     [
         ("[documents.t]\n", "'path' is missing"),
+        ('[documents.t]\npath = "s3://bucket/t.xml"\n', "'s3://bucket/t.xml' is not on a disk"),
         ('[documents.t]\npath = "t.xml"\nrot = "t"\n', "'rot' is unknown"),
         ('[documents.s]\npath = "t.xml"\n', "'s' is a stream already"),
         ('[streams.a]\nsource = "answer"\n', "'of' is missing"),
         ('[streams.a]\nsource = "answer"\nof = "p"\n', "there is no subscription 'p'"),
-        ('[streams.a]\nsource = "kafka"\nof = "q"\n', "the source 'kafka' is unknown"),
+        ('[streams.a]\nsource = "pigeons"\nof = "q"\n', "the source 'pigeons' is unknown"),
         ('[streams.a]\nsource = "answer"\nof = "q"\npath = "in"\n', "'path' is unknown"),
     ],
 )

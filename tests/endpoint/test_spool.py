@@ -26,6 +26,7 @@ from anabranch.spark.spool.spool import (
     Spools,
     TrunkBehind,
 )
+from anabranch.storage import disk
 from anabranch.stream.reading.source import Source
 from endpoint.client import pushed
 from faults.disk import Disk
@@ -253,7 +254,7 @@ def test_a_write_that_fails_at_its_very_end_counts(tmp_path: Path, monkeypatch: 
     source = pushed(tmp_path)
     spool = Spool(source, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "sync", _broken)
+        patch.setattr(disk, "sync", _broken)
         with pytest.raises(StateError, match="cannot write"):
             spool.accept(body("a\n"), "a").result(60)
     assert spool.accept(body("a\n"), "a").result(60) == Acceptance(0, 2, repeated=True)

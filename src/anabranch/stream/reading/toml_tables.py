@@ -135,6 +135,8 @@ class Table:
     def path(self, key: str) -> Path | None:
         """A path, relative to the file."""
         text = self.text(key, None)
+        if text is not None and "://" in text:
+            raise self.wrong(f"'{text}' is not on a disk", key=key, hint="only files and folders can be named here")
         return None if text is None else self.file.absolute().parent / text
 
     def named(self, key: str) -> Path | None:
