@@ -19,8 +19,10 @@ A test with a few dozen cases is not marked, and says that a part of them will d
         for number in some(range(40)):
             check(random_case(number))
 
-`make test-fast` (ANABRANCH_MASS=few) runs the first fifth of these, everything else runs all of them.
+A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, at
+least two, and every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
 The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
+What a test may cost in a fast run is bounded, too (`costs.py`).
 """
 
 from __future__ import annotations
@@ -39,17 +41,33 @@ from hypothesis import settings
 
 Case = TypeVar("Case")
 
-AMOUNT = os.environ.get("ANABRANCH_MASS", "budget")
-"""How much this run does: 'whole', 'budget' or 'few'."""
+AMOUNTS = ("whole", "budget", "few")
+"""How much a run may do."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
-PART = 5
-"""The fast tests run one of so many cases."""
+PART, LEAST = 5, 2
+"""A fast run takes one of so many cases, and at least so many."""
+
+_amount = "budget"  # settled once, before tests are imported
+
+
+def settle_amount(config: pytest.Config) -> None:
+    """Settle how much this run does: what was asked for, or few where it leaves the mass tests out."""
+    global _amount
+    usual = "few" if "not mass" in config.option.markexpr else "budget"
+    _amount = os.environ.get("ANABRANCH_MASS", usual)
+    if _amount not in AMOUNTS:
+        raise pytest.UsageError(f"ANABRANCH_MASS is 'whole', 'budget' or 'few', not '{_amount}'")
+
+
+def fast() -> bool:
+    """Whether this run is a fast one: it takes a part of the cases of each test, and bounds what a test may cost."""
+    return _amount == "few"
 
 
 def some(cases: Sequence[Case]) -> Sequence[Case]:
-    """Those of a few dozen cases that this run takes: all of them, or among the fast tests the first, at least one."""
-    return cases[: -(-len(cases) // PART)] if AMOUNT == "few" else cases
+    """Those of a few dozen cases that this run takes: all of them, or in a fast run the first."""
+    return cases[: max(-(-len(cases) // PART), LEAST)] if fast() else cases
 
 
 def examples(count: int) -> settings:
@@ -96,12 +114,6 @@ class Mass:
         return whole if self.whole else budget
 
 
-def check_amount() -> None:
-    """Refuse a run that asks for an amount that there is not."""
-    if AMOUNT not in ("whole", "budget", "few"):
-        raise pytest.UsageError(f"ANABRANCH_MASS is 'whole', 'budget' or 'few', not '{AMOUNT}'")
-
-
 def seed_of(config: pytest.Config) -> int:
     """The seed of this run: the one that was set, that of the process that has started this one, or a new one."""
     if given := os.environ.get("ANABRANCH_SEED"):
@@ -118,7 +130,7 @@ def shares(items: list[pytest.Item]) -> dict[str, float]:
 
 def share_of(item: pytest.Item, shared: dict[str, float]) -> float | None:
     """The seconds of one test, or None where all cases are run."""
-    match AMOUNT:
+    match _amount:
         case "whole":
             return None
         case "budget":

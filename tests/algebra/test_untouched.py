@@ -30,7 +30,7 @@ OPERATORS: tuple[Operator, ...] = (
 def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict[object, object]) -> None:
     """Random streams through operators that hide paths, with the short way and without."""
     came = 0
-    for seed in some(range(24)):
+    for seed in (seeds := some(range(24))):
         elements = stream(Random(seed), ["s", "t", "x"], 14, comes=True, goes=True)
         plan = Apply(OPERATORS[seed % len(OPERATORS)], (StreamSource("a"),))
         fed = [("a", each) for each in elements]
@@ -39,7 +39,7 @@ def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict
             patched.setattr(Untouched, "closed", lambda *_: False)
             assert shown(plan, fed, domains=domains) == short, seed  # type: ignore[arg-type]
         came += sum("=" not in each.split(" where ")[0] for each in short)
-    assert came > 10
+    assert came > 10 * len(seeds) // 24
 
 
 @pytest.mark.parametrize("function", ["avg", "max"])

@@ -69,9 +69,9 @@ TRIALS = (
     Trial("positions", 60, "document", 1, 2),
 )
 LOCAL_TRIALS = (
-    Trial("groups", 25, "lines", 1, 1),
     Trial("groups", 25, "document", 3, 3),
     Trial("positions", 40, "lines", 3, 2),
+    Trial("groups", 25, "lines", 1, 1),
     Trial("positions", 25, "document", 1, 1),
 )
 
