@@ -21,6 +21,7 @@ A test with a few dozen cases is not marked, and says that a part of them will d
 
 A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, at
 least two, and every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
+What a test counts to show that its cases are not trivial is compared with `enough(20)`, which is less in a fast run.
 The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
 What a test may cost in a fast run is bounded, too (`costs.py`).
 """
@@ -68,6 +69,11 @@ def fast() -> bool:
 def some(cases: Sequence[Case]) -> Sequence[Case]:
     """Those of a few dozen cases that this run takes: all of them, or in a fast run the first."""
     return cases[: max(-(-len(cases) // PART), LEAST)] if fast() else cases
+
+
+def enough(count: int) -> int:
+    """What a test has to meet more often, to be sure that its cases are not trivial; of some cases less is certain."""
+    return count // PART // 2 if fast() else count
 
 
 def examples(count: int) -> settings:

@@ -15,7 +15,6 @@ from anabranch.algebra.operators.project import Project
 from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.algebra.reactions.origins import Untouched
 from anabranch.predicate import Finite
-from mass import some
 
 SENSORS = {path("s"): Finite(frozenset(map(str, range(1, 4))))}
 OPERATORS: tuple[Operator, ...] = (
@@ -30,7 +29,7 @@ OPERATORS: tuple[Operator, ...] = (
 def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict[object, object]) -> None:
     """Random streams through operators that hide paths, with the short way and without."""
     came = 0
-    for seed in (seeds := some(range(24))):
+    for seed in range(24):
         elements = stream(Random(seed), ["s", "t", "x"], 14, comes=True, goes=True)
         plan = Apply(OPERATORS[seed % len(OPERATORS)], (StreamSource("a"),))
         fed = [("a", each) for each in elements]
@@ -39,7 +38,7 @@ def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict
             patched.setattr(Untouched, "closed", lambda *_: False)
             assert shown(plan, fed, domains=domains) == short, seed  # type: ignore[arg-type]
         came += sum("=" not in each.split(" where ")[0] for each in short)
-    assert came > 10 * len(seeds) // 24
+    assert came > 10
 
 
 @pytest.mark.parametrize("function", ["avg", "max"])

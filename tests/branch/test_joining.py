@@ -14,7 +14,7 @@ from anabranch.stream.photons import photons
 from anabranch.stream.reading.lines import Cut
 from branch.feeding import Flow, Question, Stream
 from branch.looks import PUNCTUATION, TWO_REFERENCES, USUAL, stream
-from mass import some
+from mass import enough, some
 from papers import SHARING
 
 CONDITIONS = [
@@ -56,7 +56,7 @@ def check_against_law(seed: int) -> int:
 def test_any_join_gives_the_answer_of_the_law(first: int) -> None:
     """Answers, dead letters and late items, with the inputs cut into feeds and epochs at random."""
     at_once = [check_against_law(seed) for seed in some(range(first, first + 10))]
-    assert sum(each > 0 for each in at_once) > 2 * len(at_once) // 10
+    assert sum(each > 0 for each in at_once) > enough(2)
 
 
 @pytest.mark.parametrize("name", ["q5", "q6", "q7", "q8"])

@@ -8,7 +8,6 @@ import pytest
 
 from branch.counting import Stream
 from branch.test_law import question
-from mass import some
 from reference.few_steps import allowing
 
 PANES = (
@@ -32,7 +31,7 @@ def items(random: Random) -> list[str]:
 def test_a_branch_counts_as_the_law_does(family: str) -> None:
     """Generated queries with few steps allowed: answers and dead letters are those of the reference."""
     exhausted = 0
-    for number in some(range(24)):
+    for number in range(24):
         with allowing((3, 4, 7, 12)[number % 4]):
             random = Random(f"{family} {number}")
             asked = question(family, number, random)

@@ -17,7 +17,7 @@ from anabranch.stream.reading.reader import Format
 from anabranch.stream.tree import Element
 from columnar.streams import Stream, item_queries
 
-PIECES, IN_PIECE = 12, 200
+PIECES, IN_PIECE = 12, 500
 
 
 def _xml(rnd: random.Random, number: int) -> str:

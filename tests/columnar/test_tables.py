@@ -120,14 +120,14 @@ def test_a_table_whose_keys_are_not_all_numbers() -> None:
 )
 def test_a_row_is_compared_with_a_constant_besides_its_key(condition: str, form: str) -> None:
     """Before the key or behind it: that of the item is looked up, once for all queries, and nothing is the law's."""
-    rows = "".join(f'<row id="{each // 2}"><v>{each % 9}</v></row>' for each in range(60))
+    rows = "".join(f'<row id="{each // 2}"><v>{each % 9}</v></row>' for each in range(100))
     texts = {}
     for number in range(9):
         asked = condition.format(n=number)
         body = form.format(condition=asked, inner=asked.replace("$c/", ""))
         texts[f"q{number}"] = f'for $o in stream("s")/r/o {body}'
     stream = Stream(item_queries(texts, {"t": f"<t>{rows}</t>".encode()}), "lines", root="<r>")
-    data = "".join(f"<o><k>{each % 40}</k></o>\n" for each in range(80)).encode()
+    data = "".join(f"<o><k>{each % 60}</k></o>\n" for each in range(120)).encode()
     answers = stream.answers()
     found = stream.by_columns([data], answers)[0]
     assert found == stream.by_law(data)

@@ -32,7 +32,7 @@ from anabranch.predicate import (
     terms,
 )
 from anabranch.stream.affine import Affine
-from mass import Mass, some
+from mass import Mass, enough, some
 from predicate.generate import DOMAINS, some_atoms, some_predicate, some_terms
 from predicate.judge import STRINGS, Judge
 
@@ -141,4 +141,4 @@ def test_images(kind: str) -> None:
         before, after = judge.verdict(p), judge.verdict(found)
         differ = z3.Or(before.yes != after.yes, before.maybe != after.maybe)
         assert judge.never(z3.And(judge.maps(term, target, change), differ)), f"{p} under {change}"
-    assert mapped > 5
+    assert mapped > enough(5)
