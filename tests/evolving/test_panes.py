@@ -27,7 +27,7 @@ from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.values.atomic import Atomic, Rounded, Untyped
 from evolving.windowed import OVER, TO_CELSIUS, Law, add, alter, closing, drop, elements, item, lay
-from mass import some
+from mass import enough, some
 from spark.bare import BareTrunk
 
 SENSORS = domains_of({"s": [1, 2]})
@@ -269,7 +269,7 @@ def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
             due = Law(text, source).read()
             assert trunk.answer(name) == due, (seed, text)
             accents += due.count(ACCENT)
-    assert accents > 3
+    assert accents > enough(3)
 
 
 def test_late(tmp_path: Folder) -> None:
@@ -292,7 +292,7 @@ def test_late(tmp_path: Folder) -> None:
             due = Law(text, source).read(int(name.split()[0]), ends=False)
             assert trunk.answer(name) == due, (seed, name, text)
             accents += due.count(ACCENT)
-    assert accents > 5
+    assert accents > enough(5)
 
 
 # --- columns ------------------------------------------------------------------------------------------------------

@@ -98,13 +98,10 @@ def test_whole_streams(tmp_path: Path, engine: EngineName) -> None:
     random = Random(11)
     rows, sql = random_rows(random, 30), RandomSql(random)
     queries = [
-        *(
-            f"SELECT {sql.aggregate()} AS p, {sql.aggregate()} AS q FROM s WHERE {sql.condition()}"
-            for _ in some(range(10))
-        ),
+        *(f"SELECT {sql.aggregate()} AS p, {sql.aggregate()} AS q FROM s WHERE {sql.condition()}" for _ in range(10)),
         *(
             f"SELECT k, {sql.aggregate()} AS p FROM s WHERE {sql.condition()} GROUP BY k HAVING {sql.having()}"
-            for _ in some(range(10))
+            for _ in range(10)
         ),
         *(f"SELECT DISTINCT k, {sql.condition(1)} AS p FROM s" for _ in range(5)),
         *(f"SELECT id, a FROM s WHERE {sql.condition(1)} UNION ALL SELECT id, {sql.number()} FROM s" for _ in range(5)),
