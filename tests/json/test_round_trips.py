@@ -14,7 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Engine
@@ -25,6 +25,7 @@ from anabranch.network import topology
 from anabranch.network.description import RegisteredStream
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
+from mass import examples
 from odd_keys import any_attribute, any_key
 from peers.working import GrowingStream, bare_network, network_of
 
@@ -162,7 +163,7 @@ def told(text: str) -> list[Any]:
 
 
 @given(records)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_by_the_reference(lines: list[str]) -> None:
     """Each query gives the values with the types, spellings and order that Python's reader sees in the lines."""
     with TemporaryDirectory() as folder:
@@ -171,7 +172,7 @@ def test_by_the_reference(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_by_a_trunk(lines: list[str]) -> None:
     """A trunk gives the same, to the byte as the reference does."""
     with TemporaryDirectory() as folder:
@@ -182,7 +183,7 @@ def test_by_a_trunk(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_in_other_spellings(lines: list[str]) -> None:
     """The same in SQL, and through joins with another stream and with a table."""
     with TemporaryDirectory() as folder:
@@ -193,7 +194,7 @@ def test_in_other_spellings(lines: list[str]) -> None:
 
 
 @given(singles)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_by_paths(lines: list[str]) -> None:
     """What paths reach keeps its type in an object."""
     with TemporaryDirectory() as folder:
@@ -204,7 +205,7 @@ def test_by_paths(lines: list[str]) -> None:
 
 
 @given(st.lists(scalars, min_size=1, max_size=8))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_keys_of_groups(values: list[str]) -> None:
     """A key of a group is what it is in the first of its records; numbers are one key where they are equal, and a
     text is never the key of a number."""
@@ -228,7 +229,7 @@ def test_keys_of_groups(values: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_through_log_sink_and_stream(lines: list[str]) -> None:
     """Answers in the log, in a file and in a stream that is an answer have the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -249,7 +250,7 @@ def test_through_log_sink_and_stream(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_through_displays_and_their_streams(lines: list[str]) -> None:
     """A display in the log, in a file, and followed as a stream of updates has the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -268,7 +269,7 @@ def test_through_displays_and_their_streams(lines: list[str]) -> None:
 
 
 @given(records, st.integers(1, 3))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 def test_through_links(lines: list[str], portion: int) -> None:
     """Behind two links each query gives what it gives at the source."""
     with TemporaryDirectory() as name:
