@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mass import Mass
-from spellings.asking import Tally, check_case
+from spellings.asking import Tally, check_case, check_ended
 from spellings.elements import check_elements
 
-CASES, ELEMENTS = 3_000, 2_000
+CASES, ENDED, ELEMENTS = 3_000, 3_000, 2_000
 
 
 def _none(wrong: list[str]) -> None:
@@ -40,6 +40,18 @@ def test_very_many_questions(tmp_path: Path, mass: Mass) -> None:
         _none(check_case(number, tmp_path, tally))
     print(tally)
     assert tally.questions == 11 * mass.done or not mass.whole
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_streams_that_end(tmp_path: Path, number: int) -> None:
+    """The reference and the trunk of this process give the same bytes, and they are what Python computes."""
+    _none(check_ended(number, tmp_path, Tally()))
+
+
+def test_very_many_streams_that_end(tmp_path: Path, mass: Mass) -> None:
+    """The same for thousands of records and questions."""
+    for number in mass.cases(ENDED):
+        _none(check_ended(number, tmp_path, Tally()))
 
 
 def test_on_spark(tmp_path: Path, spark: SparkSession) -> None:
