@@ -59,7 +59,7 @@ def plain_again(text: str, keys: Mapping[str, str]) -> object:
     def pairs(found: list[tuple[str, object]]) -> object:
         return [(back.get(key, key), value) for key, value in found]
 
-    return [json.loads(line, object_pairs_hook=pairs, parse_float=str) for line in text.splitlines()]
+    return [json.loads(line, object_pairs_hook=pairs, parse_float=str) for line in text.split("\n") if line]
 
 
 def check_renaming(number: int) -> None:

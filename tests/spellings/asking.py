@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path as Folder
 from random import Random
 from typing import Any
 
 from anabranch import Engine
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs as Finite
+from anabranch.engine.preparing import EngineName, prepare
 from anabranch.language import parse
 from anabranch.language.rewrite import with_plain_names
 from anabranch.runtime.shapes import Shapes
@@ -16,14 +20,19 @@ from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.standing import ItemKind
 from anabranch.spark.session import Session
 from anabranch.sql import read_query
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.path import Path
+from anabranch.stream.reading.documents import DocumentSource
+from anabranch.stream.reading.source import Source
 from spellings.drawing import Drawing, Inputs, by_paths
-from spellings.judge import Answer, Digits, answer, read
-from spellings.questions import Groups, Pairs, Question, type_of
+from spellings.judge import Answer, Digits, Records, answer, read
+from spellings.questions import Groups, Question, type_of
 from spellings.sql import Sql
 from spellings.xquery import Dots, Paths
 
 END = 10_000
 """A time behind all others, at which all windows have closed."""
+ENGINES: tuple[EngineName, ...] = ("reference", "local")
 
 
 @dataclass(frozen=True)
@@ -65,48 +74,98 @@ def written(question: Question, inputs: Inputs) -> Asked:
     return Asked(question, Sql(inputs.dated).question(question), Dots(inputs.dated).question(question), paths)
 
 
-def check_case(number: int, folder: Path, tally: Tally, spark: Session | None = None, count: int = 30) -> list[str]:
-    """Ask random questions about random records; what is wrong with the answers."""
+def check_case(number: int, folder: Folder, tally: Tally, spark: Session | None = None, count: int = 30) -> list[str]:
+    """Ask random questions about random records of streams that go on; what is wrong with the answers."""
     drawing = Drawing(Random(number))
     inputs = drawing.inputs(count, end=END)
     asked = [written(each, inputs) for each in drawing.questions()]
-    for name in ("s", "u", "p"):
-        (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in getattr(inputs, name)))
+    _write(inputs, folder)
     wrong: list[str] = []
     with Engine(spark, local=spark is None, once=True, epoch_bytes=drawing.pick((300, 1500, 1 << 20))) as engine:
         for name in ("s", "u"):
             engine.stream(name, folder / f"{name}.jsonl", format="json", time="t")
         engine.document("p", folder / "p.jsonl")
-        held = {
-            (place, spelling): engine.subscribe(text, f"q{place}-{spelling}")
-            for place, each in enumerate(asked)
-            for spelling, text in each.texts.items()
-        }
+        held = {name: engine.subscribe(text, name) for name, text in _named(asked).items()}
         engine.wait()
-        letters = Counter((each.subscription, each.code) for each in engine.log.dead_letters())
+        answers = {name: each.answer() for name, each in held.items()}
+        wrong += _wrong(asked, answers, engine.log.dead_letters(), inputs.records(END), tally)
         plan = engine.trunk.plan
         assert plan is not None
         for place, each in enumerate(asked):
-            expected = answer(each.question, inputs.records(END))
-            tally.questions += 1
-            tally.by_paths += each.paths is not None
-            tally.forms[type(each.question).__name__] += 1
-            tally.rows += len(expected.rows)
-            tally.errors += expected.errors
-            for spelling, text in each.texts.items():
-                name = f"q{place}-{spelling}"
-                found = Answer([list(row.values()) for row in map(read, held[place, spelling].answer().splitlines())])
-                errors = {code: number for (owner, code), number in letters.items() if owner == name}
-                problem = _problem(each.question, spelling, found, errors, expected)
-                if problem is not None:
-                    wrong.append(f"{spelling}: {text}\n{problem}")
             if each.are_twins:
                 tally.twins += 1
                 mine, twin = plan.by_name[f"q{place}-sql"], plan.by_name[f"q{place}-dots"]
                 if not are_one(mine, twin):
                     wrong.append(f"twins apart: {each.sql}\n{each.dots}\n{mine}\n{twin}")
-    if wrong:
-        wrong.append("\n".join([*inputs.s, "u:", *inputs.u, "p:", *inputs.p]))
+    return [*wrong, *(_shown(inputs) if wrong else ())]
+
+
+def check_ended(number: int, folder: Folder, tally: Tally) -> list[str]:
+    """The same of streams that end, by the reference and by a trunk, which give the same bytes."""
+    drawing = Drawing(Random(f"ended {number}"))
+    inputs = drawing.inputs(25, end=None)
+    asked = [written(each, inputs) for each in drawing.questions()]
+    _write(inputs, folder)
+    sources = [Source(name, folder / f"{name}.jsonl", format="json", time=Path.parse("t")) for name in ("s", "u")]
+    given = Finite(sources, {"p": DocumentSource(folder / "p.jsonl")}, finite=True)
+    found: list[tuple[dict[str, str], list[DeadLetter]]] = []
+    for engine in ENGINES:
+        queries = [
+            prepare(name, text, given, engine, language="sql" if name.endswith("sql") else "xquery")
+            for name, text in _named(asked).items()
+        ]
+        with answering(queries, given) as run:
+            found.append(({name: "".join(pieces) for name, pieces in run.answers.items()}, list(run.dead)))
+    (reference, letters), (trunk, others) = found
+    wrong = [
+        f"{name}: {text}\n  reference {reference[name]}\n  trunk     {trunk[name]}"
+        for name, text in _named(asked).items()
+        if reference[name] != trunk[name]
+    ]
+    if _counted(letters) != _counted(others):
+        wrong.append(f"dead letters: {letters}\n{others}")
+    wrong += _wrong(asked, reference, letters, inputs.records(None), tally)
+    return [*wrong, *(_shown(inputs) if wrong else ())]
+
+
+def _write(inputs: Inputs, folder: Folder) -> None:
+    for name in ("s", "u", "p"):
+        (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in getattr(inputs, name)))
+
+
+def _shown(inputs: Inputs) -> list[str]:
+    return ["\n".join([*inputs.s, "u:", *inputs.u, "p:", *inputs.p])]
+
+
+def _named(asked: Sequence[Asked]) -> dict[str, str]:
+    """All texts, by the names that they are subscribed with."""
+    return {f"q{place}-{spelling}": text for place, each in enumerate(asked) for spelling, text in each.texts.items()}
+
+
+def _counted(letters: Iterable[DeadLetter]) -> Counter[tuple[str | None, str | None]]:
+    return Counter((each.subscription, each.code) for each in letters)
+
+
+def _wrong(
+    asked: Sequence[Asked], answers: Mapping[str, str], letters: Iterable[DeadLetter], records: Records, tally: Tally
+) -> list[str]:
+    """What is wrong with the answers, as Python computes them."""
+    counted = _counted(letters)
+    wrong = []
+    for place, each in enumerate(asked):
+        expected = answer(each.question, records)
+        tally.questions += 1
+        tally.by_paths += each.paths is not None
+        tally.forms[type(each.question).__name__] += 1
+        tally.rows += len(expected.rows)
+        tally.errors += expected.errors
+        for spelling, text in each.texts.items():
+            name = f"q{place}-{spelling}"
+            found = Answer([list(row.values()) for row in map(read, answers[name].splitlines())])
+            errors = {code: number for (owner, code), number in counted.items() if owner == name}
+            problem = _problem(each.question, spelling, found, errors, expected)
+            if problem is not None:
+                wrong.append(f"{spelling}: {text}\n{problem}")
     return wrong
 
 
@@ -125,8 +184,6 @@ def _problem(
 ) -> str | None:
     valued = _valued(question) if spelling == "paths" else frozenset()
     rows, wanted = found.rows, expected.rows
-    if isinstance(question, Pairs):
-        rows, wanted = sorted(rows, key=repr), sorted(wanted, key=repr)
     if errors != ({"SERE0020": expected.errors} if expected.errors else {}):
         return f"  errors {errors}, expected {expected.errors}\n  found    {rows}\n  expected {wanted}"
     for one, other in zip(rows, wanted, strict=False):

@@ -21,9 +21,11 @@ from spellings.questions import (
     All,
     Among,
     Applied,
+    ArithmeticSign,
     Bound,
     Choice,
     Compared,
+    ComparisonOperator,
     Computed,
     Condition,
     Constant,
@@ -61,7 +63,8 @@ _TEXTS = (
 )
 _CONSTANTS = ("0", "1", "2", "2.5", "5", "7.25", "10", "100")
 _WORDS = ("a", "ab", "Abc", "x", "5", "it's", "é", "<&>", "b", 'q"')
-_OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+_OPERATORS: tuple[ComparisonOperator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+_SIGNS: tuple[ArithmeticSign, ...] = ("+", "-", "*", "/")
 
 ID = Field(("id",), "number")
 NUMBERS = (
@@ -193,7 +196,7 @@ class Drawing:
         if depth and self.random.random() < 0.4:
             left = self._computed(depth - 1, quotients)
         right = self.pick((self.pick(NUMBERS), self.constant()))
-        return Computed(self.pick("+-*/" if quotients else "+-*"), left, right)
+        return Computed(self.pick(_SIGNS if quotients else _SIGNS[:3]), left, right)
 
     def constant(self) -> Constant:
         return Constant(self.pick(_CONSTANTS), "number")
@@ -333,7 +336,7 @@ class Drawing:
     def groups(self, window: Window | None) -> Groups:
         keys: tuple[Expression, ...] = ()
         if window is None or self.random.random() < 0.75:
-            among = [
+            among: list[Expression] = [
                 Field(("k",), "text"),
                 Field(("g",), "number"),
                 *TEXTS,
@@ -371,7 +374,9 @@ class Drawing:
     def _between(self, table: str) -> Expression:
         """A column made of both sides."""
         other = Field(("a",), "number", table=table)
-        return self.pick((other, Computed(self.pick("+-*"), self.pick(NUMBERS), other), FirstOf((other, NUMBERS[0]))))
+        return self.pick(
+            (other, Computed(self.pick(_SIGNS[:3]), self.pick(NUMBERS), other), FirstOf((other, NUMBERS[0])))
+        )
 
     def _joined_where(self, table: str) -> Condition | None:
         other = Field(("a",), "number", table=table)

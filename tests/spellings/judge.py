@@ -119,10 +119,12 @@ def answer(question: Question, records: Records) -> Answer:
         case Groups(window=Window() as window):
             return _in_windows(windows(window, records), lambda held: _grouped(question, held))
         case Pairs(columns, where, within):
+            sides = records.s, records.u
+            s, u = sides if records.end is None else (in_time(each, records) for each in sides)  # LAWS 3.5
             met = [
                 {"s": one, "u": two}
-                for one in in_time(records.s, records)
-                for two in in_time(records.u, records)
+                for one in s
+                for two in u
                 if one.get("k") is not None and one.get("k") == two.get("k")
                 if 0 <= records.seconds(two) - records.seconds(one) <= within
             ]
@@ -135,6 +137,7 @@ def answer(question: Question, records: Records) -> Answer:
             return _each(columns, (each for each in found if _passes(where, each)))
         case United(first, second):
             return _united(first, second, records)
+    raise AssertionError(question)
 
 
 def _each(columns: Sequence[Expression], rows: Iterable[Mapping[str, Any]]) -> Answer:
@@ -186,7 +189,7 @@ def windows(window: Window, records: Records) -> list[list[Mapping[str, Any]]]:
         first = math.floor((at - window.size) / window.step) + 1
         for number in range(first if records.dated else max(first, 0), last + 1):
             found.setdefault(number, []).append(each)
-    closed = []
+    closed: list[list[Mapping[str, Any]]] = []
     for number in sorted(found):
         start = Fraction(number * window.step)
         end = start + window.size
@@ -208,7 +211,7 @@ def _sessions(window: Window, held: Sequence[Mapping[str, Any]], records: Record
         else:
             open_[key] = [each]
             ended.append(open_[key])  # in the order of their first records
-    closed = []
+    closed: list[list[Mapping[str, Any]]] = []
     for session in sorted(ended, key=lambda session: records.seconds(session[-1])):
         start, end = records.seconds(session[0]), records.seconds(session[-1]) + window.gap
         if records.end is None or end <= records.end:
@@ -450,8 +453,7 @@ def _aggregated(aggregate: Aggregate, rows: Sequence[Mapping[str, Any]]) -> Any:
             return _extreme(function, values)
     exactly = [exact(each) for each in values]
     if any(isinstance(each, float) for each in exactly):
-        total = math.fsum(each for each in exactly if isinstance(each, float)) if not _mixed(exactly) else math.nan
-        return total
+        return math.nan if _mixed(exactly) else math.fsum(each for each in exactly if isinstance(each, float))
     total = sum(exactly, Fraction(0))
     return double(total if aggregate.function == "sum" else total / len(values))
 

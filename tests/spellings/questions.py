@@ -1,7 +1,7 @@
 """Questions that can be asked in three spellings: what stands in them, and nothing of how they are written or answered.
 
 An expression has one type, so that no spelling has to compare values of different types.
-`writing.py` writes a question with paths, with dots and in SQL; `judge.py` answers it with plain Python.
+`xquery.py` and `sql.py` write a question with paths, with dots and in SQL; `judge.py` answers it with plain Python.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 Type: TypeAlias = Literal["number", "text", "truth", "any"]
+ArithmeticSign: TypeAlias = Literal["+", "-", "*", "/"]
+ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Constant:
 class Computed:
     """`left + right` and kin; `/` divides doubles."""
 
-    operator: Literal["+", "-", "*", "/"]
+    operator: ArithmeticSign
     left: Expression
     right: Expression
 
@@ -83,7 +85,7 @@ class Unless:
 
 @dataclass(frozen=True)
 class Compared:
-    operator: Literal["=", "!=", "<", "<=", ">", ">="]
+    operator: ComparisonOperator
     left: Expression
     right: Expression
 

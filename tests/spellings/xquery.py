@@ -121,6 +121,7 @@ class XQuery:
             case United(first, second):
                 halves = ", ".join(map(self._half, (first, second)))
                 return f"{loop} return ({halves})"
+        raise AssertionError(question)
 
     def _half(self, rows: Rows) -> str:
         shown = self._row(rows.columns, "$r")
