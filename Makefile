@@ -29,7 +29,7 @@ demo: $(stamp) ## show the main job at work
 test: $(stamp) $(broker) ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
-test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
+test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases, and of random cases a part
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
 test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds the first time

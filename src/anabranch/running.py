@@ -24,6 +24,7 @@ from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
 from anabranch.engine.registering import import_all
+from anabranch.engine.replaying import replayed
 from anabranch.engine.reports.timelines import converted_line, line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
@@ -172,15 +173,19 @@ def _wanted(
     checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}
+    streams = dict(site.streams)
     for name, each in site.subscriptions.items():
         texts[name] = checking.printed(name, each.text, label=str(each.file), sink=each.sink, language=each.language)
+        if each.replays:
+            texts[name], own = replayed(name, texts[name], site.streams)
+            streams |= own
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
     for name, warnings in checking.growth.items():
         for message in warnings if name not in known else ():
             warn(message)
     return Workload(
-        site.streams,
+        streams,
         texts,
         sinks,
         outputs.dead_letters or site.dead_letters,

@@ -56,6 +56,8 @@ class SiteSubscription:
     """What it does with accents that its answer cannot express."""
     language: Language | None = None
     """How its query is written; None where its text tells."""
+    replays: bool = False
+    """Whether it begins with what its streams' sources still hold (`engine/replaying.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +247,11 @@ def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str,
     text = read_text(file)
     language = language_of_file(file, _language(table))
     sink = _sink(name, table, json=_writes_json(text, language, streams))
-    chosen = _policy(table, policy)
+    chosen, begin = _policy(table, policy), table.text("from", "now")
+    if begin not in ("now", "beginning"):
+        raise table.wrong(f"'from' takes 'now' or 'beginning', not '{begin}'", key="from")
     table.done()
-    return SiteSubscription(text, file, sink, chosen, language)
+    return SiteSubscription(text, file, sink, chosen, language, begin == "beginning")
 
 
 def _language(table: Table) -> Language | None:

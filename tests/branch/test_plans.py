@@ -26,6 +26,7 @@ from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
 from branch.feeding import Stream, Taken
+from mass import some
 from models.interpreter import Element, run
 
 NEVER_LATE = Fraction(10**6)
@@ -118,7 +119,7 @@ def test_each_operator_can_be_saved_at_any_element(operator: str) -> None:
 
 def test_pipelines_can_be_saved_at_any_element() -> None:
     """Random plans of up to 5 operators, saved after every element, now and then, and never: always the same answer."""
-    for seed in range(100, 112):
+    for seed in some(range(100, 112)):
         world = World(seed, goes=seed % 2 == 0)
         plan = world.plan()
         found = answered(plan, world.order, 1)

@@ -18,7 +18,7 @@ from anabranch.stream.reading.parse import parse_item
 from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Style, is_attribute
 from columnar.random_cases import ODDITIES, Shares, random_lines, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
-from mass import Mass
+from mass import Mass, some
 
 
 def stream_of(queries: dict[str, ItemQuery], style: Style) -> Stream:
@@ -49,7 +49,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_queries_are_answered_as_by_law() -> None:
     """The same cases each time."""
     shares = Shares()
-    for number in range(10_000, 10_080):
+    for number in some(range(10_000, 10_080)):
         check_case(number, shares)
     shares.check()
 
@@ -141,7 +141,7 @@ def test_corners_are_answered_as_by_law(style: Style) -> None:
     queries = item_queries(texts)
     for oddity in ODDITIES:
         maker = ItemMaker(Random(3), style, oddity)
-        data = joined([maker.line() for _ in range(150)])
+        data = joined([maker.line() for _ in some(range(150))])
         stream = stream_of(queries, style)
         answers = stream.answers()
         stream.by_columns([data], answers)

@@ -28,6 +28,7 @@ from anabranch.stream.reading.source import Source, domains_of
 from anabranch.values.atomic import Atomic, Rounded, Untyped
 from disk import on_disk
 from evolving.windowed import OVER, TO_CELSIUS, Law, add, alter, closing, drop, elements, item, lay
+from mass import enough, some
 from spark.bare import BareTrunk
 
 SENSORS = domains_of({"s": [1, 2]})
@@ -254,7 +255,7 @@ def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again
 def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """LAWS 1.4: a stream of several partitions evolves as their union; also a punctuation of one may let out others."""
     accents = 0
-    for seed in range(3):
+    for seed in some(range(3)):
         random = Random(f"partitions {seed}")
         monkeypatch.setattr(ranges, "SMALLEST_RANGE", random.choice((200, 1 << 20)))
         parts = [elements(random, random.choice((10, 20)), gone=random.choice(("", "t"))) for _ in range(2)]
@@ -269,13 +270,13 @@ def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
             due = Law(text, source).read()
             assert trunk.answer(name) == due, (seed, text)
             accents += due.count(ACCENT)
-    assert accents > 3
+    assert accents > enough(3)
 
 
 def test_late(tmp_path: Folder) -> None:
     """LAWS 3.6: who comes late is shown what is in force for a part, and knows the values in the units of its start."""
     accents = 0
-    for seed in range(3):
+    for seed in some(range(3)):
         random = Random(f"late {seed}")
         lines = elements(random, 45, gone=random.choice(("", "t", "tx")))
         source = lay(tmp_path / f"in-{seed}", [[]], domains=random.choice(((), SENSORS)))
@@ -292,7 +293,7 @@ def test_late(tmp_path: Folder) -> None:
             due = Law(text, source).read(int(name.split()[0]), ends=False)
             assert trunk.answer(name) == due, (seed, name, text)
             accents += due.count(ACCENT)
-    assert accents > 5
+    assert accents > enough(5)
 
 
 # --- columns ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from branch.test_grouped import one_query as one_grouped_query
 from branch.test_grouped import one_stream as one_grouped_stream
 from branch.test_panes import one_query, one_stream
 from disk import on_disk
+from mass import some
 from spark.bare import BareTrunk
 
 SUM = 'for $w in stream("s")/r/i[n > 1] |{}| return <o>{{ sum($w/n), max($w/n) }}</o>'
@@ -62,7 +63,7 @@ def test_windows_are_counted_together_and_answered_apart(tmp_path: Path) -> None
 def test_grouped_windows_on_a_trunk(tmp_path: Path) -> None:
     """Queries with groups and without on one trunk, with shards in turn over one checkpoint, are those of the law."""
     letters = 0
-    for number in range(3):
+    for number in some(range(3)):
         random = Random(f"grouped {number}")
         stream = one_grouped_stream(random)
         stream.late = False

@@ -20,7 +20,7 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
-from mass import Mass
+from mass import Mass, some
 from spark.bare import BareTrunk
 
 KEYS = ("a", "b", "c", "d")
@@ -338,7 +338,7 @@ def test_readings_and_where_their_sensors_are(tmp_path: Path) -> None:
     accents = [
         f'<s:accent xmlns:s="urn:anabranch:stream"{where}>{alter}</s:accent>' for where in ("", ' where="s = 2"')
     ]
-    for number in range(6):
+    for number in some(range(6)):
         random = Random(number)
         readings = []
         for time in range(60):

@@ -29,7 +29,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
@@ -39,6 +39,7 @@ from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
+from anabranch.engine.replaying import replayed
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
@@ -59,7 +60,7 @@ from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
-from anabranch.stream.reading.topic import Topic, message_format
+from anabranch.stream.reading.topic import Topic, message_format, upserted
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 from anabranch.values.declared import declared_timing
@@ -164,7 +165,8 @@ class Engine:
         origin: str | Decimal | int = 0,
         strict: bool = False,
         domains: Mapping[str, Sequence[object]] | None = None,
-        updates: bool = False,
+        updates: bool | Literal["upsert"] = False,
+        envelope: str | None = None,
         retain: str | Decimal | int | None = None,
         heartbeat: str | Decimal | int | None = None,
     ) -> Stream:
@@ -182,6 +184,8 @@ class Engine:
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, elements may be edited later (LAWS 5.1); late subscriptions see what has changed in the last
         `retain` seconds, or `"1 h"`, and everything by default.
+        With `updates="upsert"` the messages of a topic are updates of their keys (LAWS 5.9); their `envelope` may be
+        `debezium`.
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
@@ -206,6 +210,10 @@ class Engine:
             if name in self._wanted.streams or name in self._wanted.documents:
                 kind = "stream" if name in self._wanted.streams else "document"
                 raise UsageError(f"there is a {kind} '{name}' already")
+            if updates == "upsert":
+                topic = upserted(topic, envelope, format)
+            elif envelope is not None:
+                raise UsageError(f"stream '{name}': an 'envelope' needs updates='upsert'")
             fresh = Source(
                 name,
                 path,
@@ -217,7 +225,7 @@ class Engine:
                 strict,
                 tuple(more),
                 domains_of(domains or {}),
-                updates,
+                bool(updates),
                 None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
                 answer=answer,
@@ -256,10 +264,12 @@ class Engine:
         sink: Where | Sink | None = None,
         policy: Policy | None = None,
         language: Language | None = None,
+        from_beginning: bool = False,
     ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream with operators.
+        With `from_beginning`, it begins with what the sources of its streams still hold, and reads them by itself.
         Text that begins with SELECT or WITH is SQL, unless its `language` is given.
         Its `policy` is the engine's unless it has its own.
         """
@@ -276,14 +286,22 @@ class Engine:
                 printed = self._checking.written(name, query.plan, sink=chosen)
             else:
                 printed = self._checking.printed(name, query, sink=chosen, language=language)
+            streams = self._wanted.streams
+            if from_beginning:
+                printed, own = replayed(name, printed, streams)
+                streams = {**streams, **own}
             fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             fresh.warnings = self._checking.growth.get(name, ())
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
-            wanted = replace(self._wanted, subscriptions={**held, name: printed})
+            wanted = replace(self._wanted, subscriptions={**held, name: printed}, streams=streams)
             if fresh.policy != "accumulate":
                 wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
-            elif chosen is None and all(each.answer != name for each in self._wanted.streams.values()):
+            elif (
+                chosen is None
+                and not from_beginning
+                and all(each.answer != name for each in self._wanted.streams.values())
+            ):
                 self._trunk.want_more({name: printed})
                 self._wanted = wanted
                 return fresh
@@ -361,7 +379,9 @@ class Engine:
                 queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
                 sinks = {each: held for each, held in self._wanted.sinks.items() if each != name}
                 policies = {each: held for each, held in self._wanted.policies.items() if each != name}
-                self._want(replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies))
+                streams = {each: held for each, held in self._wanted.streams.items() if held.replays != name}
+                rest = replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies, streams=streams)
+                self._want(rest)
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 

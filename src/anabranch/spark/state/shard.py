@@ -224,7 +224,8 @@ class _Shard:
         source, root = stream.source, stream.root()
         # Elements of feeds were checked where they were read, by the schema and the accents before them.
         given = name, stream.form.format, self.plan.limits, root, source.item_name
-        reader = partial(ElementReader, *given, admission=source.admission(accents=self.plan.accents))
+        admission = source.admission(accents=self.plan.accents)
+        reader = partial(ElementReader, *given, admission=admission, upserts=source.is_upserted)
         shared = self.shared.setdefault(name, SharedReader(reader())) if source.updates else None
         return InputStream(
             source,

@@ -94,6 +94,8 @@ class Source:
     """The topic that it comes from, where it is in no file."""
     http: Http | None = None
     """That it is pushed over HTTP; `path` is the folder of its spool then, which only a run reads."""
+    replays: str = ""
+    """The subscription that alone reads it, from its beginning, where it is another stream once more."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Location.of(self.path))
@@ -138,6 +140,11 @@ class Source:
     def is_stamped(self) -> bool:
         """Whether the timestamps of messages are the times of its elements (LAWS 1.3)."""
         return self.time is None and self.topic is not None and self.topic.timestamps
+
+    @property
+    def is_upserted(self) -> bool:
+        """Whether its messages are updates of their keys (LAWS 5.9)."""
+        return self.topic is not None and bool(self.topic.upserts)
 
     @property
     def is_merged(self) -> bool:

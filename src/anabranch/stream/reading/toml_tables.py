@@ -23,7 +23,7 @@ from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
-from anabranch.stream.reading.topic import Topic, message_format
+from anabranch.stream.reading.topic import Topic, message_format, upserted
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import size_of
 
@@ -297,10 +297,15 @@ def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFold
     slack = table.take("slack", lambda value: True, "a number, or a duration such as PT5S", None)
     origin = table.take("origin", lambda value: True, "a number, or a dateTime such as 2026-01-01T00:00:00Z", None)
     retain = table.take("retain", lambda value: True, "anything", None)
-    updates = table.flag("updates")
+    updates = table.take("updates", lambda value: value in (True, False, "upsert"), "true, false or 'upsert'", False)
+    envelope = table.text("envelope", None) if kind == "kafka" else None
     heartbeat = table.take("heartbeat", lambda value: True, "anything", None)
     domains = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
     try:
+        if updates == "upsert":
+            topic = upserted(topic, envelope, form)
+        elif envelope is not None:
+            raise UsageError("an 'envelope' needs updates = 'upsert'")
         return Source(
             name,
             path,
@@ -312,7 +317,7 @@ def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFold
             table.flag("strict"),
             tuple(more),
             domains_of(domains),
-            updates,
+            bool(updates),
             Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             answer=answer,
