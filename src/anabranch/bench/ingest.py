@@ -8,13 +8,18 @@ with `from_xml`, a filter and Parquet; the time is that of a whole trigger, with
 `one_answer_per_item_vs_q3`: one subscription that gives an answer for each photon, with the values that q3 has, against
 q3, both through the trunk: what it costs to write answers.
 `http_vs_files`: q3 over photons that are pushed over HTTP, against the same in files (`parts/pushed.py`).
+`s3_vs_disk`: q3 over photons in an S3 server on this machine, against the same on its disk (`parts/stored.py`).
+`s3_checkpoint_vs_disk`: the same with the checkpoint there, too.
 
-`--only` takes parts: fast, slow, q3, answers, http.
+`--only` takes parts: fast, slow, q3, answers, http, s3, s3_checkpoint.
+The last two need the program of an S3 server, which `scripts/s3.sh` builds: where there is none they are left out, with
+a note, or refused if they were asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -24,21 +29,25 @@ from shutil import rmtree
 import numpy as np
 import pyarrow as pa
 
+from anabranch.bench.harness import s3
 from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.parts.pushed import pushed_vs_files
+from anabranch.bench.parts.stored import stored_vs_disk
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.spark.intake.storage import last_line_end, pieces
+from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.lines import Carry, LineSplitter
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
+from anabranch.visible import note
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
 _RANGE = 16 << 20
@@ -62,16 +71,29 @@ _EVERY = """\
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
     """Run the bench, or some of its parts."""
-    parts = chosen_parts(_PARTS, only)
+    parts = _possible(chosen_parts(_PARTS, only), only)
     items = _QUICK_ITEMS if quick else _ITEMS
-    with workshop() as (spark, folder):
-        bench = IngestBench(spark, folder, items, Rounds.of(quick))
+    with ExitStack() as held:
+        # before Spark, whose workers need the keys
+        bucket = held.enter_context(s3.served_bucket()) if _STORED.intersection(parts) else None
+        spark, folder = held.enter_context(workshop())
+        bench = IngestBench(spark, folder, items, Rounds.of(quick), bucket)
         found = {_PARTS[part][0]: _PARTS[part][1](bench) for part in parts}
     return {
         "items": items,
         "ratios": {name: each.ratio for name, each in found.items()},
         **{name: each.figures(items) for name, each in found.items()},
     }
+
+
+def _possible(parts: Sequence[str], only: Sequence[str]) -> list[str]:
+    """The parts without those whose server is missing; an error if they were asked for."""
+    left_out = [each for each in parts if each in _STORED] if s3.program() is None else []
+    if left_out and only:
+        raise s3.missing()
+    if left_out:
+        note(f"without {', '.join(left_out)}: {s3.missing()}")
+    return [each for each in parts if each not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +104,7 @@ class IngestBench:
     folder: Path
     items: int
     rounds: Rounds
+    bucket: Location | None = None
 
     def usual(self) -> Timings:
         """Items of the usual look."""
@@ -122,6 +145,19 @@ class IngestBench:
         """Photons that are pushed over HTTP, and photons in files."""
         return pushed_vs_files(self.spark, self.folder / "http", q3_query(), self.items, self.rounds)
 
+    def stored(self) -> Timings:
+        """Photons in an object store, and on a disk."""
+        return self._stored("s3", state=False)
+
+    def stored_whole(self) -> Timings:
+        """Photons and checkpoint in an object store, and on a disk."""
+        return self._stored("s3_checkpoint", state=True)
+
+    def _stored(self, name: str, *, state: bool) -> Timings:
+        assert self.bucket is not None, "a server was started for this part"
+        stream, query = self._epochs(), q3_query()
+        return stored_vs_disk(self.spark, self.bucket, stream, query, self.folder / name, self.rounds, state=state)
+
     def _epochs(self) -> Source:
         folder = self.folder / "epochs"
         if not folder.exists():
@@ -160,8 +196,12 @@ _PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
     "q3": ("q3_vs_spark_one", IngestBench.q3),
     "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
     "http": ("http_vs_files", IngestBench.pushed),
+    "s3": ("s3_vs_disk", IngestBench.stored),
+    "s3_checkpoint": ("s3_checkpoint_vs_disk", IngestBench.stored_whole),
 }
 """By name of the part: the name of its figure, and the method that measures it."""
+_STORED = frozenset({"s3", "s3_checkpoint"})
+"""The parts that need an S3 server."""
 
 
 def q3_query() -> str:
