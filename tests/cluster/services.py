@@ -1,0 +1,88 @@
+"""What a cluster needs besides Spark, on machines of a lab: an S3 server and a Kafka broker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic, sleep
+
+from cluster.machines import Lab, Machine
+from cluster.standalone import python_paths
+
+PATIENCE = 120.0
+_ROOT = Path(__file__).resolve().parents[2]
+_SCRIPTS = _ROOT / "scripts"
+_PORT = 9092
+_WRITER = """
+import sys
+from confluent_kafka import Producer
+brokers, topic = sys.argv[1:]
+producer = Producer({"bootstrap.servers": brokers, "linger.ms": 0})
+for line in sys.stdin.buffer.read().splitlines():
+    producer.produce(topic, value=line, partition=0)
+assert producer.flush(60) == 0, "the broker did not take all messages"
+"""
+_READER = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from brokers import Broker
+for record in Broker(None, sys.argv[1]).read(sys.argv[2]):
+    sys.stdout.buffer.write((record.value or b"") + b"\\n")
+"""
+_TOPIC = """
+import sys
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+admin = AdminClient({"bootstrap.servers": sys.argv[1]})
+for name in sys.argv[2:]:
+    admin.create_topics([NewTopic(name, num_partitions=1)], operation_timeout=60, request_timeout=60)[name].result()
+"""
+
+
+class KafkaMachine:
+    """A broker, and the programs that talk to it, on the same machine."""
+
+    def __init__(self, lab: Lab) -> None:
+        subprocess.run([_SCRIPTS / "kafka.sh", "jars"], check=True)
+        made = _ROOT / "build" / "kafka"
+        jars = [Path(each) for each in (made / "classpath").read_text().strip().split(":")]
+        common = os.path.commonpath(jars)
+        paths = [*python_paths(), str(_SCRIPTS), str(made), common, str(_ROOT / "tests")]
+        path = f"{Path(sys.base_prefix, 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        self.machine = lab.machine("kafka", paths, {"PATH": path})
+        self.brokers = f"{self.machine.address}:{_PORT}"
+        own = f"{self.machine.address}:{_PORT + 1}"
+        properties = {
+            "listeners": f"PLAINTEXT://{self.brokers},CONTROLLER://{own}",
+            "advertised.listeners": f"PLAINTEXT://{self.brokers}",
+            "controller.quorum.bootstrap.servers": own,
+        }
+        given = [f"{name}={value}" for name, value in properties.items()]
+        self.machine.run([str(_SCRIPTS / "kafka.sh"), "start", "/tmp/kafka", *given])
+
+    def topics(self, *names: str) -> None:
+        """Make topics of one partition each."""
+        self._python(_TOPIC, *names)
+
+    def write(self, topic: str, lines: Iterable[str]) -> None:
+        """Write lines into a topic, a message each."""
+        self._python(_WRITER, topic, given="".join(f"{line}\n" for line in lines))
+
+    def read(self, topic: str) -> list[str]:
+        """The messages of a topic that readers of what is committed see."""
+        return self._python(_READER, topic, str(_ROOT / "tests")).splitlines()
+
+    def _python(self, program: str, *arguments: str, given: str = "") -> str:
+        return self.machine.run([sys.executable, "-c", program, self.brokers, *arguments], input=given)
+
+
+def awaited(machine: Machine, host: str, port: int) -> None:
+    """Wait until somebody listens at an address, as a machine sees it."""
+    look = f"import socket; socket.create_connection(({host!r}, {port}), 1).close()"
+    patience = monotonic() + PATIENCE
+    while machine.start([sys.executable, "-c", look], stderr=subprocess.DEVNULL).wait() != 0:
+        assert monotonic() < patience, f"nobody listens at {host}:{port}"
+        sleep(0.1)
