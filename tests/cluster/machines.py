@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from sockets import TABLES, listening_in
+
 PREFIX = "10.77.0."
 PATIENCE = 60.0
 _INIT = Path(__file__).with_name("machine.py")
@@ -82,6 +84,11 @@ class Machine:
         process = self.start(unpack, stdin=subprocess.PIPE)
         process.communicate(packed.getvalue())
         assert process.returncode == 0, f"{self.name}: cannot write into '{folder}'"
+
+    def listens_on(self) -> set[str]:
+        """The addresses on which its processes listen."""
+        tables = (self.run(["cat", table]) for table in TABLES)
+        return {str(address) for table in tables for _, address in listening_in(table)}
 
     def background(self, arguments: Sequence[str | Path], log: str, **options: Any) -> None:
         """Start a program there that goes on by itself, with a log."""

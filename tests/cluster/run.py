@@ -15,6 +15,7 @@ failed. Nothing stays behind, whatever happens.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cluster.machines import Lab, Machine, is_possible
+from cluster.machines import Lab, is_possible
 from cluster.services import KafkaMachine
-from cluster.site import FEW, PARTS, Places, Streams, due, queries, site_files
+from cluster.site import FEW, PARTS, Places, Streams, due, inputs_of, queries, site_files, warm
 from cluster.standalone import Cluster, python_paths
 
 SIZE = 1_500
@@ -137,6 +138,7 @@ def main() -> int:
     if not is_possible():
         print("machines are made of namespaces, for which Linux wants root: run 'sudo make cluster'", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of everything that cleans up
     progress = Progress()
     with tempfile.TemporaryDirectory(prefix="anabranch-due-") as folder:
         shared = Path(folder, "shared")
@@ -145,7 +147,10 @@ def main() -> int:
         streams = Streams.of(SIZE)
         progress.say("asking the reference what is due")
         Path(folder, "due").mkdir()
-        expected = due(streams, Path(folder, "due"))
+        inputs = inputs_of(streams, Path(folder, "due"))
+        expected = due(streams, inputs)
+        progress.say("compiling loops, which the first driver sends to the workers")
+        warm(inputs)
         try:
             with Lab.made() as lab:
                 _try(lab, progress, streams, expected, shared)

@@ -15,7 +15,8 @@ from cluster.standalone import python_paths
 PATIENCE = 120.0
 _ROOT = Path(__file__).resolve().parents[2]
 _SCRIPTS = _ROOT / "scripts"
-_PORT = 9092
+_PORT, _S3_PORT = 9092, 7070
+BUCKET = "anabranch"
 _WRITER = """
 import sys
 from confluent_kafka import Producer
@@ -39,6 +40,16 @@ from confluent_kafka.cimpl import NewTopic
 admin = AdminClient({"bootstrap.servers": sys.argv[1]})
 for name in sys.argv[2:]:
     admin.create_topics([NewTopic(name, num_partitions=1)], operation_timeout=60, request_timeout=60)[name].result()
+"""
+
+
+_PUTTER = f"""
+import os, sys
+from obstore import put
+from obstore.store import S3Store
+found = os.environ
+store = S3Store("{BUCKET}", endpoint=found["AWS_ENDPOINT_URL"], client_options={{"allow_http": True}})
+put(store, sys.argv[1], sys.stdin.buffer.read())
 """
 
 
@@ -77,6 +88,35 @@ class KafkaMachine:
 
     def _python(self, program: str, *arguments: str, given: str = "") -> str:
         return self.machine.run([sys.executable, "-c", program, self.brokers, *arguments], input=given)
+
+
+class S3Machine:
+    """An S3 server with one bucket, and a program that writes into it, on the same machine."""
+
+    def __init__(self, lab: Lab) -> None:
+        program = subprocess.run([_SCRIPTS / "s3.sh", "program"], check=True, stdout=subprocess.PIPE, text=True)
+        found = program.stdout.strip()
+        self.machine = lab.machine("s3", [*python_paths(), found])
+        self.machine.run(["mkdir", "-p", f"/tmp/s3/{BUCKET}"])
+        address = f"{self.machine.address}:{_S3_PORT}"
+        keys = {"ROOT_ACCESS_KEY": "anabranch", "ROOT_SECRET_KEY": "anabranch-secret"}
+        serve = [found, "--quiet", "--port", address, "posix", "/tmp/s3"]
+        self.machine.background(serve, "/tmp/s3.log", environment=keys)
+        awaited(self.machine, self.machine.address, _S3_PORT)
+        self.environment = {
+            "AWS_ENDPOINT_URL": f"http://{address}",
+            "AWS_ACCESS_KEY_ID": keys["ROOT_ACCESS_KEY"],
+            "AWS_SECRET_ACCESS_KEY": keys["ROOT_SECRET_KEY"],
+            "AWS_REGION": "us-east-1",
+        }
+        """What clients need."""
+
+    def url(self, key: str) -> str:
+        return f"s3://{BUCKET}/{key}"
+
+    def put(self, key: str, text: str) -> None:
+        """Write an object."""
+        self.machine.run([sys.executable, "-c", _PUTTER, key], input=text, environment=self.environment)
 
 
 def awaited(machine: Machine, host: str, port: int) -> None:

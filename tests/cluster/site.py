@@ -65,6 +65,9 @@ def _one_of_many(number: int) -> str:
     )
 
 
+_SAMPLE = {f"many{number}": _one_of_many(number) for number in range(0, MANY, 100)}
+
+
 def queries() -> dict[str, str]:
     """All subscriptions by name."""
     return {**FEW, **{f"many{number}": _one_of_many(number) for number in range(MANY)}}
@@ -106,8 +109,8 @@ class Streams:
         return sum(len([line for line in lines if "<s:punctuation" not in line]) for lines in self.lines.values())
 
 
-def due(streams: Streams, folder: Path) -> dict[str, str]:
-    """The answers that are due, by subscription; `folder` is empty."""
+def inputs_of(streams: Streams, folder: Path) -> Inputs:
+    """The whole streams in an empty folder, and the function beside them."""
     sources = []
     for name, lines in streams.lines.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
@@ -118,14 +121,25 @@ def due(streams: Streams, folder: Path) -> dict[str, str]:
         (folder / name).write_text(text)
     functions = {"twice": function_named("twice", "doubling:twice", folder)}
     import_all(functions)
-    inputs = Inputs(sources, functions=functions, finite=True)
-    sample = {f"many{number}": _one_of_many(number) for number in range(0, MANY, 100)}
+    return Inputs(sources, functions=functions, finite=True)
+
+
+def due(streams: Streams, inputs: Inputs) -> dict[str, str]:
+    """The answers that are due, by subscription."""
     found = _many(streams)
-    for name, text in {**FEW, **sample}.items():
+    for name, text in {**FEW, **_SAMPLE}.items():
         with answering([prepare(name, text, inputs, "reference")], inputs) as run:
             answer = "".join(run.answers[name])
         assert found.setdefault(name, answer) == answer, f"the judges of '{name}' do not agree"
     return found
+
+
+def warm(inputs: Inputs) -> None:
+    """Answer the same without Spark, so that most loops are compiled and kept on this computer."""
+    queries = [prepare(name, text, inputs, "local") for name, text in {**FEW, **_SAMPLE}.items()]
+    with answering(queries, inputs) as run:
+        for each in run.answers.values():
+            "".join(each)
 
 
 def _many(streams: Streams) -> dict[str, str]:

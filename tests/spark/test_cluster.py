@@ -158,7 +158,7 @@ def test_a_site_on_a_cluster_sends_what_its_tasks_import(tmp_path: Path, master:
         '[functions]\npackage = "beside:package"\nmodule = "beside:module"\n'
     )
     memory = ["--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"]
-    command = [sys.executable, "-m", "anabranch.cli", "run", tmp_path / "site.toml", "--once", "--master", master]
+    command = [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml", "--once", "--master", master]
     done = subprocess.run([*command, *memory], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     package, module = "".join(committed(tmp_path / "site.toml", "where")).split()
