@@ -78,7 +78,7 @@ class Driver:
     def run(self, master: str, *options: str) -> subprocess.Popen[Any]:
         """Begin to run the site."""
         command = [_ANABRANCH, "run", f"{_SITE}/site.toml", "--master", master, *_MEMORY, *options]
-        output = "exec \"$@\" >/root/output 2>&1"
+        output = 'exec "$@" >/root/output 2>&1'
         self._process = self.machine.start(["sh", "-c", output, "sh", *command])
         return self._process
 
@@ -123,9 +123,7 @@ class Driver:
             f"names = json.load(sys.stdin)\nsite = Path('{_SITE}/site.toml')\n"
             "print(json.dumps({name: ''.join(committed(site, name)) for name in names}))"
         )
-        found: dict[str, str] = json.loads(
-            self.machine.run([sys.executable, "-c", program], input=json.dumps(names))
-        )
+        found: dict[str, str] = json.loads(self.machine.run([sys.executable, "-c", program], input=json.dumps(names)))
         return found
 
 
