@@ -64,7 +64,7 @@ class Broker:
             producer.produce(topic, value=value, key=key, partition=partition)
         assert producer.flush(PATIENCE) == 0, "the broker did not take all messages"
 
-    def read(self, topic: str) -> list[Record]:
+    def read(self, topic: str, **settings: str) -> list[Record]:
         """All messages of a topic that are there for readers of what is committed, partition by partition."""
         consumer = Consumer(
             {
@@ -74,6 +74,7 @@ class Broker:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 10,
+                **settings,
             }
         )
         try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
+from anabranch.endpoint.opening import TrunkEndpoint
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
@@ -42,6 +43,7 @@ from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Sink
+from anabranch.storage import Where
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -51,8 +53,8 @@ _Functions: TypeAlias = Mapping[str, ImportedFunction]
 class Outputs:
     """The outputs named on the command line; its files override those of the site."""
 
-    dead_letters: Path | None
-    late_items: Path | None
+    dead_letters: Where | None
+    late_items: Where | None
     console: TextIO | None
     """For console sinks; None is standard output at the time of printing."""
 
@@ -61,8 +63,8 @@ def run(
     file: Path,
     *,
     once: bool = False,
-    dead_letters: Path | None = None,
-    late_items: Path | None = None,
+    dead_letters: Where | None = None,
+    late_items: Where | None = None,
     stop: Event | None = None,
     spark: SparkOptions | None = None,
 ) -> None:
@@ -82,24 +84,30 @@ def run(
         import_all(functions)
         warn = partial(_warn, log)
         wanted = _wanted(site, outputs, functions, warn)
+        if not once and any(each.http is not None for each in site.streams.values()):
+            site.endpoint.token()  # who lacks one should not wait for Spark
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
         session = start_session(spark, tell=warn)
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
-        trunk.want(wanted)
+        endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn, listens=not once))
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
+        _tell_addresses(endpoint, {}, log)
         watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
-                site = _reload(file, watch, trunk, site, outputs, functions, log)
+                site = _reload(file, watch, trunk, endpoint, site, outputs, functions, log)
             if not once and waits.due():
                 waits.tell()
         if once and not stop.is_set():
             waits.tell(at_once=True)
+        endpoint.close()
         trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
@@ -113,7 +121,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     site = read_site(file)
     import_all(site.functions)
     wanted = site.subscriptions.get(name)
-    if (site.checkpoint / "format.json").exists():
+    if Checkpoint.at(site.checkpoint).is_made():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:
@@ -133,6 +141,12 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
         return iter(())
     empty = AnswerLog(Checkpoint.at(site.checkpoint)).answer(nobody, site.functions)
     return iter(empty) if convert is None else converted(empty, convert)
+
+
+def _tell_addresses(endpoint: TrunkEndpoint, before: Mapping[str, str], log: Log) -> None:
+    """Log where streams are pushed, unless that is as it was before."""
+    if endpoint.streams != before:
+        log.event("listening", streams=endpoint.streams)
 
 
 def _warn(log: Log, message: str) -> None:
@@ -181,13 +195,20 @@ def _wanted(
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: SiteDescription) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Where]:
     """The files of a site that are watched."""
     return [file, *(each.file for each in site.subscriptions.values())]
 
 
 def _reload(
-    file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
+    file: Path,
+    watch: Watch,
+    trunk: Trunk,
+    endpoint: TrunkEndpoint,
+    site: SiteDescription,
+    outputs: Outputs,
+    functions: _Functions,
+    log: Log,
 ) -> SiteDescription:
     """Apply the new version of a site, or keep the old one and say why; gives the one in force.
 
@@ -199,7 +220,10 @@ def _reload(
         if fresh == site:
             return site
         same = [name for name, each in fresh.subscriptions.items() if site.subscriptions.get(name) == each]
-        trunk.want(_wanted(fresh, outputs, functions, partial(_warn, log), same))
+        pushed = endpoint.streams
+        wanted = _wanted(fresh, outputs, functions, partial(_warn, log), same)
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
@@ -213,6 +237,7 @@ def _reload(
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
+    _tell_addresses(endpoint, pushed, log)
     fixed = changes(_fixed(site), _fixed(fresh))["changed"]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
@@ -225,4 +250,5 @@ def _fixed(site: SiteDescription) -> dict[str, object]:
         each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
     }
     others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
-    return {"checkpoint": site.checkpoint, **settings, **others, "functions": site.functions, "log": site.log}
+    others |= {"functions": site.functions, "log": site.log, "http": site.endpoint}
+    return {"checkpoint": site.checkpoint, **settings, **others}

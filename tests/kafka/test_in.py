@@ -5,9 +5,11 @@ The judge is the reference over files; trunks read topics of a real broker, in e
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -20,7 +22,7 @@ from anabranch.stream.reading.source import NO_PATH, Source
 from anabranch.stream.reading.topic import Topic, message_format
 from branch.feeding import spiced
 from brokers import Broker
-from kafka.producing import write_in_transactions
+from kafka.producing import KEPT, write_in_transactions
 from mass import Mass
 from oracle.generate import case
 from spark.bare import BareTrunk
@@ -98,6 +100,63 @@ def lay(folder: Path, broker: Broker, name: str, elements: Sequence[bytes], rand
     write_in_transactions(broker, topic, parts, random)
     promised = len(dealt) if random.random() < 0.3 else None
     return files, of_topic(files, Topic.of(broker.address, topic, partitions=promised), form)
+
+
+TIMED = re.compile(rb"^<[^>]*[ :]at=.([0-9.]+)")
+NAME = re.compile(rb"^<[^ />]+")
+
+
+def test_timestamps_are_times(tmp_path: Path, broker: Broker, mass: Mass) -> None:
+    """Generated queries over topics without a time, whose timestamps run backwards now and then: as if each element had
+    its timestamp as `at`, or the time of the element before it.
+    """
+    for number in mass.cases(30):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check_stamped_case(folder, broker, FAMILIES[number % len(FAMILIES)], number)
+
+
+def check_stamped_case(folder: Path, broker: Broker, family: str, number: int) -> None:
+    """One query over its streams."""
+    random = Random(f"stamped {family} {number}")
+    generated = case(family, number)
+    streams = {name: text for name, text in generated.inputs.items() if name != "d"}
+    try:
+        query = check(parse(generated.query), generated.query, inputs=dict.fromkeys(streams)).query
+        standing(query)
+    except (Unsupported, QueryError):
+        return
+    files: list[Source] = []
+    topics: list[Source] = []
+    for name, text in streams.items():
+        dealt: list[list[tuple[bytes, int]]] = [[] for _ in range(random.choice((1, 2, 3)))]
+        for element in elements_of(text):
+            random.choice(dealt).append((element, random.randint(1, 90_000)))
+        paths = [folder / f"{name}-{part}" for part in range(len(dealt))]
+        for path, part in zip(paths, dealt, strict=True):
+            path.write_bytes(b"".join(each + b"\n" for each in with_times(part)))
+        nowhere = ItemPath.parse("nowhere")  # so that partitions are merged; all elements have an `at`
+        files.append(Source(name, paths[0], "lines", root="r", time=nowhere, more=tuple(paths[1:])))
+        topic = broker.topic(name, len(dealt), **KEPT)
+        write_in_transactions(broker, topic, dealt, random)
+        topics.append(replace(of_topic(files[-1], Topic.of(broker.address, topic), "xml"), time=None))
+    trunk = BareTrunk(folder / "state", topics, random, finite=True)
+    trunk.run({"q": generated.query}, (1, 40_000, 1 << 20), (1, 2, 7))
+    label = f"{family} {number}: {generated.query}"
+    if trunk.epochs:
+        assert trunk.answer("q") == law_of(query, files, endless=False).text, label
+
+
+def with_times(part: Sequence[tuple[bytes, int]]) -> Iterator[bytes]:
+    """The elements of a partition with their times as `at`."""
+    now = Fraction(0)
+    for element, stamp in part:
+        own = TIMED.match(element)
+        now = Fraction(own[1].decode()) if own else max(now, Fraction(stamp, 1_000))
+        name = NAME.match(element)
+        assert name is not None
+        at = b' xmlns:s="urn:anabranch:stream" s:at="%s"' % str(Decimal(now.numerator) / now.denominator).encode()
+        yield element if own else name[0] + at + element[name.end() :]
 
 
 def grouped(elements: Sequence[bytes], random: Random) -> list[bytes]:

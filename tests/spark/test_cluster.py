@@ -119,7 +119,7 @@ def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path, mas
     with answering([prepare("vela", Q4, inputs, "reference")], inputs) as run:
         expected = "".join(run.answers["vela"])
 
-    before = own_processes()
+    before = own_processes(below=False)
     log, state = tmp_path / "engine.log", tmp_path / "state"
     with engine_on(master, log, stream, query, state) as found:
         assert found["answer"] == expected
@@ -128,7 +128,7 @@ def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path, mas
         assert isinstance(metrics, list)
         assert [(each["epoch"], each["dead_letters"]) for each in metrics] == [(0, 1), (1, 0), (2, 0)]
         assert all(address.is_loopback for address in listening_addresses())
-    assert own_processes() <= before
+    assert own_processes(below=False) <= before, "nothing that was started for the engine is left"
 
 
 MODULE = """\
@@ -158,8 +158,9 @@ def test_a_site_on_a_cluster_sends_what_its_tasks_import(tmp_path: Path, master:
         '[functions]\npackage = "beside:package"\nmodule = "beside:module"\n'
     )
     memory = ["--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"]
-    command = [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml", "--once", "--master", master]
-    done = subprocess.run([*command, *memory], capture_output=True, text=True, check=False)
+    program = Path(sys.executable).with_name("anabranch")
+    command: list[str | Path] = [program, "run", tmp_path / "site.toml", "--once", "--master", master, *memory]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     package, module = "".join(committed(tmp_path / "site.toml", "where")).split()
     assert re.search(r"/cache/anabranch/packages/anabranch-[0-9a-f]{32}/anabranch/__init__.py$", package)

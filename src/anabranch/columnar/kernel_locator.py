@@ -12,7 +12,7 @@ from pathlib import Path
 from numba.core.caching import UserProvidedCacheLocator
 
 
-class KernelLocator(UserProvidedCacheLocator):  # type: ignore[misc]  # Numba ships no types
+class KernelLocator(UserProvidedCacheLocator):
     """Locates the loops of a file; Numba makes one for each function."""
 
     @classmethod

@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
 from anabranch.algebra.reactions.signature import Policy, known_policy
+from anabranch.endpoint.opening import TrunkEndpoint
+from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
@@ -52,10 +54,11 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
+from anabranch.storage import Location, Where
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
-from anabranch.stream.reading.source import NO_PATH, Source, domains_of, seconds_of
+from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
 from anabranch.stream.reading.topic import Topic, message_format
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
@@ -69,7 +72,8 @@ class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
     `local` does without Spark: this process is the host, which starts quickly, for small streams.
-    `checkpoint` is a folder for all durable state; without it the state ends with the engine.
+    `checkpoint` is a folder for all durable state, on a disk or at `s3://bucket/name`; without it the state ends with
+    the engine.
     `shards` tasks share the stateful subscriptions; another number next time changes no answer.
     A query over updates may be divided into `strands`, which are shared by those tasks; that changes no answer, either.
     `sharing` does common work of subscriptions once; without it, too, every answer is the same.
@@ -77,6 +81,8 @@ class Engine:
     `policy` says what queries do with accents that their answers cannot express: keep them until they can
     (`accumulate`), end (`abort`), or stay in the units of their start for good (`absorb`).
     `once` reads to the end of the present input and ends; otherwise the engine follows its streams until it is closed.
+    Streams that are pushed are taken at the address and port `listen`; elsewhere than on the loopback interface,
+    clients need the token that stands in `token_file` or the environment.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
 
@@ -85,7 +91,7 @@ class Engine:
         spark: Session | None = None,
         *,
         local: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: Where | None = None,
         once: bool = False,
         epoch_bytes: int = EPOCH_BYTES,
         epoch_files: int | None = None,
@@ -98,6 +104,8 @@ class Engine:
         keep: int | str | None = None,
         limits: Limits | None = None,
         functions: Mapping[str, PythonFunction] | None = None,
+        listen: str = EndpointSettings().listen,
+        token_file: str | Path | None = None,
         on_epoch: Callable[[Metrics], None] | None = None,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
@@ -126,12 +134,14 @@ class Engine:
         )
         if local and spark is not None:
             raise UsageError("an engine is local or runs on a session of Spark, not both")
+        endpoint = EndpointSettings(listen, None if token_file is None else Path(token_file).absolute())
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
-                Trunk(host_of(spark, local=local), Path(folder), settings, self.functions, listener)
+                Trunk(host_of(spark, local=local), folder, settings, self.functions, listener)
             )
+            self._endpoint = held.enter_context(TrunkEndpoint(self._trunk, endpoint, listener.warning))
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))
         self._plan = self._trunk.plan
@@ -142,9 +152,9 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription,
+        source: Where | Sequence[Where] | Topic | LiveSubscription | Http,
         *,
-        dtd: str | Path | None = None,
+        dtd: Where | None = None,
         time: str | None = None,
         time_unit: str | None = None,
         format: str = "auto",
@@ -163,6 +173,8 @@ class Engine:
         It may be a topic of Kafka, whose messages have the `format` json or xml, one item each, or hold lines.
         It may also be a subscription of this engine, whose results are the items of the stream, and whose display is a
         stream of updates (LAWS 3.12).
+        With `Http()` it is pushed: programs send its items to the stream's `url`; it is one of JSON unless `format`
+        says `document` or `lines`.
         `time` is the path to the times of items, dateTimes or numbers; `time_unit` says that those count from 1970, in
         `s`, `ms`, `us` or `ns`.
         `slack`, how late items may come, is a number or a duration, and `origin`, where time windows begin, a number or
@@ -173,17 +185,20 @@ class Engine:
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
-        answer, topic = "", None
+        answer, topic, http = "", None, source if isinstance(source, Http) else None
         if isinstance(source, Topic):
-            (topic, format), path, more = message_format(source, format), NO_PATH, list[Path]()
+            (topic, format), path, more = message_format(source, format), NO_PATH, list[Location]()
         elif isinstance(source, LiveSubscription):
             answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
-            path, more = self._trunk.checkpoint.answer_stream(name), []
+            path, more = self._trunk.checkpoint.answer_stream(name), list[Location]()
+        elif isinstance(source, Http):
+            path, more = self._trunk.checkpoint.spool(name), []
         else:
-            path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
-        for each in () if answer or topic else (path, *more):
-            if not each.exists():
+            one = isinstance(source, str | Path | Location)
+            path, *more = map(Location.of, [source] if one else source)  # type: ignore[arg-type]
+        for each in () if answer or topic or http else (path, *more):
+            if each.path is not None and not each.path.exists():  # an object store has no empty folders
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
             raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
@@ -195,7 +210,7 @@ class Engine:
                 name,
                 path,
                 format,  # type: ignore[arg-type]  # just checked
-                Schema.read_dtd(Path(dtd)) if dtd is not None else None,
+                Schema.read_dtd(dtd) if dtd is not None else None,
                 root,
                 item,
                 *declared_timing(time, time_unit, slack, origin),
@@ -207,12 +222,14 @@ class Engine:
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
                 answer=answer,
                 topic=topic,
+                http=http,
             )
-            self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._check_anew()
-        return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
+            with self._endpoint.opened([fresh]):
+                self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
+                self._check_anew()
+        return Stream(StreamSource(name), fresh, self._trunk.checkpoint, self._endpoint.streams.get(name))
 
-    def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
+    def document(self, name: str, path: Where, *, root: str = "root", item: str = "item") -> None:
         """Register a document for `doc()`: an XML file, or JSON, with the names of its root and records.
 
         It is read again when it has changed, which takes effect with the next epoch (LAWS 3.12).
@@ -222,7 +239,7 @@ class Engine:
             if name in self._wanted.documents or name in self._wanted.streams:
                 kind = "document" if name in self._wanted.documents else "stream"
                 raise UsageError(f"there is a {kind} '{name}' already")
-            fresh = DocumentSource(Path(path).absolute(), root, item)
+            fresh = DocumentSource(path, root, item)
             self._want(replace(self._wanted, documents={**self._wanted.documents, name: fresh}))
             self._check_anew()
 
@@ -236,7 +253,7 @@ class Engine:
         query: str | builder.DerivedStream,
         name: str | None = None,
         *,
-        sink: str | Path | Sink | None = None,
+        sink: Where | Sink | None = None,
         policy: Policy | None = None,
         language: Language | None = None,
     ) -> LiveSubscription:

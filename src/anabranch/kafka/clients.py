@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from anabranch.errors import UsageError
 from anabranch.kafka.cluster import KafkaCluster
+from anabranch.kafka.faults import Remedy, remedy_of
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
@@ -22,8 +23,12 @@ _log = logging.getLogger("anabranch.kafka")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 
-QUICK = {"retry_backoff_ms": 10, "reconnect_backoff_max_ms": 2_000}
-"""Settings of clients that are back soon when brokers are."""
+QUICK = {"retry_backoff_ms": 10, "reconnect_backoff_max_ms": 2_000, "metadata_recovery_strategy": "none"}
+"""Settings of clients that are back soon when brokers are.
+
+A client that begins with the bootstrap servers anew when a connection ends may leave partitions behind for good
+(librdkafka 2.16, seen with the only broker of a cluster); who has to begin anew here makes another client.
+"""
 
 _Client = TypeVar("_Client")
 
@@ -64,6 +69,9 @@ class BrokerLog:
         self._say = say
         self.down = False
         """Whether they did not answer when they were last asked."""
+        self.refusal: KafkaError | None = None
+        """Why they let nobody in, as long as they have not answered: credentials or certificates."""
+        self._is_known = False
 
     def silent(self, reason: str) -> None:
         """Brokers did not answer; whoever calls this goes on trying."""
@@ -72,16 +80,18 @@ class BrokerLog:
             self._say(f"waiting for Kafka at '{self._cluster.brokers}': {self._cluster.hides(reason)}")
 
     def answered(self) -> None:
-        """Brokers answered."""
+        """Brokers answered; from now on what they refuse may pass, as all else that keeps them from answering."""
+        self._is_known, self.refusal = True, None
         if self.down:
             self.down = False
             self._say(f"Kafka at '{self._cluster.brokers}' answers again")
 
     def hear(self, error: KafkaError) -> None:
         """An error that a client tells of by itself; those that concern an operation are told to its caller, too."""
-        from confluent_kafka import KafkaError
-
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        if error.name() == "_ALL_BROKERS_DOWN":
+            self.silent(error.str())
+        elif remedy_of(error) is Remedy.DENIED:
+            self.refusal = None if self._is_known else error
             self.silent(error.str())
 
 

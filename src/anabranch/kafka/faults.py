@@ -101,6 +101,22 @@ _BY_NATURE: dict[Remedy, tuple[str, ...]] = {
         "UNACCEPTABLE_CREDENTIAL",
         "UNSUPPORTED_SASL_MECHANISM",
     ),
+    Remedy.WRONG: (
+        "_CONFLICT",
+        "_INVALID_ARG",
+        "_NOT_CONFIGURED",
+        "_NOT_IMPLEMENTED",
+        "_UNSUPPORTED_FEATURE",
+        "INVALID_COMMIT_OFFSET_SIZE",
+        "INVALID_CONFIG",
+        "INVALID_GROUP_ID",
+        "INVALID_REQUEST",
+        "INVALID_REQUIRED_ACKS",
+        "INVALID_TRANSACTION_TIMEOUT",
+        "OFFSET_METADATA_TOO_LARGE",
+        "TOPIC_EXCEPTION",
+        "UNSUPPORTED_VERSION",
+    ),
 }
 """Codes that mean the same whatever marks an error has."""
 _WAITING = (

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anabranch.kafka.clients import consumer
 from anabranch.kafka.cluster import KafkaCluster
@@ -51,6 +51,18 @@ class MessageBatch:
     def stamps(self) -> list[int]:
         """Timestamps in milliseconds, of whatever kind the topic has; 0 where there is none."""
         return [max(0, each.timestamp()[1]) for each in self.messages]
+
+    def keys(self) -> list[bytes | None] | None:
+        """Keys; None where no message has one."""
+        found = [each.key() for each in self.messages]
+        return None if all(each is None for each in found) else found
+
+    def headers(self) -> list[list[tuple[str, bytes | None]] | None] | None:
+        """Headers, in their order; None where no message has any."""
+        found: list[Any] = [each.headers() for each in self.messages]
+        if not any(found):
+            return None
+        return [[(name, _bytes(value)) for name, value in each] if each else None for each in found]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -120,6 +132,10 @@ class MessageRange:
 
     def _fault(self, error: KafkaError) -> KafkaFault:
         return fault(error, self.cluster, f"read {self}")
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
 
 
 @contextmanager

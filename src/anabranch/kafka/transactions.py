@@ -16,6 +16,7 @@ Keys are spread over partitions as the Java clients do, so that a key is where t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10.0
 """The seconds that a request waits for brokers before the writer is given up."""
+_STALLED = 30.0
+"""The seconds in which at least one message is to be delivered, likewise."""
 _APPEARING = 5.0
 """The seconds in which a topic that brokers create when asked for it is to appear."""
 _TRANSACTION_MS = 300_000
@@ -87,8 +90,9 @@ class TransactionalWriter:
                 self._producer.init_transactions(0.5)
                 found = self._producer.cluster_id(_PATIENCE)
             except KafkaException as error:
-                self._producer.poll(0)  # so that it is said that brokers are down
-                if error.args[0].retriable() and monotonic() < patience and self._wanted():
+                self._serve()  # so that it is said that brokers are down
+                is_open = monotonic() < patience and self._log.refusal is None and self._wanted()
+                if error.args[0].retriable() and is_open:
                     continue  # the same call goes on where it was
                 raise self._fault(error, "begin to write") from None
             self._answered()
@@ -138,9 +142,7 @@ class TransactionalWriter:
                 count += 1
             offsets = [TopicPartition(topic, 0, mark.next, mark.note) for topic, mark in marks.items()]
             self._producer.send_offsets_to_transaction(offsets, self._group.consumer_group_metadata(), _PATIENCE)
-            while self._producer.flush(0.1):
-                self._check()
-            self._check()
+            self._flush()
             self._producer.commit_transaction(_PATIENCE)
         except KafkaException as error:
             found = self._fault(self._cause(error), f"write to {_named(marks)}")
@@ -174,29 +176,50 @@ class TransactionalWriter:
                 self._producer.poll(0.1)
                 self._check()
 
-    def _check(self) -> None:
+    def _flush(self) -> None:
+        """Wait until all messages are delivered; a producer that delivers none for long is given up."""
+        left, patience = len(self._producer), monotonic() + _STALLED
+        while True:
+            now = self._producer.flush(0.1)
+            if now < left:
+                left, patience = now, monotonic() + _STALLED
+            self._check(is_late=monotonic() > patience)
+            if not now:
+                return
+
+    def _check(self, *, is_late: bool = False) -> None:
         """Raise the error of a message that could not be delivered, or give up where nobody wants to wait."""
         from confluent_kafka import KafkaError, KafkaException
 
-        if self._failed is None and not self._wanted():
+        if self._failed is None and (is_late or not self._wanted()):
             self._failed = KafkaError(KafkaError._TIMED_OUT)
         if self._failed is not None:
             raise KafkaException(self._failed)
 
     def _answered(self) -> None:
-        self._producer.poll(0)  # what it has heard of brokers before now is not said behind this
+        self._serve()  # what it has heard of brokers before now is not said behind this
         self._log.answered()
+
+    def _serve(self) -> None:
+        """Let the producer say what it has heard of brokers; what is fatal the next call says again."""
+        from confluent_kafka import KafkaException
+
+        with suppress(KafkaException):
+            self._producer.poll(0)
 
     def _cause(self, error: KafkaException) -> KafkaError | KafkaException:
         """The error behind an error: that of a message, if one could not be delivered."""
         return error if self._failed is None else self._failed
 
     def _undelivered(self, error: KafkaError | None, _: object) -> None:
-        if self._failed is None:
+        """Note why a message was not delivered; what was purged was so for a reason that the next call gives."""
+        if self._failed is None and error is not None and not error.name().startswith("_PURGE"):
             self._failed = error
 
     def _fault(self, error: KafkaError | KafkaException, doing: str) -> KafkaFault:
         found = fault(error, self._cluster, doing)
+        if found.remedy is Remedy.WAIT and self._log.refusal is not None:
+            return fault(self._log.refusal, self._cluster, doing)
         if found.remedy is Remedy.WAIT:
             self._log.silent(found.message)
         return found

@@ -24,7 +24,7 @@ from anabranch.law.library.texts import TEXT_FUNCTIONS
 from anabranch.law.steps import text_steps
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.reading.json_names import key_of_step
-from anabranch.stream.tree import Attribute, Element, Instruction, JsonMark
+from anabranch.stream.tree import Attribute, Element, Instruction, JsonMark, MessageNotes, Node
 from anabranch.values.atomic import (
     Atomic,
     Identity,
@@ -250,7 +250,7 @@ def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[Identity, ...],
     return (own, ("measured", number)), (own, ("spelt", number))
 
 
-def _key(node: Element | Attribute) -> str | None:
+def _json_key(node: Element | Attribute) -> str | None:
     """The key that an element or attribute was read from, without its `@`; None where there was none (LAWS 7.1)."""
     match node:
         case Element(mark=JsonMark(record=False)):
@@ -269,7 +269,7 @@ def _name(local: bool) -> Body:
         if len(values) > 1 or not isinstance(values[0], NODES):
             raise DynamicError("name() takes one node", code="XPTY0004")
         match values[0]:
-            case Element() | Attribute() as node if (key := _key(node)) is not None:
+            case Element() | Attribute() as node if (key := _json_key(node)) is not None:
                 return [key]
             case Element(name=name) | Attribute(name=name):
                 return [name.local if local else str(name)]
@@ -279,6 +279,29 @@ def _name(local: bool) -> Body:
                 return [""]
 
     return body
+
+
+def _notes(values: Values, name: str) -> MessageNotes | None:
+    """The key and the headers of the message that a node came in (LAWS 1.6)."""
+    if len(values) > 1 or not all(isinstance(each, NODES) for each in values):
+        raise DynamicError(f"{name}() takes one node", code="XPTY0004")
+    at: Node | None = values[0] if values else None  # type: ignore[assignment]  # just asked
+    while at is not None:
+        if isinstance(at, Element) and at.message is not None:
+            return at.message
+        at = at.parent
+    return None
+
+
+def _key(values: Values) -> Values:
+    found = _notes(values, "key")
+    return [] if found is None or found.key is None else [Untyped(found.key)]
+
+
+def _header(values: Values, named: Values) -> Values:
+    found = _notes(values, "header")
+    name = needed_text(named, "header()")
+    return [] if found is None else [Untyped(value) for each, value in found.headers if each == name]
 
 
 BUILTINS: Mapping[str, Body] = {
@@ -322,6 +345,8 @@ BUILTINS: Mapping[str, Body] = {
     "window-end": window_end,
     "name": _name(local=False),
     "local-name": _name(local=True),
+    "key": _key,
+    "header": _header,
     **TIME_FUNCTIONS,
     LOOKUP: lambda values, key: looked_up(values, key[0]),
     MEMBER: member,

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.risingwave import RisingWave
@@ -33,7 +33,10 @@ E = TypeVar("E", bound=exp.Expr)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL}
-_NESTING = {*_OPENING, *_CLOSING, *_PREFIXES, TokenType.DOT}
+_DOT = TokenType.DOT
+_NESTING = {*_OPENING, *_CLOSING, *_PREFIXES, _DOT}
+_SECOND = {TokenType.ON, TokenType.FROM, TokenType.L_BRACKET}
+"""The second words of what is refused before it is parsed."""
 _CLOSED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|[^'"/-]+|.""", re.DOTALL)
 """Strings, names and comments that are closed, and whatever else there is."""
 _DIALECT = RisingWave()
@@ -116,13 +119,15 @@ def _tokens(text: str) -> list[Token]:
     if first.token_type not in (TokenType.SELECT, TokenType.WITH):
         raise refuse_sql("statement other than SELECT", text, Span(first.start, first.end + 1))
     for each, following in pairwise(tokens):
-        behind = following.token_type
-        if behind == TokenType.ON and each.text.upper() == "EMIT":
-            raise refuse_sql("EMIT", text, Span(each.start, following.end + 1))
-        if behind == TokenType.FROM and each.token_type == TokenType.COMMA:
-            raise _unexpected(text, following)
-        if behind == TokenType.L_BRACKET and each.token_type == TokenType.ARRAY:
-            raise refuse_sql("array", text, Span(each.start, following.end + 1))
+        if following.token_type not in _SECOND:
+            continue
+        match each.token_type, following.token_type:
+            case _, TokenType.ON if each.text.upper() == "EMIT":
+                raise refuse_sql("EMIT", text, Span(each.start, following.end + 1))
+            case TokenType.COMMA, TokenType.FROM:
+                raise _unexpected(text, following)
+            case TokenType.ARRAY, TokenType.L_BRACKET:
+                raise refuse_sql("array", text, Span(each.start, following.end + 1))
     return tokens
 
 
@@ -132,7 +137,7 @@ def _check_nesting(text: str, tokens: list[Token]) -> None:
     before = None
     for each in tokens:
         kind = each.token_type
-        dots = dots + 1 if kind == TokenType.DOT else dots if before == TokenType.DOT else 0
+        dots = dots + 1 if kind == _DOT else dots if before == _DOT else 0
         before = kind
         if kind not in _NESTING:
             prefixes = 0
@@ -176,15 +181,19 @@ def _places(root: exp.Expr) -> dict[int, Span]:
     starts, ends = [_NO_START] * len(nodes), [0] * len(nodes)
     for at in range(len(nodes) - 1, -1, -1):  # what is below a node stands behind it
         node, start, end = nodes[at], starts[at], ends[at]
-        meta: dict[str, Any] = node.meta
-        if "start" in meta:
-            start, end = min(start, meta["start"]), max(end, meta["end"] + 1)
-        if "last" in meta and not isinstance(node, _WORDS):
-            end = max(end, meta["last"] + 1)
+        meta: dict[str, int] = node.meta
+        first, last = meta.get("start", start), meta.get("end", -1)
+        if not isinstance(node, _WORDS):
+            last = max(last, meta.get("last", -1))
+        start = first if first < start else start
+        end = last + 1 if last >= end else end
         if end == 0:
             continue
-        start = min(start, end - 1)
+        start = start if start < end else end - 1
         places[id(node)] = Span(start, end)
         over = above[at]
-        starts[over], ends[over] = min(starts[over], start), max(ends[over], end)
+        if start < starts[over]:
+            starts[over] = start
+        if end > ends[over]:
+            ends[over] = end
     return places

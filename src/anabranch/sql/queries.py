@@ -182,10 +182,11 @@ class SqlQueries(SqlOrder):
 
     def _column_key(self, node: exp.Expr, scope: SqlScope) -> tuple[str, ...] | None:
         """What tells a column from others: its table and names."""
-        if names_of(node) is None or self.window_column(node, scope) is not None:
+        names = names_of(node)
+        if names is None or self.window_column(node, scope) is not None:
             return None
         try:
-            table, keys = self.resolved(node, scope)
+            table, keys = self.resolved(node, scope, names)
         except QueryError:
             return None  # told where it is translated
         return table.alias, *keys

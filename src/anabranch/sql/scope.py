@@ -123,9 +123,9 @@ class SqlNames:
 
     # --- columns ------------------------------------------------------------------------------------------
 
-    def column(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
+    def column(self, node: exp.Expr, scope: SqlScope, names: tuple[str, ...]) -> ast.Expression:
         """The value of a column: what its names lead to from its table's row."""
-        table, keys = self.resolved(node, scope)
+        table, keys = self.resolved(node, scope, names)
         if not keys:
             raise self.error(f"'{table.alias}' is a table, not a column", node, "name a column of it")
         if scope.keys is not None:
@@ -140,9 +140,11 @@ class SqlNames:
             base = ast.Call(LOOKUP, (base, ast.String(key, span=span)), span=span)
         return base
 
-    def resolved(self, node: exp.Expr, scope: SqlScope) -> tuple[SqlTable, tuple[str, ...]]:
+    def resolved(
+        self, node: exp.Expr, scope: SqlScope, names: tuple[str, ...] | None = None
+    ) -> tuple[SqlTable, tuple[str, ...]]:
         """The table of a column, and the keys that lead to its value."""
-        names = names_of(node)
+        names = names or names_of(node)
         assert names is not None, "it is a column"
         if len(names) > 1 and (table := scope.table(names[0])) is not None:
             return table, names[1:]
@@ -175,6 +177,8 @@ def names_of(node: exp.Expr) -> tuple[str, ...] | None:
             node = node.this
     if not isinstance(node, exp.Column):
         return None
+    if not behind and len(node.args) == 1 and isinstance(node.this, exp.Identifier):
+        return (node.this.args["this"],)  # as most are
     names: list[str] = []
     for part in _PARTS_OF_COLUMNS:
         each = node.args.get(part)

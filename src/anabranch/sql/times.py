@@ -109,7 +109,7 @@ class TimeColumns:
 
     def type_of(self, node: exp.Expr) -> str | None:
         """The type of a column that is a time; None for others."""
-        name = self._key(node)
+        name = self._key(node) if self._types else None
         return None if name is None else self._types.get(self._root(name))
 
     def _tie(self, operands: Iterable[exp.Expr]) -> Iterator[tuple[tuple[str, ...], str]]:

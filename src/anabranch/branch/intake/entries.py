@@ -26,6 +26,7 @@ from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.messages import note
 from anabranch.stream.tree import Element
 
 _SCHEMA = pa.schema(
@@ -181,7 +182,9 @@ class EntryReader:
         tree = self._usual.tree(cut.raw) if plain else None
         if tree is not None:
             self._place(tree)
-            return Item(tree, Place(origin.stream, origin.file, cut.start))
+            item = Item(tree, Place(origin.stream, origin.file, cut.start))
+            note(item, cut)
+            return item
         (element,) = self._reader.elements([cut], origin.file)
         if isinstance(element, Item):
             if plain:

@@ -51,13 +51,12 @@ from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.wanted import FrameLog, Guide
 from anabranch.columnar.scan.words import WORD, find_byte, put_bytes
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import LETTERS
 
 
 def longest_line(look: Look, limits: Limits) -> int:
     """The number of bytes up to which a record of the look cannot exceed any limit: scanners do not count nodes.
 
-    A record has no more nodes than bytes, and the law counts one with a long name as several.
+    A record has no more nodes than bytes.
     """
     depths: list[int] = []
     for part in look.parts:
@@ -66,8 +65,7 @@ def longest_line(look: Look, limits: Limits) -> int:
     attributes = Counter(part.parent for part in look.parts if part.name.startswith("@"))
     if max(depths) > limits.depth or max(attributes.values(), default=0) > limits.attributes:
         return 0
-    weight = 1 + (max(len(part.name) for part in look.parts) >> LETTERS)
-    return min(limits.item_bytes, limits.nodes // weight, LONGEST_ITEM)
+    return min(limits.item_bytes, limits.nodes, LONGEST_ITEM)
 
 
 @compiled

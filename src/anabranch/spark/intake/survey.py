@@ -25,18 +25,22 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
 from anabranch.spark.intake.order import OrderLog
-from anabranch.spark.intake.ranges import Offset, Position, Range
+from anabranch.spark.intake.ranges import CLOCK, Offset, Position, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.sources import connector_of
 from anabranch.spark.intake.sources.connector import Connector, Listing, ReadyPartition
+from anabranch.spark.intake.sources.http import SINCE, moment_before
 from anabranch.spark.intake.weights import read_weights
 from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
-_CLOCK = ":clock"
-"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
+
+
+def is_unfinished(offset: Offset) -> bool:
+    """Whether an offset ends within a sight, which the next epoch then needs."""
+    return CLOCK in offset and not offset[CLOCK]["file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +88,26 @@ class Survey:
         settings = IntakeSettings.load(self._checkpoint)
         sight = self._look(settings, start, self._unfinished(start))
         moves = self._moves(settings, start, sight)
-        if not moves.to and start.get(_CLOCK, {}).get("position") == sight.moment:
+        if not moves.to and start.get(CLOCK, {}).get("position") == sight.moment:
             sight = self._look(settings, start, None)
             moves = self._moves(settings, start, sight)
         ended = self._ended(settings, start, moves)
         beats = self._beats(settings, start, moves, sight)
-        if settings.finite or not (moves.to or beats):
+        begun = {} if settings.finite else self._begun(settings, start)
+        if settings.finite or not (moves.to or beats or begun):
             return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
             durable.write_record(self._checkpoint.sight, sight)
-        return (
-            start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
-        )
+        clock: Offset = {CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        if any(each.accepts for each in settings.streams):
+            clock[SINCE] = {"file": 0, "position": moment_before(start)}
+        return start | begun | moves.to | ended | beats | clock
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
         settings = IntakeSettings.load(self._checkpoint)
-        clock = end.get(_CLOCK)
+        clock = end.get(CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
         former = ((stream, None) for stream in settings.former)
@@ -111,14 +117,15 @@ class Survey:
             for key in connector.keys:
                 if key in end and end[key] != start.get(key):
                     for each in connector.ranges(key, start, end, cores):
-                        found.append(replace(each, sequence=len(found), arrived=moment))
+                        arrived = moment if each.arrived is None else each.arrived
+                        found.append(replace(each, sequence=len(found), arrived=arrived))
                 partition = key.rpartition("/")[2]
                 beat = beat_of(end, key)
                 if beat is not None and beat != beat_of(start, key):
                     found.append(Range.heartbeat(stream.name, partition, beat, len(found), moment))
                 if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
                     found.append(Range.ended(stream.name, partition, len(found)))
-        if clock is not None and clock["file"] and clock != start.get(_CLOCK):
+        if clock is not None and clock["file"] and clock != start.get(CLOCK):
             found.append(Range.passed(clock["position"], len(found)))
         return found
 
@@ -133,7 +140,7 @@ class Survey:
 
     def _log(self, stream: str) -> OrderLog:
         if stream not in self._logs:
-            self._logs[stream] = OrderLog(self._checkpoint.order(stream))
+            self._logs[stream] = OrderLog.of(self._checkpoint, stream)
             self._logs[stream].refresh()
         return self._logs[stream]
 
@@ -141,7 +148,7 @@ class Survey:
 
     def _unfinished(self, start: Offset) -> SourceSnapshot | None:
         """The sight that the epochs so far have not finished."""
-        clock = start.get(_CLOCK)
+        clock = start.get(CLOCK)
         if clock is None or clock["file"]:
             return None
         if self._sight is None or self._sight.moment != clock["position"]:
@@ -156,7 +163,7 @@ class Survey:
             files |= self._connector(stream).sight(there, None if before is None else before.files)
         if before is not None:
             return SourceSnapshot(before.moment, files)
-        return SourceSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+        return SourceSnapshot(max(time_ns() // 1_000, start.get(CLOCK, {}).get("position", 0) + 1), files)
 
     def _listing(self, stream: Source, settings: IntakeSettings) -> Listing:
         """What may be read of a stream; where it ends with that, it is waited for."""
@@ -214,6 +221,21 @@ class Survey:
                 reached = partial(read_reached, self._checkpoint)
                 keys = tuple(self._connector(stream).keys)
                 found |= self._pulse.beats(stream, keys, start, fresh, sight.moment, reached)
+        return found
+
+    def _begun(self, settings: IntakeSettings, start: Offset) -> Offset:
+        """Where partitions begin that no epoch knows yet.
+
+        A topic is begun before it has messages to read, and where is for good with an epoch: what comes while no run is
+        at work belongs to the stream.
+        """
+        found: Offset = {}
+        for stream in settings.reading:
+            connector = self._connector(stream)
+            for key in connector.keys:
+                first = connector.log.stretches(key.rpartition("/")[2])[:1]
+                if first and key not in start:
+                    found[key] = Position(0, first[0].start)._asdict()
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:

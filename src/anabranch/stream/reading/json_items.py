@@ -35,11 +35,11 @@ from typing import Literal, NoReturn, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream.elements import LONGEST_RAW, Item, Place, StreamElement
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading import wire
 from anabranch.stream.reading.json_names import NOT_XML, key_of_step, step_of_key
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import LETTERS, STREAM_NAMESPACE, Child, Element, JsonMark, Name, Text, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, JsonMark, Name, Text, string_value
 
 
 class _Digits(str):
@@ -229,14 +229,13 @@ class _Grower:
         self.nodes = 0
         self.depth = 0
 
-    def count(self, name: str = "") -> None:
-        """Count a node; a long name counts as several, for all members of an array have it."""
-        self.nodes += 1 + (len(name) >> LETTERS)
+    def count(self) -> None:
+        self.nodes += 1
         if self.nodes > self.limits.nodes:
             raise BadItem(f"more than {self.limits.nodes:,} nodes")
 
     def element(self, name: Name) -> Element:
-        self.count(name.local)
+        self.count()
         return Element(name)
 
     def fill(self, element: Element, value: Json, key: str = "", *, listed: bool = False) -> None:
@@ -268,7 +267,7 @@ class _Grower:
             raise BadItem(f"more than {self.limits.attributes:,} attributes")
         for key in attributes:
             name = _step(key)[1:]
-            self.count(name)
+            self.count()
             element.set(Name(name), _scalar(key, record[key]))
         for key, value in record.items():
             if key.startswith("@"):
@@ -351,7 +350,10 @@ def _step(key: str) -> str:
         raise BadItem(f"key {_quoted(key)} is a reserved key that cannot stand here")
     if bad := NOT_XML.search(key):
         raise BadItem(f"character U+{ord(bad[0]):04X} in key {_quoted(key)}")
-    return step_of_key(key)
+    step = step_of_key(key)
+    if len(step.removeprefix("@")) > LONGEST_NAME:
+        raise BadItem(f"key {_quoted(key)} has a name of more than {LONGEST_NAME:,} characters")
+    return step
 
 
 # --- writing ------------------------------------------------------------------------------------------------

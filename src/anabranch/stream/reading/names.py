@@ -30,6 +30,8 @@ def first_names(source: Source) -> FirstNames | None:
     """The names in a stream; None where a schema has them, or where nothing can be read yet."""
     if source.schema is not None or source.answer or source.updates:
         return None
+    if source.http is not None and source.format == "document":
+        return None  # what was pushed is read by the run alone
     try:
         return _names(source)
     except AnabranchError:
@@ -37,7 +39,7 @@ def first_names(source: Source) -> FirstNames | None:
 
 
 def _names(source: Source) -> FirstNames | None:
-    if source.format == "auto" and not any(file.stat().st_size for file in source.files):
+    if source.format == "auto" and not source.size:
         return None
     if source.topic is not None:
         items = (source.item_name,) if source.format == "json" else ()

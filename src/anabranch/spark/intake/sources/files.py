@@ -9,7 +9,7 @@ Where a file may be cut is in `ranges.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,13 +26,16 @@ from anabranch.stream.reading.source import Source, StreamForm
 if TYPE_CHECKING:
     from anabranch.spark.checkpoint.manifest import Manifest
 
+_FRONTS = 256
+"""How many files are looked into at once before they are begun, where each look is a request."""
+
 
 class FilesConnector(Connector):
     """A stream in files."""
 
     def __init__(self, source: Source, log: OrderLog) -> None:
         super().__init__(source, log)
-        self._compared: dict[str, tuple[int, int]] = {}
+        self._compared: dict[str, tuple[int, Hashable]] = {}
         """By path: size and modification time of an open file when its first bytes were last compared."""
 
     @property
@@ -40,7 +43,7 @@ class FilesConnector(Connector):
         return self.source.keys
 
     def listing(self, *, patient: bool) -> Listing:
-        return {key: folders.listing(path) for key, path in self.source.keys.items()}
+        return {key: self._files(key).listing() for key in self.source.keys}
 
     def sight(self, there: Listing, before: Listing | None) -> Listing:
         """The files that are not read to their end.
@@ -58,9 +61,7 @@ class FilesConnector(Connector):
         return found
 
     def form(self, sight: Listing, *, decide: bool) -> StreamForm | None:
-        partitions = [
-            PartitionFiles(path, document=False).paths(sight.get(key, {})) for key, path in self.source.keys.items()
-        ]
+        partitions = [self._files(key).paths(sight.get(key, {})) for key in self.source.keys]
         return folders.form_of(self.source, partitions, decide=decide)
 
     def views(self, sight: Listing, start: Offset, *, finite: bool) -> Iterator[FileView]:
@@ -70,13 +71,17 @@ class FilesConnector(Connector):
             there = sight.get(key, {})
             at = Position.of(start, key)
             size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
+            waiting = folders.waiting(held, there, files)
+            if storage.is_address(files.where) and not files.pushed:
+                storage.read_fronts([(files.path(each.file), each.size) for each in waiting[:_FRONTS]])
+            partition = Partition(held, size, waiting, files.continues, finite, files)
             if partition.behind(at):
                 yield FileView(key, partition, files, max((stretch.file for stretch in held), default=""))
 
     def _files(self, key: str) -> PartitionFiles:
-        assert self.log.form is not None, "nothing is read before the format is known"
-        return PartitionFiles(self.source.keys[key], self.log.form.format == "document")
+        """The files of a partition; their format counts as soon as it is known."""
+        document = self.log.form is not None and self.log.form.format == "document"
+        return PartitionFiles(self.source.keys[key], document, pushed=self.source.http is not None)
 
     def _size_of_open(self, held: list[FileStretch], there: dict[str, int], files: PartitionFiles, at: Position) -> int:
         """The size of the last stretch's file; an error if the file was truncated or overwritten."""
@@ -99,7 +104,7 @@ class FilesConnector(Connector):
                 hint="a stream's files may only grow",
             )
         stamp = (size, changed)
-        if self._compared.get(path) != stamp:
+        if self._compared.get(path) != stamp and not files.pushed:
             if not storage.has_head(path, stretch.head):
                 raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
             self._compared[path] = stamp
@@ -109,11 +114,11 @@ class FilesConnector(Connector):
         stream, _, partition = key.rpartition("/")
         files = self._files(key)
         between = Position.of(start, key), Position.of(end, key)
-        for span in ranges.spans(self.log.stretches(partition), *between, files.document):
+        for span in ranges.spans(self.log.stretches(partition), *between, files.continues):
             name, packed = span.stretch.file, span.stretch.packed
             where = files.path(name)
             whole = ((span.start, span.end, span.last),)
-            for first, stop, last in whole if cores is None else ranges.cut_up(span, files.document, cores, files):
+            for first, stop, last in whole if cores is None else ranges.cut_up(span, files.continues, cores, files):
                 yield Range(stream, partition, span.number, name, where, first, stop, last, packed, 0)
 
     @cached_property
@@ -140,11 +145,12 @@ class FileView:
     def _begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)
         late = waiting.file < self.largest
+        packed, head = (False, "") if self.files.pushed else storage.beginning(path, waiting.size)
         return FileStretch(
             self.key.rpartition("/")[2],
             waiting.file,
             waiting.start,
-            storage.is_packed(path),
-            storage.head_of(path, waiting.size),
+            packed,
+            head,
             "grown" if waiting.start else "late" if late else None,
         )

@@ -12,12 +12,14 @@ Brokers that do not answer are neither: `SourceUnavailable` lets the driver wait
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import TypeVar
 
 import numpy as np
 
 from anabranch.columnar.messages import Messages, MessageShredder
-from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.errors import SourceUnavailable, StreamError
 from anabranch.kafka.faults import KafkaFault, Remedy
@@ -30,6 +32,7 @@ from anabranch.stream.elements import LONGEST_RAW, MESSAGE_BITS, DeadLetter, Pla
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import too_long
 from anabranch.stream.reading.markup import BOM, check_width, declared_encoding
+from anabranch.stream.reading.messages import pack_headers
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.topic import Topic
@@ -54,6 +57,8 @@ class MessageBytes:
         self._stamped = source.is_stamped
         self._topic = topic
         self._form = form
+        self._tombstone = b"" if topic.lines else b"{}" if form == "json" else f"<{source.item_name}/>".encode()
+        """A message without a value is an item without content (LAWS 1.6)."""
         self._limits = limits
         self._range = reach
 
@@ -105,9 +110,11 @@ class MessageBytes:
 
     def _messages(self, batch: MessageBatch) -> Iterator[Messages | DeadLetter]:
         """A batch as joined values; what cannot be read of it comes first."""
-        values = [each or b"" for each in batch.values]
+        values = [self._tombstone if each is None else each for each in batch.values]
         offsets = np.array(batch.offsets, np.int64)
         stamps = np.array(batch.stamps(), np.int64) if self._stamped else None
+        keys, noted = batch.keys(), batch.headers()
+        headers = None if noted is None else [None if each is None else pack_headers(each) for each in noted]
         if stamps is not None:
             self.largest = max(int(stamps.max()), self.largest or 0)
         lengths = np.fromiter(map(len, values), np.int64, len(values))
@@ -121,10 +128,11 @@ class MessageBytes:
             good = np.array([each is not None for each in read], np.bool_)
             values, offsets = [each for each in read if each is not None], offsets[good]
             stamps = None if stamps is None else stamps[good]
+            keys, headers = _chosen(keys, good), _chosen(headers, good)
             lengths = np.fromiter(map(len, values), np.int64, len(values))
             data = b"".join(values)
         if values:
-            yield Messages(data, np.cumsum(lengths), offsets, stamps, lines=self._topic.lines)
+            yield Messages(data, np.cumsum(lengths), offsets, stamps, keys, headers, self._topic.lines)
 
     def _are_plain(self, data: bytes, ends: Indices, lengths: Indices) -> bool:
         """Whether all values begin and end as items do."""
@@ -154,6 +162,13 @@ class MessageBytes:
             bad.append(DeadLetter(place, error.message, value[:LONGEST_RAW].decode("utf-8", "replace")[:LONGEST_RAW]))
             return None
         return value
+
+
+T = TypeVar("T")
+
+
+def _chosen(values: Sequence[T] | None, good: Flags) -> list[T] | None:
+    return None if values is None else list(compress(values, good.tolist()))
 
 
 def _without_declaration(value: bytes) -> bytes:
