@@ -2,11 +2,12 @@
 
 usage: run.py
 
-A master, workers, drivers and a Kafka broker are machines of a lab (`machines.py`), each with a disk, a network
-interface and processes of its own.
+A master, workers, drivers, an S3 server and a Kafka broker are machines of a lab (`machines.py`), each with a disk, a
+network interface and processes of its own.
 The site (`site.py`) is read and answered while a worker and then the driver lose their power; another driver, with an
 empty disk, goes on.
-In the end every answer is compared with the one that is due, to the byte.
+In the end a machine that has no cluster answers the same site undisturbed, and every answer, topic and file is compared
+with its own and with what the reference says, to the byte.
 
 Prints what it does, one line for each check, and last how many have passed and failed; the exit status is 1 if any has
 failed. Nothing stays behind, whatever happens.
@@ -28,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cluster.machines import Lab, is_possible
-from cluster.services import KafkaMachine
+from cluster.services import KafkaMachine, S3Machine
 from cluster.site import FEW, PARTS, Places, Streams, due, inputs_of, queries, site_files, warm
 from cluster.standalone import Cluster, python_paths
 
@@ -36,11 +37,19 @@ SIZE = 1_500
 EPOCH_BYTES = 12_000
 """So small that a part of the streams is several epochs."""
 PATIENCE = 900.0
-"""Seconds that the site may stand still: workers with empty disks compile all loops first."""
+"""Seconds that the site may stand still: workers with empty disks compile loops that they were not sent."""
+_SAY_SECONDS = 30.0
 _SITE = "/root/site"
 _SOURCE = Path(__file__).resolve().parents[2] / "src"
 _ANABRANCH = f"{sys.prefix}/bin/anabranch"
-_MEMORY = ["--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"]
+_CONF = {
+    "spark.executor.memory": "512m",
+    "spark.driver.memory": "512m",
+    # A machine without power says no goodbye: it is missed after these times, and not after Spark's minutes.
+    "spark.network.timeout": "20s",
+    "spark.executor.heartbeatInterval": "3s",
+    "spark.executor.heartbeat.maxFailures": "5",
+}
 
 
 class Progress:
@@ -67,24 +76,28 @@ class Progress:
 
 
 class Driver:
-    """A machine from which a site is run."""
+    """A machine from which a site is run; the package is installed on its own disk."""
 
-    def __init__(self, lab: Lab, name: str, files: Mapping[str, str], environment: Mapping[str, str]) -> None:
-        given = {"PYTHONPATH": str(_SOURCE), **environment}
-        self.machine = lab.machine(name, [*python_paths(), str(_SOURCE), *SHARED], given)
+    def __init__(
+        self, lab: Lab, name: str, files: Mapping[str, str], environment: Mapping[str, str], progress: Progress
+    ) -> None:
+        given = {"PYTHONPATH": "/root/package", **environment}
+        self.machine = lab.machine(name, [*python_paths(), str(_SOURCE)], given)
+        self.machine.run(["cp", "-a", _SOURCE, "/root/package"])
         self.machine.put(_SITE, files)
+        self._progress = progress
         self._process: subprocess.Popen[Any] | None = None
 
-    def run(self, master: str, *options: str) -> subprocess.Popen[Any]:
+    def run(self, *options: str) -> None:
         """Begin to run the site."""
-        command = [_ANABRANCH, "run", f"{_SITE}/site.toml", "--master", master, *_MEMORY, *options]
+        settings = [each for name, value in _CONF.items() for each in ("--conf", f"{name}={value}")]
+        command = [_ANABRANCH, "run", f"{_SITE}/site.toml", *settings, *options]
         output = 'exec "$@" >/root/output 2>&1'
         self._process = self.machine.start(["sh", "-c", output, "sh", *command])
-        return self._process
 
     def await_items(self, count: int) -> None:
         """Wait until so many items have been read by epochs of this run."""
-        self._await(lambda: sum(each["items"] for each in self.epochs()) >= count, f"{count} items")
+        self._await(lambda: self.items() >= count, f"{count} items")
 
     def await_end(self) -> None:
         """Wait until the run has ended by itself."""
@@ -94,11 +107,14 @@ class Driver:
 
     def _await(self, there: Callable[[], bool], what: str) -> None:
         assert self._process is not None
-        patience, seen = monotonic() + PATIENCE, -1
+        patience, seen, told = monotonic() + PATIENCE, -1, monotonic()
         while not there():
             now = len(self.epochs())
             if now != seen:
                 patience, seen = monotonic() + PATIENCE, now
+            if monotonic() - told > _SAY_SECONDS:
+                told = monotonic()
+                self._progress.say(f"{self.machine.name} has done {self.items()} items in {now} epochs")
             assert self._process.poll() in (None, 0), self.output
             assert monotonic() < patience, f"{what} did not come: {self.output}"
             sleep(0.5)
@@ -110,6 +126,10 @@ class Driver:
             with suppress(json.JSONDecodeError):  # the last may not be finished
                 found.append(json.loads(line))
         return [each for each in found if each["event"] == "epoch"]
+
+    def items(self) -> int:
+        """How many items these epochs have read."""
+        return sum(int(each["items"]) for each in self.epochs())
 
     @property
     def output(self) -> str:
@@ -127,10 +147,6 @@ class Driver:
         return found
 
 
-SHARED: list[str] = []
-"""Folders that all machines see; none."""
-
-
 def main() -> int:
     """Try it; gives the exit status."""
     if not is_possible():
@@ -139,19 +155,15 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of everything that cleans up
     progress = Progress()
     with tempfile.TemporaryDirectory(prefix="anabranch-due-") as folder:
-        shared = Path(folder, "shared")
-        shared.mkdir()
-        SHARED.append(f"+{shared}")
         streams = Streams.of(SIZE)
-        progress.say("asking the reference what is due")
-        Path(folder, "due").mkdir()
-        inputs = inputs_of(streams, Path(folder, "due"))
+        progress.say(f"asking the reference what is due over {streams.count} items in {len(streams.lines)} streams")
+        inputs = inputs_of(streams, Path(folder))
         expected = due(streams, inputs)
-        progress.say("compiling loops, which the first driver sends to the workers")
+        progress.say("compiling loops, which drivers send to the workers")
         warm(inputs)
         try:
             with Lab.made() as lab:
-                _try(lab, progress, streams, expected, shared)
+                Trial(lab, progress, streams).run(expected)
         except Exception as error:
             progress.failed += 1
             progress.say(f"FAILED {type(error).__name__}: {str(error)[:4000]}")
@@ -159,69 +171,118 @@ def main() -> int:
     return 1 if progress.failed else 0
 
 
-def _try(lab: Lab, progress: Progress, streams: Streams, expected: Mapping[str, str], shared: Path) -> None:
-    progress.say("starting Kafka, a master and two workers")
-    kafka = KafkaMachine(lab)
-    kafka.topics("photon2", "vela")
-    cluster = Cluster(lab, SHARED)
-    cluster.worker()
-    cluster.worker()
-    files = {name: str(shared / name) for name in ("photons", "photon1", "quotes")}
-    for each in files.values():
-        Path(each).mkdir()
-    places = Places(str(shared / "state"), files, {"photon2": "photon2"}, kafka.brokers, {"q4": "vela"})
+class Trial:
+    """The services of a lab, and the site that is run there."""
 
-    def lay(part: int) -> None:
-        for name, path in files.items():
-            fresh = Path(path, f".{part:03}")
-            fresh.write_text("".join(f"{line}\n" for line in streams.part(name, part)))
-            fresh.rename(Path(path, f"{part:03}"))
-        kafka.write("photon2", streams.part("photon2", part))
+    def __init__(self, lab: Lab, progress: Progress, streams: Streams) -> None:
+        self._lab, self._progress, self._streams = lab, progress, streams
+        progress.say("starting S3, Kafka, a master and two workers, a machine each")
+        self._s3 = S3Machine(lab)
+        self._kafka = KafkaMachine(lab)
+        self._kafka.topics("photon2", "vela", "vela-alone")
+        self._cluster = Cluster(lab, environment=self._s3.environment)
+        self._cluster.worker()
+        self._cluster.worker()
 
-    site = site_files(places, epoch_bytes=EPOCH_BYTES)
-    first = Driver(lab, "driver1", site, {})
-    lay(0)
-    progress.say("the first driver runs the site")
-    first.run(cluster.url)
-    first.await_items(_items(streams, 1))
-    progress.say(f"a quarter is read, in {len(first.epochs())} epochs")
-    lay(1)
-    first.await_items(_items(streams, 1) + 1)
-    cluster.workers[0].crash()
-    progress.say("a worker has lost its power")
-    cluster.worker()
-    first.await_items(_items(streams, 2))
-    progress.say(f"half is read, in {len(first.epochs())} epochs")
-    lay(2)
-    first.await_items(_items(streams, 2) + 1)
-    first.machine.crash()
-    progress.say("the driver has lost its power, and its disk")
-    for part in range(3, PARTS):
-        lay(part)
-    second = Driver(lab, "driver2", site, {})
-    second.run(cluster.url, "--once")
-    second.await_end()
-    progress.say(f"all is read, in {len(second.epochs())} epochs more")
-    with progress.check("the second driver goes on where the first was"):
-        assert second.epochs()[0]["run"] == 2
-    found = second.answers(list(queries()))
-    for name in FEW:
-        with progress.check(f"{name} is answered as by the reference"):
-            assert found[name] == expected[name], f"{found[name][:500]} ... is not {expected[name][:500]} ..."
-    with progress.check("a thousand subscriptions are answered as by arithmetic"):
-        wrong = [name for name in expected if found[name] != expected[name] and name not in FEW]
-        assert not wrong, f"{len(wrong)} are not, as {wrong[0]}: {found[wrong[0]][:500]}"
-    with progress.check("the topic has every result once, in order"):
-        text = "".join(kafka.read("vela"))
-        assert f"<photons>{text}</photons>" == expected["q4"]
-    with progress.check("nothing was set aside"):
-        assert second.machine.log(f"{_SITE}/dead.jsonl") == ""
+    def run(self, expected: Mapping[str, str]) -> None:
+        """Run the site while machines are lost, then undisturbed, and compare."""
+        moved = self._disturbed()
+        alone = self._driver("alone", self._places("state", "out", "vela-alone"))
+        self._progress.say("a machine without a cluster answers the same, undisturbed")
+        alone.run("--once")
+        alone.await_end()
+        self._progress.say(f"it has read {alone.items()} items in {len(alone.epochs())} epochs")
+        self._compare(moved, alone, expected)
+
+    def _disturbed(self) -> Driver:
+        """A run on the cluster that loses a worker and its driver; gives the driver that has ended it."""
+        say, cluster, parts = self._progress.say, self._cluster, self._part_items()
+        places = self._places(self._s3.url("state"), self._s3.url("out"), "vela")
+        first = self._driver("driver1", places)
+        self._lay(0)
+        say("the first driver runs the site")
+        first.run("--master", cluster.url)
+        first.await_items(parts[0])
+        say(f"a quarter is read, {first.items()} items in {len(first.epochs())} epochs")
+        with self._progress.check("the driver listens towards its cluster and on loopback only"):
+            assert first.machine.listens_on() <= {first.machine.address, "127.0.0.1"}, first.machine.listens_on()
+        self._lay(1)
+        first.await_items(parts[0] + 1)
+        cluster.workers[0].crash()
+        say("a worker has lost its power")
+        cluster.worker()
+        first.await_items(parts[0] + parts[1])
+        say(f"half is read, {first.items()} items in {len(first.epochs())} epochs")
+        self._lay(2)
+        first.await_items(parts[0] + parts[1] + 1)
+        done = first.epochs()
+        first.machine.crash()
+        say(f"the driver has lost its power and its disk, after {len(done)} epochs")
+        for part in range(3, PARTS):
+            self._lay(part)
+        second = self._driver("driver2", places)
+        second.run("--once", "--master", cluster.url)
+        second.await_end()
+        say(f"another driver has read the rest, {second.items()} items in {len(second.epochs())} epochs")
+        with self._progress.check("the second driver goes on where the first was"):
+            begun = second.epochs()[0]
+            assert begun["run"] == done[-1]["run"] + 1, begun
+            assert done[-1]["epoch"] < begun["epoch"] <= done[-1]["epoch"] + 2, begun
+        return second
+
+    def _compare(self, moved: Driver, alone: Driver, expected: Mapping[str, str]) -> None:
+        check = self._progress.check
+        found, undisturbed = moved.answers(list(queries())), alone.answers(list(queries()))
+        for name in FEW:
+            with check(f"'{name}', {len(expected[name])} bytes, is that of the undisturbed run and of the reference"):
+                assert found[name] == undisturbed[name], _difference(found[name], undisturbed[name])
+                assert found[name] == expected[name], _difference(found[name], expected[name])
+        many = [name for name in expected if name not in FEW]
+        size = sum(len(expected[name]) for name in many)
+        with check(f"{len(many)} subscriptions, {size} bytes, are those of the undisturbed run and of arithmetic"):
+            wrong = [name for name in many if not found[name] == undisturbed[name] == expected[name]]
+            assert not wrong, f"{len(wrong)} are not, as {wrong[0]}: {_difference(found[wrong[0]], expected[wrong[0]])}"
+        topic, topic_alone = self._kafka.read("vela"), self._kafka.read("vela-alone")
+        with check(f"the topic has each of {len(topic_alone)} results once and in order"):
+            assert topic == topic_alone, f"{len(topic)} results"
+            assert f"<photons>{''.join(topic)}</photons>" == expected["q4"]
+        parts, file = self._s3.texts("out/q1.xml"), alone.machine.log(f"{_SITE}/out/q1.xml")
+        with check(f"the {len(parts)} parts of a sink at S3 are the {len(file)} bytes of a file"):
+            assert file
+            assert "".join(parts) == file, _difference("".join(parts), file)
+        with check("nothing was set aside"):
+            assert moved.machine.log(f"{_SITE}/dead.jsonl") == alone.machine.log(f"{_SITE}/dead.jsonl") == ""
+
+    def _places(self, checkpoint: str, out: str, topic: str) -> Places:
+        files = {name: self._s3.url(f"in/{name}") for name in ("photons", "photon1", "quotes")}
+        paths = {"q1": f"{out}/q1.xml"}
+        return Places(checkpoint, files, {"photon2": "photon2"}, self._kafka.brokers, {"q4": topic}, paths)
+
+    def _driver(self, name: str, places: Places) -> Driver:
+        site = site_files(places, epoch_bytes=EPOCH_BYTES)
+        return Driver(self._lab, name, site, self._s3.environment, self._progress)
+
+    def _lay(self, part: int) -> None:
+        """Let a part of each stream come."""
+        for name in ("photons", "photon1", "quotes"):
+            lines = self._streams.part(name, part)
+            self._s3.put(f"in/{name}/{part:03}", "".join(f"{line}\n" for line in lines))
+        self._kafka.write("photon2", self._streams.part("photon2", part))
+
+    def _part_items(self) -> list[int]:
+        """How many items each part holds; punctuations are none."""
+        parts = (
+            [line for name in self._streams.lines for line in self._streams.part(name, part)] for part in range(PARTS)
+        )
+        return [sum("<s:punctuation" not in line for line in lines) for lines in parts]
 
 
-def _items(streams: Streams, parts: int) -> int:
-    """How many items the first parts hold; punctuations are none."""
-    lines = (line for name in streams.lines for part in range(parts) for line in streams.part(name, part))
-    return sum(1 for line in lines if "<s:punctuation" not in line)
+def _difference(found: str, due: str) -> str:
+    """Where two texts part."""
+    at = next(
+        (at for at, pair in enumerate(zip(found, due, strict=False)) if pair[0] != pair[1]), min(len(found), len(due))
+    )
+    return f"at {at} of {len(found)} and {len(due)} bytes: {found[at : at + 200]!r} is not {due[at : at + 200]!r}"
 
 
 if __name__ == "__main__":

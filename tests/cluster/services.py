@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -43,13 +44,17 @@ for name in sys.argv[2:]:
 """
 
 
-_PUTTER = f"""
-import os, sys
-from obstore import put
+_STORE = f"""
+import json, os, sys
+from obstore import get, list, put
 from obstore.store import S3Store
 found = os.environ
 store = S3Store("{BUCKET}", endpoint=found["AWS_ENDPOINT_URL"], client_options={{"allow_http": True}})
-put(store, sys.argv[1], sys.stdin.buffer.read())
+"""
+_PUTTER = f"{_STORE}put(store, sys.argv[1], sys.stdin.buffer.read())"
+_GETTER = f"""{_STORE}
+names = sorted(each["path"] for batch in list(store, sys.argv[1]) for each in batch)
+print(json.dumps([bytes(get(store, name).bytes()).decode() for name in names]))
 """
 
 
@@ -117,6 +122,12 @@ class S3Machine:
     def put(self, key: str, text: str) -> None:
         """Write an object."""
         self.machine.run([sys.executable, "-c", _PUTTER, key], input=text, environment=self.environment)
+
+    def texts(self, folder: str) -> list[str]:
+        """The objects of a folder in the order of their names."""
+        command = [sys.executable, "-c", _GETTER, folder]
+        found: list[str] = json.loads(self.machine.run(command, environment=self.environment))
+        return found
 
 
 def awaited(machine: Machine, host: str, port: int) -> None:

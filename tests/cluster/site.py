@@ -169,6 +169,8 @@ class Places:
     brokers: str
     sinks: Mapping[str, str]
     """By subscription: a topic for its results."""
+    paths: Mapping[str, str]
+    """By subscription: a file, or a folder of parts at S3, for its answer."""
 
 
 def site_files(places: Places, *, epoch_bytes: int) -> dict[str, str]:
@@ -188,5 +190,7 @@ def site_files(places: Places, *, epoch_bytes: int) -> dict[str, str]:
         text += f'[subscriptions.{name}]\nquery = "queries/{name}.xq"\n'
         if name in places.sinks:
             text += f'sink = "kafka"\nbrokers = "{places.brokers}"\ntopic = "{places.sinks[name]}"\n'
+        if name in places.paths:
+            text += f'sink = "files"\npath = "{places.paths[name]}"\n'
     found["site.toml"] = f'{text}[functions]\ntwice = "doubling:twice"\n'
     return found
