@@ -8,20 +8,22 @@ if TYPE_CHECKING:
     from anabranch.engine.live import Engine
     from anabranch.kafka import KafkaCluster
     from anabranch.spark.sinks import Console, Files, Kafka, Parquet
+    from anabranch.stream.reading.topic import Topic
 
-__all__ = ["Console", "Engine", "Files", "Kafka", "KafkaCluster", "Parquet"]
+__all__ = ["Console", "Engine", "Files", "Kafka", "KafkaCluster", "Parquet", "Topic"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Engine` and the sinks on first use: importing any part of the package must not load Spark."""
+    """`Engine`, topics and the sinks on first use: importing any part of the package must not load Spark."""
     if name == "Engine":
         from anabranch.engine.live import Engine
 
         return Engine
-    if name == "KafkaCluster":
+    if name in ("KafkaCluster", "Topic"):
         from anabranch.kafka import KafkaCluster
+        from anabranch.stream.reading.topic import Topic
 
-        return KafkaCluster
+        return Topic if name == "Topic" else KafkaCluster
     if name in __all__:
         from anabranch.spark import sinks
 

@@ -61,6 +61,10 @@ class StreamError(AnabranchError):
     """An input as a whole cannot be read; a single bad element is a `DeadLetter`, not an error."""
 
 
+class SourceUnavailable(StreamError):
+    """An input cannot be reached for now; what needs it waits, and tries again."""
+
+
 class StateError(AnabranchError):
     """Durable state cannot be used or written: a foreign, damaged or busy checkpoint, a full disk."""
 

@@ -18,7 +18,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.topics import delivery, flow
 from anabranch.spark.sinks.topics.record import identity_of
 from brokers import Broker, started, stop
-from kafka.writing import ALL, COUNT, ODD, Writing
+from kafka.delivering import ALL, COUNT, ODD, Writing
 
 
 @pytest.fixture

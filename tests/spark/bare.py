@@ -138,7 +138,7 @@ class BareTrunk:
         for source in self._sources:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
-            found.append(KnownStream.of(source, log.form))
+            found.append(KnownStream.of(source.counting(log.count), log.form))
             rooted += [] if log.form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(

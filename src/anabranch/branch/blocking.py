@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from heapq import merge
 from operator import itemgetter
 
@@ -16,7 +17,7 @@ from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch.evolution.changelog import shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.entries import EntryReader
+from anabranch.branch.intake.entries import MILLISECONDS, EntryReader
 from anabranch.branch.intake.merge import Merged
 from anabranch.branch.members import BranchMember
 from anabranch.branch.ports import InputStream, Spill
@@ -120,8 +121,15 @@ class BlockingBranch(Merged):
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)
         backlog = self._merge.sources[stream.name, partition].backlog
+        now = Decimal(0)
         while backlog.head is not None:
-            yield reader.read(backlog.take())
+            entry = backlog.take()
+            element = reader.read(entry)
+            if entry.cut.stamp is not None and not isinstance(element, DeadLetter):
+                if element.at is None:  # LAWS 1.3
+                    element = replace(element, at=max(now, Decimal(entry.cut.stamp) / MILLISECONDS))
+                now = element.at or now
+            yield element
 
     def save(self) -> BranchState | None:
         """The state at the end of the epoch."""

@@ -38,8 +38,11 @@ from anabranch.values.sequences import NODES, Value
 ENTRY = (
     *(("stream", pa.string()), ("partition", pa.int32()), ("file", pa.string()), ("start", pa.int64())),
     *(("end", pa.int64()), ("raw", pa.binary()), ("root", pa.binary()), ("encoding", pa.string())),
+    *(("key", pa.binary()), ("headers", pa.binary())),
 )
 """The columns of a raw entry in a table of a state."""
+_OF_CUTS = [name for name, _ in ENTRY][3:]
+"""Those that are fields of its cut."""
 _SCHEMA = pa.schema([("number", pa.int64()), *ENTRY, ("units", pa.string())])
 _RAW: Mapping[Path, Affine] = MappingProxyType({})
 """The maps of an item whose values are as written."""
@@ -281,7 +284,7 @@ def kept_table(held: Iterable[HeldNode]) -> pa.Table:
     columns = {
         "number": [each.number for each in items],
         **{name: [getattr(each, name) for each in origins] for name in ("stream", "partition", "file")},
-        **{name: [getattr(each, name) for each in cuts] for name in ("start", "end", "raw", "root", "encoding")},
+        **{name: [getattr(each, name) for each in cuts] for name in _OF_CUTS},
         "units": [_written(each.units) if each.units else None for each in items],
     }
     return pa.table(columns, schema=_SCHEMA)
@@ -290,13 +293,13 @@ def kept_table(held: Iterable[HeldNode]) -> pa.Table:
 def entry_row(entry: RawEntry) -> dict[str, Any]:
     """A raw entry as a row with the columns of `ENTRY`."""
     origin, cut = entry.origin, entry.cut
-    values = origin.stream, origin.partition, origin.file, cut.start, cut.end, cut.raw, cut.root, cut.encoding
+    values = origin.stream, origin.partition, origin.file, *(getattr(cut, name) for name in _OF_CUTS)
     return dict(zip((name for name, _ in ENTRY), values, strict=True))
 
 
 def entry_of(row: Mapping[str, Any]) -> RawEntry:
     """The raw entry of such a row."""
-    cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
+    cut = Cut(**{name: row[name] for name in _OF_CUTS})
     return RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
 
 

@@ -55,7 +55,8 @@ from anabranch.sql import Language
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
-from anabranch.stream.reading.source import Source, domains_of, seconds_of
+from anabranch.stream.reading.source import NO_PATH, Source, domains_of, seconds_of
+from anabranch.stream.reading.topic import Topic, message_format
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 from anabranch.values.declared import declared_timing
@@ -141,7 +142,7 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path] | LiveSubscription,
+        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription,
         *,
         dtd: str | Path | None = None,
         time: str | None = None,
@@ -159,6 +160,7 @@ class Engine:
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
+        It may be a topic of Kafka, whose messages have the `format` json or xml, one item each, or hold lines.
         It may also be a subscription of this engine, whose results are the items of the stream, and whose display is a
         stream of updates (LAWS 3.12).
         `time` is the path to the times of items, dateTimes or numbers; `time_unit` says that those count from 1970, in
@@ -171,14 +173,16 @@ class Engine:
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
-        answer = ""
-        if isinstance(source, LiveSubscription):
+        answer, topic = "", None
+        if isinstance(source, Topic):
+            (topic, format), path, more = message_format(source, format), NO_PATH, list[Path]()
+        elif isinstance(source, LiveSubscription):
             answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
             path, more = self._trunk.checkpoint.answer_stream(name), []
         else:
             path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
-        for each in () if answer else (path, *more):
+        for each in () if answer or topic else (path, *more):
             if not each.exists():
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
@@ -202,6 +206,7 @@ class Engine:
                 None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
                 answer=answer,
+                topic=topic,
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._check_anew()

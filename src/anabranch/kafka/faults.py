@@ -127,6 +127,7 @@ _WAITING = (
     "_IN_PROGRESS",
     "_ISR_INSUFF",
     "_MSG_TIMED_OUT",
+    "_NOENT",
     "_NODE_UPDATE",
     "_OUTDATED",
     "_PARTIAL",

@@ -28,6 +28,8 @@ class Signature:
 _NUMBER = Signature(1, 1, numeric=True)
 _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
+OF_MESSAGES = ("key", "header")
+"""The functions that ask for the message that a node came in, and for no value of the node (LAWS 1.6)."""
 BOUNDS = ("window-start", "window-end")
 """The functions that give the bounds of a window (LAWS 3.1)."""
 
@@ -133,4 +135,7 @@ SIGNATURES: Mapping[str, Signature] = {
     **{name: Signature(count, count) for name, count in HIGHER.items()},
     # nodes
     **dict.fromkeys(("root", "has-children", "namespace-uri"), Signature(1, 1, context=True)),
+    # messages
+    "key": Signature(1, 1, context=True),
+    "header": _TWO,
 }

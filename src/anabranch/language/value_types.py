@@ -16,7 +16,7 @@ from anabranch.language import ast
 from anabranch.language.objects import JSON
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, COMPONENTS, GIVING, HIGHER, MATH, SIGNATURES, ZONED
+from anabranch.language.signatures import BOUNDS, COMPONENTS, GIVING, HIGHER, MATH, OF_MESSAGES, SIGNATURES, ZONED
 from anabranch.values.casts import CASTS
 
 Kind: TypeAlias = Literal[
@@ -66,7 +66,7 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("concat", "string-join"), "string"),
     **dict.fromkeys((*CASTS, "dateTime", "implicit-timezone"), "time"),
     "xs:string": "string",
-    "xs:untypedAtomic": "untyped",
+    **dict.fromkeys((*OF_MESSAGES, "xs:untypedAtomic"), "untyped"),
     "xs:boolean": "boolean",
     "xs:integer": "integer",
     "xs:decimal": "number",

@@ -23,7 +23,7 @@ from anabranch.law.library.sequences import SEQUENCE_FUNCTIONS, size_of
 from anabranch.law.library.texts import TEXT_FUNCTIONS
 from anabranch.law.steps import text_steps
 from anabranch.law.time_functions import TIME_FUNCTIONS
-from anabranch.stream.tree import Attribute, Element, Instruction
+from anabranch.stream.tree import Attribute, Element, Instruction, MessageNotes, Node
 from anabranch.values.atomic import (
     Atomic,
     Identity,
@@ -266,6 +266,29 @@ def _name(local: bool) -> Body:
     return body
 
 
+def _notes(values: Values, name: str) -> MessageNotes | None:
+    """The key and the headers of the message that a node came in (LAWS 1.6)."""
+    if len(values) > 1 or not all(isinstance(each, NODES) for each in values):
+        raise DynamicError(f"{name}() takes one node", code="XPTY0004")
+    at: Node | None = values[0] if values else None  # type: ignore[assignment]  # just asked
+    while at is not None:
+        if isinstance(at, Element) and at.message is not None:
+            return at.message
+        at = at.parent
+    return None
+
+
+def _key(values: Values) -> Values:
+    found = _notes(values, "key")
+    return [] if found is None or found.key is None else [Untyped(found.key)]
+
+
+def _header(values: Values, named: Values) -> Values:
+    found = _notes(values, "header")
+    name = needed_text(named, "header()")
+    return [] if found is None else [Untyped(value) for each, value in found.headers if each == name]
+
+
 BUILTINS: Mapping[str, Body] = {
     **{name: function.law for name, function in AGGREGATES.items()},
     "not": lambda values: [not truth(values)],
@@ -307,6 +330,8 @@ BUILTINS: Mapping[str, Body] = {
     "window-end": window_end,
     "name": _name(local=False),
     "local-name": _name(local=True),
+    "key": _key,
+    "header": _header,
     **TIME_FUNCTIONS,
     LOOKUP: lambda values, key: looked_up(values, key[0]),
     MEMBER: member,

@@ -67,7 +67,7 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream
 
 
 def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range) -> str | None:
-    has_none = stream.source.time is None and reach.arrived is not None and not stream.source.more
+    has_none = not stream.source.is_timed and reach.arrived is not None and not stream.source.is_divided
     came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
     if stream.source.format == "json":
         return _line(element, came)

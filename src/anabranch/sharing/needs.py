@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.signatures import GIVING
+from anabranch.language.signatures import GIVING, OF_MESSAGES
 from anabranch.sharing.retention import Lookback, Needs, PathNeed, StepAxis
 
 _Origin: TypeAlias = tuple[PathNeed, Fraction]
@@ -20,7 +20,7 @@ _Origin: TypeAlias = tuple[PathNeed, Fraction]
 _Places: TypeAlias = tuple[_Origin, ...]
 """The possible origins of an expression's nodes: without duplicates, in the order found."""
 
-_COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "local-name"})
+_COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "local-name", *OF_MESSAGES})
 """Functions that read nothing below their argument nodes."""
 
 

@@ -17,6 +17,7 @@ _PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Int
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
 _FULL = "No space left on device"
 _OURS = {
+    "SourceUnavailable": errors.SourceUnavailable,
     "StateError": errors.StateError,
     "StreamError": errors.StreamError,
     "UsageError": errors.UsageError,

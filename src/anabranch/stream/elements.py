@@ -7,7 +7,7 @@ An element's place is its position in the stream: exact, so that it can be found
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
@@ -17,17 +17,37 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Element, JsonMark
 from anabranch.visible import visible_json
 
+MESSAGE_BITS = 24
+"""Where messages hold lines, a position has the byte in the message in so many bits, and the message's offset above."""
+MESSAGE_LINES = "/lines"
+"""The end of the partition's name there, so that a place can be told from its position."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of an element: stream, partition, and byte offset (of the uncompressed data)."""
+    """The position of an element, in the language of its source.
+
+    Of files: the name of the file, and the byte in its uncompressed data.
+    Of a topic: `topic/number`, and the offset of the message; a file's name has no slash.
+    """
 
     stream: str
     partition: str
     offset: int
 
     def __str__(self) -> str:
-        return f"{self.stream}/{self.partition} at byte {self.offset}"
+        where = self.shown()
+        byte = f", byte {where['byte']}" if "byte" in where else ""
+        unit = "offset" if "/" in self.partition else "byte"
+        return f"{where['stream']}/{where['partition']} at {unit} {where['offset']}{byte}"
+
+    def shown(self) -> dict[str, str | int]:
+        """The place as shown to users: that of a line in a message has the byte in the message besides."""
+        if not self.partition.endswith(MESSAGE_LINES):
+            return {"stream": self.stream, "partition": self.partition, "offset": self.offset}
+        offset, byte = divmod(self.offset, 1 << MESSAGE_BITS)
+        partition = self.partition.removesuffix(MESSAGE_LINES)
+        return {"stream": self.stream, "partition": partition, "offset": offset, "byte": byte}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +157,8 @@ class DeadLetter:
 
     def to_json(self) -> str:
         """The line as shown to users."""
-        others = [{**asdict(place), "raw": raw} for place, raw in self.others] or None
+        others = [{**place.shown(), "raw": raw} for place, raw in self.others] or None
         optional = {"code": self.code, "subscription": self.subscription, "others": others, "values": self.values}
         given = {key: value for key, value in optional.items() if value is not None}
-        line = {**asdict(self.place), "reason": self.reason, "raw": self.raw, **given}
+        line = {**self.place.shown(), "reason": self.reason, "raw": self.raw, **given}
         return visible_json(line)

@@ -12,6 +12,7 @@ Its `value` is then only the nearest double in XQuery's spelling; the exact numb
 Copies stay measured.
 
 An element that was read from JSON is *marked* with what stood there (LAWS 7.1); copies stay marked.
+One that came in a message knows the message's key and headers (LAWS 1.6); so do copies.
 """
 
 from __future__ import annotations
@@ -82,6 +83,14 @@ class JsonMark:
     """The kinds of the values that attributes have, keys with `@`, where they are no strings."""
 
 
+@dataclass(frozen=True, slots=True)
+class MessageNotes:
+    """The key and the headers of a message, as queries see them (LAWS 1.6)."""
+
+    key: str | None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 class _Node:
     __slots__ = ("order", "parent")
 
@@ -129,15 +138,19 @@ class Attribute(_Node):
 
 
 class Element(_Node):
-    """An element; `namespaces` are the declarations written on it (prefix to URI, `""` undeclares)."""
+    """An element; `namespaces` are the declarations written on it (prefix to URI, `""` undeclares).
 
-    __slots__ = ("attributes", "children", "mark", "name", "namespaces")
+    The top of what came in a message knows the key and the headers of the message.
+    """
+
+    __slots__ = ("attributes", "children", "mark", "message", "name", "namespaces")
 
     def __init__(self, name: Name, namespaces: dict[str, str] | None = None, mark: JsonMark | None = None) -> None:
         super().__init__()
         self.name = name
         self.namespaces: dict[str, str] = namespaces or {}
         self.mark = mark
+        self.message: MessageNotes | None = None
         self.attributes: list[Attribute] = []
         self.children: list[Child] = []
 
@@ -239,6 +252,7 @@ def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
         count(1)
     if isinstance(node, Element):
         fresh = Element(node.name, namespaces_in_scope(node), node.mark)
+        fresh.message = node.message
         _fill(fresh, node, count)
         return fresh
     return _copy_inner(node, count)
@@ -258,6 +272,7 @@ def _fill(fresh: Element, source: Element, count: Callable[[int], None] | None) 
 def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
     if isinstance(node, Element):
         fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None, node.mark)
+        fresh.message = node.message
         _fill(fresh, node, count)
         return fresh
     if count is not None and len(node.value) >> LETTERS:

@@ -160,14 +160,16 @@ class StreamItems(Entries):
         came = self._items[number]
         origin, cut = came.entry.origin, came.entry.cut
         units = [[str(path), str(by.a), str(by.b)] for path, by in came.units.items()]
-        texts = [_text(cut.raw), None if cut.root is None else _text(cut.root), cut.encoding]
-        return [origin.partition, origin.file, cut.start, cut.end, *texts, str(came.arrival.time), came.number, units]
+        texts = [None if each is None else _text(each) for each in (cut.raw, cut.root, cut.key, cut.headers)]
+        place = [origin.partition, origin.file, cut.start, cut.end]
+        return [*place, *texts, cut.encoding, str(came.arrival.time), came.number, units]
 
     def read(self, number: int, written: Any) -> None:
         if written is None:
             return
-        partition, file, start, end, raw, root, encoding, time, taken, known = written
-        cut = Cut(start, end, _bytes(raw), None, None if root is None else _bytes(root), encoding)
+        partition, file, start, end, raw, *texts, encoding, time, taken, known = written
+        root, key, headers = (None if each is None else _bytes(each) for each in texts)
+        cut = Cut(start, end, _bytes(raw), None, root, encoding, key=key, headers=headers)
         entry = RawEntry(FeedOrigin(self._stream.name, partition, file), cut)
         item = self._reader.read(entry)
         if not isinstance(item, Item):

@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
 from anabranch.columnar.items.growing_look import GrowingLook, Use, chosen
+from anabranch.columnar.messages import MessageColumns
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.messages import note
 from anabranch.stream.tree import Element
 
 _SCHEMA = pa.schema(
@@ -37,7 +39,10 @@ _SCHEMA = pa.schema(
         ("encoding", pa.dictionary(pa.int32(), pa.string())),
     ]
 )
+_MESSAGES = pa.schema([*_SCHEMA, ("stamp", pa.int64()), ("key", pa.binary()), ("headers", pa.binary())])
+"""The columns of entries that came in messages; all columns are fields of a cut, in their order."""
 _ORIGIN = b"origin"
+MILLISECONDS = 1_000
 _ROWS = 1_024
 
 
@@ -62,10 +67,20 @@ class RawEntry:
     origin: FeedOrigin
     cut: Cut
 
+    def arrived(self, now: Fraction) -> Fraction | None:
+        """When it came, by the timestamp of its message or by the clock of the trunk (LAWS 1.3).
+
+        `now` is the time of the element before it: timestamps do not run backwards.
+        """
+        stamp = self.cut.stamp
+        return self.origin.arrived if stamp is None else max(now, Fraction(stamp, MILLISECONDS))
+
 
 def pack(origin: FeedOrigin, cuts: Sequence[Cut]) -> bytes:
     """A feed of entries that stand in this order in one file."""
-    return table_bytes(_with_origin(pa.table([_column(cuts, field) for field in _SCHEMA], schema=_SCHEMA), origin))
+    of_messages = any((each.stamp, each.key, each.headers) != (None, None, None) for each in cuts)
+    schema = _MESSAGES if of_messages else _SCHEMA
+    return table_bytes(_with_origin(pa.table([_column(cuts, field) for field in schema], schema=schema), origin))
 
 
 def pack_columns(
@@ -76,6 +91,7 @@ def pack_columns(
     raw: NDArray[np.uint8],
     root: bytes | None,
     encoding: str,
+    messages: MessageColumns | None = None,
 ) -> bytes:
     """Pack entries whose bytes are concatenated in `raw`, all below one root."""
     rows = len(starts)
@@ -92,7 +108,13 @@ def pack_columns(
         else pa.nulls(rows, _SCHEMA.field("root").type),
         pa.DictionaryArray.from_arrays(zeros, pa.array([encoding])),
     ]
-    return table_bytes(_with_origin(pa.table(columns, schema=_SCHEMA), origin))
+    schema = _SCHEMA
+    if messages is not None and any(each is not None for each in messages):
+        schema, fields = _MESSAGES, list(_MESSAGES)[len(_SCHEMA) :]
+        columns += [
+            pa.nulls(rows, field.type) if each is None else each for each, field in zip(messages, fields, strict=True)
+        ]
+    return table_bytes(_with_origin(pa.table(columns, schema=schema), origin))
 
 
 def origin_of(data: bytes) -> FeedOrigin:
@@ -111,7 +133,7 @@ def cuts(table: pa.Table, start: int = 0) -> Iterator[Cut]:
     """The cuts of a feed, from number `start` on."""
     for first in range(start, table.num_rows, _ROWS):
         part = table.slice(first, _ROWS)
-        yield from map(Cut, *(part.column(name).to_pylist() for name in _SCHEMA.names))
+        yield from map(Cut, *(part.column(name).to_pylist() for name in table.schema.names))
 
 
 def without(data: bytes, done: int) -> bytes:
@@ -160,7 +182,9 @@ class EntryReader:
         tree = self._usual.tree(cut.raw) if plain else None
         if tree is not None:
             self._place(tree)
-            return Item(tree, Place(origin.stream, origin.file, cut.start))
+            item = Item(tree, Place(origin.stream, origin.file, cut.start))
+            note(item, cut)
+            return item
         (element,) = self._reader.elements([cut], origin.file)
         if isinstance(element, Item):
             if plain:

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, product
+from functools import cached_property
+from itertools import accumulate, pairwise, product
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anabranch.branch.intake.backlog import Backlog
-from anabranch.branch.intake.entries import FeedOrigin, RawEntry, cuts
+from anabranch.branch.intake.entries import MILLISECONDS, FeedOrigin, RawEntry, cuts
 from anabranch.branch.intake.merge import Merge, MergeInput
 from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.scan.entries import Decimals, common_unit, in_unit
@@ -83,6 +84,21 @@ class NextEntries:
         """Entries that were not set aside."""
         found = [table.column("reason").is_null().to_numpy() for _, table in self._tables]
         return np.concatenate([np.empty(0, np.bool_), *found])
+
+    @cached_property
+    def stamps(self) -> Indices | None:
+        """The timestamps of the messages that entries came in, in milliseconds; None where they count for nothing."""
+        found = [
+            table.column("stamp").fill_null(0).to_numpy()
+            if "stamp" in table.schema.names and table.column("stamp").null_count < table.num_rows
+            else None
+            for _, table in self._tables
+        ]
+        if all(each is None for each in found):
+            return None
+        # a heartbeat of the run has none, but a time of its own
+        counted = zip(found, (table.num_rows for _, table in self._tables), strict=True)
+        return np.concatenate([np.zeros(rows, np.int64) if each is None else each for each, rows in counted])
 
     @property
     def plain(self) -> bool:
@@ -187,6 +203,7 @@ class ArrivalOrder:
 def order_of(merge: Merge, sources: Sequence[MergeInput], inputs: Sequence[EntryTimes]) -> ArrivalOrder:
     """The arrival order of entries."""
     arrived = [origin.arrived for each in inputs for origin, _ in each.entries.origins if origin.arrived is not None]
+    arrived += [Fraction(1, MILLISECONDS)] * any(each.entries.stamps is not None for each in inputs)
     unit = common_unit([each.times for each in inputs], [*arrived, *(source.now for source in sources)])
     times = [_times(each, source, unit) for each, source in zip(inputs, sources, strict=True)]
     heads = [each.copy() for each in times]
@@ -251,6 +268,8 @@ def limit(merge: Merge, source: MergeInput, unit: int) -> int:
 def _times(moments: EntryTimes, source: MergeInput, unit: int) -> Indices:
     """The times of entries: their own, else the time of arrival, else that of the element before (LAWS 1.3)."""
     times, known = moments.times.in_units(unit), moments.timed.copy()
+    if moments.entries.stamps is not None:
+        return _stamped_times(moments, times, in_unit(source.now, unit), unit)
     first = 0
     for origin, rows in moments.entries.origins:
         span = slice(first, first + rows)
@@ -260,3 +279,17 @@ def _times(moments: EntryTimes, source: MergeInput, unit: int) -> Indices:
         first += rows
     last = np.maximum.accumulate(np.where(known, np.arange(len(times)), -1))
     return np.where(last >= 0, times[last], in_unit(source.now, unit))
+
+
+def _stamped_times(moments: EntryTimes, times: Indices, now: int, unit: int) -> Indices:
+    """The times of entries that came in messages with timestamps, which do not run backwards (LAWS 1.3)."""
+    assert moments.entries.stamps is not None
+    stamps = moments.entries.stamps[: len(times)] * (unit // MILLISECONDS)
+    stamps[np.array(moments.bad, np.int64)] = NOWHERE
+    found = times.copy()
+    own = np.flatnonzero(moments.timed)
+    for first, last in pairwise([-1, *own.tolist(), len(times)]):
+        now = now if first < 0 else int(times[first])
+        span = slice(first + 1, last)
+        found[span] = np.maximum.accumulate(np.maximum(stamps[span], now))
+    return found

@@ -136,8 +136,9 @@ class MergeInput:
         """The next element, None if it is not known yet."""
         while self._head is None and (entry := self.backlog.head) is not None:
             element = self._reader.read(entry)
+            arrived = entry.arrived(self.now)
             if self._judge is not None and not isinstance(element, DeadLetter):
-                at = self._judge.time_of(self.key, element, entry.origin.arrived)
+                at = self._judge.time_of(self.key, element, arrived)
                 if at is None:
                     self.backlog.take()
                 else:
@@ -157,7 +158,7 @@ class MergeInput:
                     pass
                 case Region() | Update():
                     raise AssertionError(f"a stream of items has none ({element.place})")
-            before = self.now if entry.origin.arrived is None else entry.origin.arrived
+            before = self.now if arrived is None else arrived
             # a refused element has no time of its own, whatever it says, and moves no clock
             if isinstance(element, DeadLetter):
                 time = self.now if self._judge is None else self._judge.reached(self.key)
@@ -251,7 +252,7 @@ class Merge:
         if key in self._ended:
             return math.inf
         source = self.sources[key]
-        return self._passed if source.stream.source.time is None and not source.dated else None
+        return None if source.stream.source.is_timed or source.dated else self._passed
 
     def released(self) -> Iterator[Released | StreamSignal | Changed | Came]:
         """The released elements, in order."""

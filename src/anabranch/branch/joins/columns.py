@@ -154,7 +154,7 @@ class JoinColumns:
             for windows in [[pairing.sides[number] for pairing in operator.pairings]]
             for stream in [shelf.inputs[judge.stream]]
         ]
-        self._able = all(not each.stream.source.more and is_plain_root(each.stream.root) for each in self._inputs)
+        self._able = all(not each.stream.source.is_divided and is_plain_root(each.stream.root) for each in self._inputs)
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for the whole batch; and after a short first batch windows have settled
         self._read_aheads = [ReadAhead(len(self._everyone.askers)) for _ in self._inputs]

@@ -43,6 +43,7 @@ from anabranch.columnar.items.learned_program import LearnedProgram, PieceSample
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.match.rows import with_computed
+from anabranch.columnar.messages import Messages
 from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
@@ -360,7 +361,7 @@ class StreamAnswers:
         """The units of the last stretch, with the program and the groups that they are for."""
 
     def batches(
-        self, shredder: Shredder, piece: bytes | None, course: PartitionCourse | None = None
+        self, shredder: Shredder, piece: bytes | Messages | None, course: PartitionCourse | None = None
     ) -> Iterator[Batch]:
         """The entries that end in the next piece of a range (None for the end of input), in columns.
 

@@ -15,6 +15,7 @@ from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.items.coverage import Coverage
 from anabranch.columnar.items.growing_look import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.items.programs import Compile, ItemQueries, Program, compiled_queries, program_of
+from anabranch.columnar.messages import Messages
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import scope_around, scope_of
@@ -81,11 +82,11 @@ class LearnedProgram:
         """Which subscriptions are answered in columns."""
         self.program: Program | None = None
 
-    def begin(self, shredder: Shredder, piece: bytes) -> None:
+    def begin(self, shredder: Shredder, piece: bytes | Messages) -> None:
         """Learn from the next piece, where no look is known yet; a blank piece is no attempt, which a pause follows."""
         if not self._able or self.program is not None:
             return
-        sample = shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE]
+        sample = shredder.sample(piece, _SAMPLE_BYTES)[:SAMPLE]
         if sample and self._growing.is_due(1, 1):
             self._learn(sample, 1.0)
 

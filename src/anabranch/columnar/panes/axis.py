@@ -135,7 +135,7 @@ class ReferenceAxis:
         bounds[1:] = np.maximum(bounds[1:], tops[:-1] - int(self._slack * unit))
         late = ticks < bounds
         for entry in np.flatnonzero(late).tolist():
-            self._late[offset_of(shredded, part.start + entry)] = None
+            self._late[shredded.position(part.start + entry)] = None
         self._note(Fraction(int(ticks[0]), unit), Fraction(int(tops[-1]), unit))
         if not late.all():
             self._note_low(Fraction(int(ticks[~late].min()), unit))
@@ -171,11 +171,6 @@ class ReferenceAxis:
     def reached(self) -> Reached:
         """What the range has shown of this axis."""
         return Reached(self._largest, self._low, self._first, tuple(self._late))
-
-
-def offset_of(shredded: Shredded, entry: int) -> int:
-    """Where an entry stands in its file."""
-    return shredded.cuts[entry].start if entry in shredded.cuts else shredded.base + int(shredded.begins[entry])
 
 
 def _places(*values: Fraction) -> int:

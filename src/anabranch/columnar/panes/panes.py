@@ -235,15 +235,14 @@ class PaneCounter:
 
     def _shown(self, shredded: Shredded, entry: int) -> tuple[int, ItemAt]:
         """The place of an entry in the range, and its item as a dead letter has it."""
-        offset = shredded.base + int(shredded.begins[entry])
-        return (self._entries + entry) << NODES, ItemAt(self._file, offset, _raw(shredded, entry))
+        return (self._entries + entry) << NODES, ItemAt(self._file, shredded.position(entry), _raw(shredded, entry))
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """The rows with their first items, for members that need them."""
         tells = np.array([each.told for each in self._members], np.bool_)
         told = np.flatnonzero(tells[rows.members])
         rows.firsts[told] = np.arange(len(told))
-        offsets = shredded.base + shredded.begins[heads[told]].astype(np.int64)
+        offsets = shredded.positions(heads[told])
         raw = [_raw(shredded, entry) for entry in heads[told].tolist()]
         firsts = (ItemAt(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
         return replace(rows, told=tuple(firsts))

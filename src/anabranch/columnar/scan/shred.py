@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan.cutter import ItemCutter
 from anabranch.columnar.scan.frames import FrameRows, Frames
-from anabranch.columnar.scan.kernels import UNCLEAR, ItemColumns
+from anabranch.columnar.scan.kernels import UNCLEAR, Indices, ItemColumns
 from anabranch.columnar.scan.template import Declarations, scope_around
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.elements import Item, Place
@@ -32,6 +32,9 @@ from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.tree import Element
+
+if TYPE_CHECKING:
+    from anabranch.columnar.messages import MessageOrigins, Messages
 
 Splitter: TypeAlias = LineSplitter | DocumentSplitter
 _STEP = 2_048  # how much of a document the splitter gets before the kernel tries again
@@ -72,6 +75,8 @@ class Shredded:
     """The number of the first entry among those that were read together."""
     templated: int = 0
     """The number of entries that were recognised by the template, among those that were read together."""
+    origins: MessageOrigins | None = None
+    """The messages that the entries come from, where they come from messages."""
 
     def frame(self, part: int) -> FrameRows:
         """The rows of a repeated part, in all entries that were read together."""
@@ -91,6 +96,7 @@ class Shredded:
             marks=self.marks[start:stop],
             cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
             first=self.first + start,
+            origins=None if self.origins is None else self.origins.part(start, stop),
         )
 
     def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
@@ -111,12 +117,23 @@ class Shredded:
             return self.cuts[entry]
         begin, finish = int(self.begins[entry]), int(self.finishes[entry])
         raw = self.raw[begin:finish].tobytes()
+        if self.origins is not None:
+            return self.origins.cut(entry, self.base + begin, raw, self.limits)
         if self.around.root is not None:
             root = self.around.root.encode("latin-1")
             return Cut(self.base + begin, self.base + finish, raw, None, root, self.around.encoding)
         line = line_cut(self.base + begin, raw, self.limits)
         assert line is not None, "a blank line is no entry"
         return line
+
+    def positions(self, entries: Indices) -> Indices:
+        """Where some entries that are in no cut stand in their partition: their first bytes, or their messages."""
+        begins = self.base + self.begins[entries].astype(np.int64)
+        return begins if self.origins is None else self.origins.positions(entries, begins)
+
+    def position(self, entry: int) -> int:
+        """Where an entry stands in its partition."""
+        return self.cuts[entry].start if entry in self.cuts else int(self.positions(np.array([entry]))[0])
 
     def tree(self, entry: int) -> Element:
         """The item of an entry that fits."""
@@ -143,12 +160,14 @@ class Shredder:
         """The carry from which another shredder could go on."""
         return self._splitter.carry
 
-    def sample(self, piece: bytes) -> list[Cut]:
-        """The first items in the next piece, without taking the piece."""
-        return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
+    def sample(self, piece: bytes | Messages, most: int) -> list[Cut]:
+        """The items in the first `most` bytes of the next piece, without taking the piece."""
+        assert isinstance(piece, bytes)
+        return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece[:most])
 
-    def feed(self, piece: bytes, wanted: WantedColumns | None) -> Iterator[Shredded]:
+    def feed(self, piece: bytes | Messages, wanted: WantedColumns | None) -> Iterator[Shredded]:
         """Take the next bytes; gives the entries that end in them."""
+        assert isinstance(piece, bytes)
         if wanted is None:
             cuts = self._splitter.feed(piece)
             self._position += len(piece)

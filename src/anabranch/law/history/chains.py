@@ -76,6 +76,7 @@ def bare(node: Child, namespaces: dict[str, str] | None = None) -> Child:
 def bare_element(element: Element, namespaces: dict[str, str] | None = None) -> Element:
     """An element of its own with the same name, attributes and mark, and nothing in it."""
     fresh = Element(element.name, {} if namespaces is None else namespaces, element.mark)
+    fresh.message = element.message
     for attribute in element.attributes:
         fresh.set(attribute.name, attribute.value, attribute.measure)
     return fresh

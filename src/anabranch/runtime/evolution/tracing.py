@@ -20,7 +20,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, SIGNATURES
+from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, OF_MESSAGES, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -362,7 +362,7 @@ class _Tracer:
         if builtin and name in GIVING and name != "op:convert":
             return maybe(few(tuple(part for place in GIVING[name] for part in arguments[place])))
         looks = looks_of(part for each in arguments for part in each)
-        if builtin and name in ("count", "exists", "empty"):  # the values of the items do not matter
+        if builtin and name in ("count", "exists", "empty", *OF_MESSAGES):  # the values of the items do not matter
             looks = frozenset(look for look in looks if look[1] != ITSELF)
         return (OtherPart(looks, nodes=builtin and name in SIGNATURES and SIGNATURES[name].makes_nodes),)
 

@@ -21,7 +21,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -302,7 +302,7 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
 
 def late_line(place: Place) -> str:
     """The line for a late item, as shown to users."""
-    return visible_json(asdict(place))
+    return visible_json(place.shown())
 
 
 def stream_of(line: str) -> str:

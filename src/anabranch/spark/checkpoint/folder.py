@@ -5,6 +5,7 @@
     intake.json          the streams and the size of epochs, which the intake reads for every epoch
     sight.json           files that the intake saw and that epochs have not read to the end
     reached.json         the largest times of items by stream, for heartbeats (`spark/intake/reached.py`)
+    weights.json         the bytes of messages by stream, for the size of epochs (`spark/intake/weights.py`)
     order/<stream>.jsonl in which order the files of a stream were begun (`spark/intake/order.py`)
     plans/               the plans of epochs, durable before an epoch runs (`spark/plan/files.py`)
     manifest/<epoch>     the record that commits an epoch (`manifest.py`)
@@ -110,6 +111,10 @@ class Checkpoint:
     @property
     def reached(self) -> Path:
         return self.folder / "reached.json"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "weights.json"
 
     @property
     def states(self) -> Path:

@@ -85,9 +85,11 @@ class RawFeed:
         kernels.gather(shredded.raw, begins, finishes, picks, offsets, raw)
         around = shredded.around
         root = None if around.root is None else around.root.encode("latin-1")
-        starts = shredded.base + begins[picks].astype(np.int64)
-        ends = shredded.base + finishes[picks].astype(np.int64)
-        self._packed.append(pack_columns(self._origin, starts, ends, offsets, raw, root, around.encoding))
+        starts = shredded.positions(picks)
+        ends = starts + (finishes[picks] - begins[picks])
+        origins = shredded.origins
+        messages = None if origins is None else origins.messages.packed(origins.numbers[picks])
+        self._packed.append(pack_columns(self._origin, starts, ends, offsets, raw, root, around.encoding, messages))
 
     def _cut(self, entry: int) -> Cut:
         cut = self._shredded.cut(entry)

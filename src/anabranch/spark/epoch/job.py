@@ -125,6 +125,8 @@ class Report:
     """Processor seconds of the task."""
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     """By stream: which subscriptions are answered in columns, once the look of items is known."""
+    messages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By stream of messages: how many were read, and their bytes."""
 
     @property
     def items(self) -> dict[str, int]:
@@ -156,6 +158,7 @@ class Report:
             {key: Position(*begin) for key, begin in fields["begins"].items()},
             fields["cpu"],
             {stream: Coverage(**each) for stream, each in fields["coverage"].items()},
+            {stream: (messages, size) for stream, (messages, size) in fields["messages"].items()},
         )
 
 

@@ -26,7 +26,7 @@ from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentRepo
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
-from anabranch.spark.evolution.progress import ProgressTaker, progress_columns
+from anabranch.spark.evolution.progress import ProgressTaker, RangeProgress, progress_columns
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.branches import BranchPlan, branches_of
@@ -65,10 +65,9 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
                 reading.take(each, segment)
     except AnabranchError as error:
         fault = Fault.of(error)
-    bytes_read = sum(each.end - each.start for each in found)
     return Report(
         reading.read,
-        bytes_read,
+        reading.bytes_read,
         segment.segments,
         reading.ends,
         reading.carries,
@@ -78,6 +77,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
         begins=reading.begins,
         cpu=process_time() - begun,
         coverage=reading.coverage,
+        messages=reading.messages,
     )
 
 
@@ -94,6 +94,8 @@ class _TaskReading:
     changes: dict[str, list[LoggedEvent]] = field(default_factory=dict)
     begins: dict[str, Position] = field(default_factory=dict)
     aborted: dict[int, str] = field(default_factory=dict)
+    messages: dict[str, tuple[int, int]] = field(default_factory=dict)
+    bytes_read: int = 0
 
     def take(self, each: Range, segment: SegmentWriter) -> None:
         compiled = compiled_plan_for(self.job)
@@ -115,7 +117,7 @@ class _TaskReading:
         )
         taking = compiled.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
-        feed = RawFeed(each, timed=stream.source.time is not None) if compiled.fed[each.stream] else None
+        feed = RawFeed(each, timed=stream.source.is_timed) if compiled.fed[each.stream] else None
         axes = plan.axes(stream.source)
         progress = None if axes is None else ProgressTaker(stream.name, axes)
         takers: list[Taker] = [taker for taker in (counted, feed, progress) if taker]
@@ -123,8 +125,15 @@ class _TaskReading:
         if count is not None:
             self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
             self.coverage[each.stream] = compiled.answers[each.stream].coverage
+        messages, size = passage.reader.read
+        self.bytes_read += size
+        if messages:
+            before = self.messages.get(each.stream, (0, 0))
+            self.messages[each.stream] = before[0] + messages, before[1] + size
         if progress:
             segment.add(RANGE_PROGRESS, progress.progress().to_json() + "\n")
+        if passage.reader.largest is not None and stream.source.beats_by_time:
+            segment.add(RANGE_PROGRESS, RangeProgress.stamped(stream.name, passage.reader.largest).to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:

@@ -26,6 +26,7 @@ from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
 
+from anabranch.errors import SourceUnavailable
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
 from anabranch.spark.answers.log import AnswerLog
@@ -41,10 +42,13 @@ from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
+from anabranch.spark.evolution.rerun import drop_segments
 from anabranch.spark.hosts.host import EpochQuery, Host
 from anabranch.spark.intake.order_logs import OrderLogs
+from anabranch.spark.intake.ranges import Range
 from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
+from anabranch.spark.intake.weights import write_weights
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import not_begun
@@ -95,7 +99,8 @@ class Trunk:
         self._once, self._streamed = False, 0
         """Whether the trunk ends with the present input, and the number of answer-stream documents at its start."""
         self._progressed = Condition()
-        self._stopping = False
+        self._stopping = self._leaving = False
+        """Whether no epoch may begin any more, and whether that was asked for."""
         self._failure: Exception | None = None
 
     # --- from outside -------------------------------------------------------------------------------------
@@ -231,6 +236,7 @@ class Trunk:
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
         """Stop after the epoch at work; in a `hurry` abandon it, and the next run repeats it. Idempotent.
 
+        An epoch that waits for a source is abandoned, too.
         Topics are given what they have not got yet, if their brokers answer.
         """
         self._stop_epochs(hurry)
@@ -239,6 +245,7 @@ class Trunk:
             self._progressed.notify_all()
 
     def _stop_epochs(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        self._leaving = True
         while not self._epoch_lock.acquire(timeout=_POLL_SECONDS):
             if hurry():
                 self._failure = self._failure or _Stopped()  # so that an interrupted epoch counts as no failure
@@ -261,7 +268,7 @@ class Trunk:
         """Stop after the epoch at work; the trunk may be started again, or driven by hand."""
         self._stop_epochs()
         self.query = None
-        self._stopping = False
+        self._stopping = self._leaving = False
         if isinstance(self._failure, _Stopped):
             self._failure = None
 
@@ -338,7 +345,7 @@ class Trunk:
         begun = monotonic()
         for warning in self._orders.warnings():
             self._listener.warning(warning)
-        file = self._planning.begin(number, self._wanted, self._orders.forms, self._last)
+        file = self._planning.begin(number, self._wanted, self._orders.forms, self._last, self._orders.counts)
         plan = file.load()
         point("plan-written", number)
         planned = monotonic()
@@ -347,7 +354,7 @@ class Trunk:
         evolution = self._last.evolution if self._last else {}
         known = self._last.aborted if self._last else {}
         given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
-        job, reports = self._stages.run(given, self._orders.ranges(number), plan.shards)
+        job, reports = self._run_tasks(given, self._orders.ranges(number), plan.shards)
         point("job-done", number)
         worked = monotonic()
         manifest = manifest_of(job, self.run, self._last, reports, self._logs)
@@ -362,6 +369,7 @@ class Trunk:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
         write_reached(self.checkpoint, manifest, plan)
+        write_weights(self.checkpoint, (each.messages for each in reports))
         self._report_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
@@ -374,6 +382,17 @@ class Trunk:
         self._failure = self._failure or error
         with self._progressed:
             self._progressed.notify_all()
+
+    def _run_tasks(self, given: Job, ranges: Sequence[Range], shards: int) -> tuple[Job, Sequence[Report]]:
+        """Run the tasks of an epoch, again and again as long as they cannot reach a source; `waits` tells users."""
+        while True:
+            job, reports = self._stages.run(given, ranges, shards)
+            faults = [report.fault.error() for report in reports if report.fault is not None]
+            if not faults or not all(isinstance(each, SourceUnavailable) for each in faults):
+                return job, reports
+            drop_segments(job, reports)
+            if self._leaving:
+                raise _Stopped
 
     def _report_in_background(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]

@@ -75,6 +75,11 @@ class RangeProgress:
     """By axis: the least value."""
     odd: bool = False
 
+    @staticmethod
+    def stamped(stream: str, largest: int) -> RangeProgress:
+        """The progress of messages, by the largest of their timestamps in milliseconds."""
+        return RangeProgress(stream, tops=(Top(largest / 1_000, ""),))
+
     def to_json(self) -> str:
         return json.dumps(to_plain(self))
 

@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from anabranch.columnar.items.evolution import ESCAPE, WORDS, may_hold
+from anabranch.columnar.messages import Messages
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
@@ -64,10 +65,15 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         if not any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
             shown = shown_first(job)
             return job, [shown, *reports] if shown else reports
-        for report in reports:
-            for segment in report.segments:
-                (job.segments / segment.name).unlink(missing_ok=True)
+        drop_segments(job, reports)
         job = _with_events(job, found)
+
+
+def drop_segments(job: Job, reports: Sequence[Report]) -> None:
+    """Remove what the tasks of an attempt have written."""
+    for report in reports:
+        for segment in report.segments:
+            (job.segments / segment.name).unlink(missing_ok=True)
 
 
 def searched_first(job: Job) -> frozenset[str]:
@@ -150,17 +156,22 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
     for part in reader.parts(_SEARCH_BYTES):
         if isinstance(part, DeadLetter):
             continue
-        if reader.lines and splitter is None and (part is None or part.endswith(b"\n")):
+        if reader.lines and splitter is None and _holds_lines(part):
             yield from _lines(part or b"", position, limits, needles)
             position += len(part or b"")
             continue
-        if reader.lines:  # a line longer than a piece, or the last one, without its newline
+        if reader.lines and not isinstance(part, Messages):  # a line longer than a piece, or the last, without its end
             splitter = splitter or LineSplitter(limits, Carry(position))
             cuts = splitter.finish() if part is None else splitter.feed(part)
         else:
             shredded = reader.shredder.finish() if part is None else reader.shredder.feed(part, None)
             cuts = [cut for each in shredded for cut in each.cuts.values()]
         yield from (cut for cut in cuts if any(may_hold(word, cut.raw) for word in WORDS))
+
+
+def _holds_lines(part: bytes | Messages | None) -> TypeGuard[bytes | None]:
+    """Whether a part holds whole lines, and nothing else."""
+    return part is None or (isinstance(part, bytes) and part.endswith(b"\n"))
 
 
 def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes]) -> Iterator[Cut]:

@@ -109,7 +109,7 @@ class SparkStages:
     def _search(self, tasks: _Tasks, job: Job) -> list[Report]:
         """Search an epoch for events; a small one in the driver, sooner than Spark starts a job."""
         found = [each for task in tasks for each in task if each.stream in searched_first(job)]
-        if sum(each.end - each.start for each in found) <= _LOCAL_SEARCH_BYTES:
+        if sum(each.size for each in found) <= _LOCAL_SEARCH_BYTES:
             return [search(job, found)]
         return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
 

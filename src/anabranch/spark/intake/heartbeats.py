@@ -6,8 +6,9 @@ element of the partition, and an epoch that is run again reads the same one.
 Clocks decide when a heartbeat is sent, and never what was sent.
 
 In a stream without a declared time, a heartbeat has the moment at which it is sent, like any element that arrives then.
-In a stream with a declared time, it continues from the latest time of the stream, of an item or an earlier heartbeat,
-by the seconds since then; so an idle partition follows the others, and an idle stream its own clock.
+In a stream with a declared time, or with the timestamps of messages, it continues from the latest time of the stream,
+of an item or an earlier heartbeat, by the seconds since then; so an idle partition follows the others, and an idle
+stream its own clock.
 Tasks report the largest times of items (`spark/evolution/progress.py`); the driver writes them down for the survey,
 which reads no items (`reached.py`).
 """
@@ -45,23 +46,27 @@ class Pulse:
     def beats(
         self,
         stream: Source,
+        keys: Collection[str],
         start: Offset,
         fresh: Collection[str],
         moment: int,
         reached: Callable[[], Mapping[str, float]],
     ) -> Offset:
-        """The heartbeats of a stream in an epoch from `start` on that reads the `fresh` partitions at a moment."""
+        """The heartbeats of a stream, with partitions of these keys, in an epoch from `start` on.
+
+        The epoch reads the `fresh` partitions at a moment.
+        """
         if stream.heartbeat is None:
             return {}
         now = self._clock()
-        for key in stream.keys:
+        for key in keys:
             if key in fresh or key not in self._came:
                 self._came[key] = now
-        due = [key for key in stream.keys if now - self._came[key] >= float(stream.heartbeat)]
+        due = [key for key in keys if now - self._came[key] >= float(stream.heartbeat)]
         if not due:
             return {}
-        since = now - max(self._came[key] for key in stream.keys)
-        time = _latest(stream, start, reached(), since) if stream.time else moment
+        since = now - max(self._came[key] for key in keys)
+        time = _latest(stream, keys, start, reached(), since) if stream.is_timed else moment
         found: Offset = {}
         if time is None:
             return found
@@ -73,9 +78,11 @@ class Pulse:
         return found
 
 
-def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
+def _latest(
+    stream: Source, keys: Collection[str], start: Offset, reached: Mapping[str, float], since: float
+) -> int | None:
     """The latest time in a stream plus the seconds since; None where no element has had a time."""
-    times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
+    times = [time for key in keys if (time := beat_of(start, key)) is not None]
     if stream.name in reached:
         times.append(round(reached[stream.name] * MICROSECONDS / per_second(stream.time)))
     return max(times) + round(since * MICROSECONDS) if times else None

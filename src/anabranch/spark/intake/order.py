@@ -4,7 +4,7 @@ A directory is one sequence (LAWS 1.1), but its content changes while it is read
 So the order in which files are begun is logged, append-only, before any offset refers to it: an offset is the number of
 a stretch and a position in it, and the bytes between two offsets follow from them and this log alone.
 
-A stretch is a file from a position on, usually 0.
+A stretch is a file from a position on, usually 0; of a topic, a partition from an offset on, which is never left.
 It is open until a later one is begun; then its end is fixed, and if its file grows after all, the new bytes are a
 stretch of their own, with a warning.
 The log also holds the format of the stream and its root element, which its first bytes have decided.
@@ -30,14 +30,14 @@ _CHECKSUM_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class FileStretch:
-    """A file of a partition from `start` on; `end` is None while it is open."""
+    """A file of a partition, or a partition of a topic, from `start` on; `end` is None while it is open."""
 
     partition: str
     file: str
     start: int
     packed: bool
     head: str
-    """A digest of the file's first bytes, to detect that it was overwritten."""
+    """A digest of the file's first bytes, to detect that it was overwritten; of a topic, its id."""
     note: Note | None = None
     """Why the user is warned: the file came late under a smaller name, or grew after it had ended."""
     end: int | None = None
@@ -63,6 +63,11 @@ class OrderLog:
     def stretches(self, partition: str) -> list[FileStretch]:
         """The stretches of a partition, by number."""
         return self._partitions.setdefault(partition, [])
+
+    @property
+    def count(self) -> int:
+        """The number of partitions that were begun."""
+        return sum(bool(held) for held in self._partitions.values())
 
     def refresh(self) -> list[FileStretch]:
         """Read what was appended; gives the new stretches."""

@@ -7,7 +7,7 @@ warns of files that came out of order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from anabranch.errors import StateError, UsageError
@@ -34,6 +34,11 @@ class OrderLogs:
     def forms(self) -> Mapping[str, StreamForm | None]:
         """The formats of the streams, where they are known."""
         return {name: log.form for name, log in self._logs.items()}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of partitions of the streams that were begun."""
+        return {name: log.count for name, log in self._logs.items()}
 
     def follow(self, source: Source, last: Manifest | None, plan: Plan | None) -> None:
         """Load the order log of a stream, and check that the stream is declared as before."""
@@ -62,12 +67,27 @@ class OrderLogs:
                 f"the stream '{source.name}' was one of {kinds[1]} until now, not of {kinds[0]}",
                 hint="give the stream another name",
             )
+        self._check_place(source, [each.source for each in known])
         before = max((len(each.source.partitions) for each in known), default=0)
-        if len(source.partitions) < before:  # branches know partitions by number and wait for each
+        # branches know partitions by number and wait for each
+        if source.topic is None and len(source.partitions) < before:
             raise UsageError(
                 f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",
                 hint="new ones may be added behind the others; for fewer, give the stream another name",
             )
+
+    def _check_place(self, source: Source, known: Sequence[Source]) -> None:
+        """Refuse a stream that came from another place until now, where its positions mean something else."""
+        for each in known:
+            before, now = ((one.topic.name, one.topic.lines) if one.topic else None for one in (each, source))
+            if before != now:
+                names = [f"the topic '{one.topic.name}'" if one.topic else "files" for one in (each, source)]
+                raise UsageError(
+                    f"the stream '{source.name}' came from {names[0]} until now, not from {names[1]}"
+                    if names[0] != names[1]
+                    else f"the messages of the stream '{source.name}' were read another way until now",
+                    hint="give the stream another name",
+                )
 
     def _was_skipped(self, stream: str, log: OrderLog, last: Manifest) -> bool:
         """Whether Spark's offset of a stream is ahead of what was read, so that accents may be lost (LAWS 4.5)."""

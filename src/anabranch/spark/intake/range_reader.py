@@ -1,31 +1,65 @@
-"""The reading of one range: bytes to elements, as `stream/` would read them from the whole file.
+"""The reading of one range: bytes to elements, as `stream/` would read them from the whole source.
 
-The ranges of a file are read by different tasks and in different epochs.
-Together they give the elements of the whole file because lines are cut after newlines, and a document's splitter
-continues from the carry of the range before.
-A gzip file can only be read from its front: each of its ranges unpacks it again up to the carry; usually there is
-one.
+Whatever the source is, its bytes go through a shredder, which takes items apart in columns, and through the one reader
+that judges elements; how the bytes come is up to the source (`RangeBytes`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from typing import Protocol, TypeAlias
 
+from anabranch.columnar.messages import Messages
 from anabranch.columnar.scan.shred import Shredder
 from anabranch.spark.intake.ranges import MICROSECONDS, Position, Range
-from anabranch.spark.intake.storage import PIECE, pieces
+from anabranch.spark.intake.sources.file_bytes import FileBytes
+from anabranch.spark.intake.sources.message_bytes import MessageBytes
+from anabranch.spark.intake.storage import PIECE
 from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.json_items import to_json
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import KnownStream
-from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.reading.wire import write
 from anabranch.stream.tree import Element
+
+Part: TypeAlias = bytes | Messages | DeadLetter | None
+
+
+class RangeBytes(Protocol):
+    """The bytes of one range of a source; the half of a source's interface that runs in tasks."""
+
+    lines: bool
+    """Whether its parts are bytes, and each that ends with a newline holds whole lines."""
+    start: int
+    """The position of its first byte, or of the first that an earlier range has left over."""
+    shredder: Shredder
+    """Shreds the parts, each once and in order."""
+
+    messages: int
+    """The number of messages that were read, where the source has some."""
+    size: int
+    """The number of bytes that were read."""
+    largest: int | None
+    """The largest timestamp of a message, in milliseconds, where it is the time of elements."""
+
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
+        """The bytes in pieces of about a size, None at an end of input, and dead letters for what is damaged."""
+
+    def carry(self) -> str | None:
+        """Behind the last part: where the next range goes on, as JSON; None if its own start is enough."""
+
+
+def _open(stream: KnownStream, root: Element, limits: Limits, reach: Range, carry: str | None) -> RangeBytes:
+    """The bytes of a range, by the source of its stream."""
+    if reach.beat is not None:
+        return HeartbeatBytes(stream, root, limits, reach.beat)
+    if stream.source.topic is not None:
+        return MessageBytes(stream.source, stream.form.format, limits, reach)
+    return FileBytes(stream.form.format, limits, reach, carry)
 
 
 class RangeReader:
@@ -42,39 +76,29 @@ class RangeReader:
         accents: bool = True,
     ) -> None:
         """`carry` was left by the reader of the range before; `accents` says whether the engine follows accents."""
-        self._split = DocumentSplitter if stream.form.format == "document" else LineSplitter
-        self._limits = limits
         self._range = reach
-        self.lines = self._split is LineSplitter and not reach.packed
-        """Whether each part that ends with a newline holds whole lines."""
-        self._beat = None if reach.beat is None else _heartbeat(stream, root, reach.beat)
-        begin = self._begin(carry if self._beat is None else None)
-        self.shredder = Shredder(self._split(limits, begin), limits)
+        self._bytes = _open(stream, root, limits, reach, carry)
+        self.lines = self._bytes.lines
+        """Whether its parts are bytes, and each that ends with a newline holds whole lines."""
+        self.shredder = self._bytes.shredder
         """Shreds the parts of the range, each once and in order."""
-        self._start = begin.position
         source, admission = stream.source, stream.source.admission(accents=accents)
         self._reader = ElementReader(
             reach.stream, stream.form.format, limits, root, source.item_name, source.checked_schema, admission
         )
 
     def carry(self) -> str | None:
-        """Where the next range of the file continues, as JSON; None if its own start is enough."""
-        if self._range.last or not self._carries:
-            return None
-        return json.dumps(self.shredder.carry.to_json())
+        """Where the next range of the partition continues, as JSON; None if its own start is enough."""
+        return self._bytes.carry()
 
     @property
     def start(self) -> Position:
         """Where the range begins."""
-        return Position(self._range.number, self._start)
+        return Position(self._range.number, self._bytes.start)
 
     def announce(self, announced: Callable[[Path, Element], bool]) -> None:
         """Set which paths, beside those of the schema, items of a strict stream may have."""
         self._reader.announced = announced
-
-    @property
-    def _carries(self) -> bool:
-        return self._range.packed or self._split is DocumentSplitter
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
         for part in self.parts():
@@ -84,54 +108,42 @@ class RangeReader:
                 for shredded in self.shredder.finish() if part is None else self.shredder.feed(part, None):
                     yield from self.elements(shredded.cuts.values())
 
-    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
-        """The bytes in pieces of a size, None at an end of input, and last a dead letter where the file is damaged."""
-        position = self._start
-        damage: DeadLetter | None = None
-        for piece in self._pieces(self._start, self._range.end, size):
-            if isinstance(piece, Damage):
-                damage = DeadLetter(Place(self._range.stream, self._range.file, position), piece.reason, "")
-            else:
-                position += len(piece)
-                yield piece
-        if self._range.last or not self._carries:
-            yield None
-        if damage and self._range.last:  # a gzip file that is still written looks truncated
-            yield damage
+    @property
+    def largest(self) -> int | None:
+        """The largest timestamp of a message, in milliseconds, where it is the time of elements."""
+        return self._bytes.largest
+
+    @property
+    def read(self) -> tuple[int, int]:
+        """The number of messages that were read, and of bytes."""
+        return self._bytes.messages, self._bytes.size
+
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
+        """The bytes in pieces of a size, None at an end of input, and dead letters for what is damaged."""
+        return self._bytes.parts(size)
 
     def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
         """The elements in some cuts of the range."""
         return self._reader.elements(cuts, self._range.file)
 
-    def _begin(self, carry: str | None) -> Carry:
-        if carry is not None:
-            return Carry.from_json(json.loads(carry))
-        if not self._range.start or not self._carries:
-            return Carry(self._range.start)
-        # The file had ended, a later one was begun, and now it has grown: read its front again to restore the splitter.
-        splitter = self._split(self._limits)
-        for piece in self._pieces(0, self._range.start):
-            if not isinstance(piece, Damage):
-                splitter.feed(piece)
-        return splitter.carry
 
-    def _pieces(self, start: int, end: int, size: int = PIECE) -> Iterator[bytes | Damage]:
-        """The uncompressed bytes from a position on, up to the range's end on disk."""
-        if self._beat is not None:
-            yield self._beat
-            return
-        if not self._range.packed:
-            yield from pieces(self._range.path, start, end, size, lines=self._split is LineSplitter)
-            return
-        skip = start
-        for piece in gunzip(pieces(self._range.path, 0, end, PACKED_CHUNK)):
-            if isinstance(piece, Damage):
-                yield piece
-            elif skip < len(piece):
-                yield piece[skip:]
-                skip = 0
-            else:
-                skip -= len(piece)
+class HeartbeatBytes:
+    """A heartbeat of the run, in the format of its stream."""
+
+    def __init__(self, stream: KnownStream, root: Element, limits: Limits, time: int) -> None:
+        split = DocumentSplitter if stream.form.format == "document" else LineSplitter
+        self.lines = split is LineSplitter
+        self.start = self.messages = self.size = 0
+        self.largest: int | None = None
+        self.shredder = Shredder(split(limits), limits)
+        self._data = _heartbeat(stream, root, time)
+
+    def parts(self, size: int = PIECE) -> Iterator[Part]:
+        yield self._data
+        yield None
+
+    def carry(self) -> str | None:
+        return None
 
 
 def _heartbeat(stream: KnownStream, root: Element, time: int) -> bytes:

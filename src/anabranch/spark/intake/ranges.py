@@ -62,6 +62,7 @@ class Range:
 
     Ranges of one epoch are numbered in the order of their streams, `sequence`.
     A gzip file is `packed`: `start` and `end` count bytes on disk, positions inside it uncompressed bytes.
+    Of a topic they are offsets of a partition, `file` is its name, and `path` the topic's id.
     """
 
     stream: str
@@ -79,10 +80,17 @@ class Range:
     """When its bytes were first seen, in microseconds; None in finite inputs, which have no clock."""
     beat: int | None = None
     """For a range that is a heartbeat instead of bytes: its time in microseconds."""
+    weight: int = 1
+    """The bytes that a position is taken for, where work is divided."""
 
     @property
     def key(self) -> str:
         return f"{self.stream}/{self.partition}"
+
+    @property
+    def size(self) -> int:
+        """Its bytes, where work is divided."""
+        return (self.end - self.start) * self.weight
 
     @property
     def mark(self) -> Mark | None:
@@ -264,11 +272,10 @@ def tasks(found: Sequence[Range]) -> Iterator[tuple[Range, ...]]:
     held: list[Range] = []
     size = 0
     for each in found:
-        length = each.end - each.start
-        if held and size + length > SMALLEST_RANGE:
+        if held and size + each.size > SMALLEST_RANGE:
             yield tuple(held)
             held, size = [], 0
         held.append(each)
-        size += length
+        size += each.size
     if held:
         yield tuple(held)

@@ -1,38 +1,35 @@
-"""The survey: which bytes the streams' files hold now, and where the next epoch ends.
+"""The survey: what the sources of streams hold now, and where the next epoch ends.
 
 This is the logic of the intake (`source.py` is its interface to Spark), and it runs in a process that Spark keeps for
 it.
 For each epoch it reads the streams and the size of epochs from a file that the driver writes, so a trunk gains streams
-while it runs; it lists the folders, begins files in the order of their names, and logs that order before an offset
-refers to it.
+while it runs; it asks the connector of each stream (`sources/`) what is there and how far an epoch would go, and logs
+what is begun before an offset refers to it.
 
-A *sight* is a snapshot of the folders; its moment is the time of the elements in it that declare none
+A *sight* is a snapshot of the sources; its moment is the time of the elements in it that declare none
 (LAWS 1.3).
 Epochs read a sight to its end before the next is taken, and in a stream without a time one partition after the other:
 so elements come in the order of their times, ties to the partition named first (LAWS 1.2), whatever the size of epochs.
 The moment is part of the offset; a sight that an epoch could not finish is kept on disk.
 Finite inputs have no clock and no sights, and their partitions have an end, which is part of the offset.
-
-Nothing is lost silently: a file that turns up late or grows after its end is read next and logged as such; a file that
-became shorter or was overwritten is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import time_ns
 
-from anabranch.errors import StateError, StreamError
+from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.intake import folders, ranges, storage
-from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
-from anabranch.spark.intake.order import FileStretch, OrderLog
-from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, StretchSpan, Waiting
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.ranges import Offset, Position, Range
 from anabranch.spark.intake.settings import IntakeSettings
+from anabranch.spark.intake.sources import connector_of
+from anabranch.spark.intake.sources.connector import Connector, Listing, ReadyPartition
+from anabranch.spark.intake.weights import read_weights
 from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
@@ -43,22 +40,22 @@ _ENDED = ":ended/"
 
 
 @dataclass(frozen=True, slots=True)
-class FolderSnapshot:
-    """The files of a moment: by partition, their names and sizes."""
+class SourceSnapshot:
+    """What the sources hold at a moment, as far as epochs may read it."""
 
     moment: int
-    files: dict[str, dict[str, int]]
+    files: Listing
 
     @staticmethod
-    def load(checkpoint: Checkpoint, moment: int) -> FolderSnapshot:
-        found = durable.read_record(FolderSnapshot, checkpoint.sight)
+    def load(checkpoint: Checkpoint, moment: int) -> SourceSnapshot:
+        found = durable.read_record(SourceSnapshot, checkpoint.sight)
         if found.moment != moment:
             raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
         return found
 
 
 class Survey:
-    """Surveys the files for one streaming query; it alone appends to the order logs."""
+    """Surveys the sources for one streaming query; it alone appends to the order logs."""
 
     def __init__(
         self, checkpoint: Checkpoint, pulse: Pulse | None = None, logs: dict[str, OrderLog] | None = None
@@ -67,21 +64,20 @@ class Survey:
         self._checkpoint = checkpoint
         self._pulse = pulse or Pulse()
         self._logs = {} if logs is None else logs
-        self._frozen: dict[str, dict[str, int]] | None = None
-        self._held: dict[str, tuple[int, dict[str, int]]] = {}
-        """By partition: its files when the last hold of its stream was first seen."""
-        self._sight: FolderSnapshot | None = None
+        self._connectors: dict[str, Connector] = {}
+        self._frozen: dict[str, Listing] | None = None
+        """By stream: its listing when it was frozen."""
+        self._held: dict[str, tuple[int, Listing]] = {}
+        """By stream: its listing when its last hold was first seen."""
+        self._sight: SourceSnapshot | None = None
         """The sight that the last epoch did not finish."""
-        self._compared: dict[str, tuple[int, int]] = {}
-        """By path: size and modification time of an open file when its first bytes were last compared."""
 
     def freeze(self) -> None:
-        """Let the files end at their present sizes, without new files."""
+        """Let the streams end where they end now."""
         self._frozen = {}
         settings = IntakeSettings.load(self._checkpoint)
         for stream in settings.reading:
-            for key, path in stream.keys.items():
-                self._listing(key, path, settings.held.get(stream.name))
+            self._listing(stream, settings)
 
     def latest(self, start: Offset) -> Offset:
         """The end offset of the epoch that starts at `start`; partitions with something to read share its bytes."""
@@ -108,38 +104,32 @@ class Survey:
         clock = end.get(_CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
-        former = ((each, True) for stream in settings.former for each in stream.keys.items())
-        wanted = ((each, False) for stream in settings.streams for each in stream.keys.items())
-        for (key, path), is_former in (*former, *wanted):
-            stream, _, partition = key.rpartition("/")
-            for span, files in self._spans(key, path, start, end):
-                name, packed = span.stretch.file, span.stretch.packed
-                where = files.path(name)
-                whole = ((span.start, span.end, span.last),)  # the files of a former stream may be gone
-                cut_up = whole if is_former else ranges.cut_up(span, files.document, settings.cores, files)
-                for first, stop, last in cut_up:
-                    cut = (span.number, name, where, first, stop, last, packed)
-                    found.append(Range(stream, partition, *cut, len(found), moment))
-            beat = beat_of(end, key)
-            if beat is not None and beat != beat_of(start, key):
-                found.append(Range.heartbeat(stream, partition, beat, len(found), moment))
-            if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
-                found.append(Range.ended(stream, partition, len(found)))
+        former = ((stream, None) for stream in settings.former)
+        wanted = ((stream, settings.cores) for stream in settings.streams)
+        for stream, cores in (*former, *wanted):
+            connector = self._connector(stream)
+            for key in connector.keys:
+                if key in end and end[key] != start.get(key):
+                    for each in connector.ranges(key, start, end, cores):
+                        found.append(replace(each, sequence=len(found), arrived=moment))
+                partition = key.rpartition("/")[2]
+                beat = beat_of(end, key)
+                if beat is not None and beat != beat_of(start, key):
+                    found.append(Range.heartbeat(stream.name, partition, beat, len(found), moment))
+                if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
+                    found.append(Range.ended(stream.name, partition, len(found)))
         if clock is not None and clock["file"] and clock != start.get(_CLOCK):
             found.append(Range.passed(clock["position"], len(found)))
         return found
 
-    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[StretchSpan, PartitionFiles]]:
-        """The spans of a partition between two offsets."""
-        if key not in end or end[key] == start.get(key):
-            return
-        stream, _, partition = key.rpartition("/")
-        log = self._log(stream)
-        assert log.form is not None, "an offset refers to a stream whose form is known"
-        files = PartitionFiles(path, log.form.format == "document")
-        stretches = log.stretches(partition)
-        for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.document):
-            yield span, files
+    def _connector(self, stream: Source) -> Connector:
+        """The connector of a stream as it is declared now."""
+        held = self._connectors.get(stream.name)
+        if held is None or held.source != stream:
+            held = self._connectors[stream.name] = connector_of(
+                stream, self._log(stream.name), partial(read_weights, self._checkpoint)
+            )
+        return held
 
     def _log(self, stream: str) -> OrderLog:
         if stream not in self._logs:
@@ -149,67 +139,63 @@ class Survey:
 
     # --- sights -------------------------------------------------------------------------------------------
 
-    def _unfinished(self, start: Offset) -> FolderSnapshot | None:
+    def _unfinished(self, start: Offset) -> SourceSnapshot | None:
         """The sight that the epochs so far have not finished."""
         clock = start.get(_CLOCK)
         if clock is None or clock["file"]:
             return None
         if self._sight is None or self._sight.moment != clock["position"]:
-            self._sight = FolderSnapshot.load(self._checkpoint, clock["position"])
+            self._sight = SourceSnapshot.load(self._checkpoint, clock["position"])
         return self._sight
 
-    def _look(self, settings: IntakeSettings, start: Offset, before: FolderSnapshot | None) -> FolderSnapshot:
-        """The present files, or those left of an earlier sight.
-
-        A new file with a smaller name than one that waits joins the earlier sight: it is read next.
-        """
-        files: dict[str, dict[str, int]] = {}
+    def _look(self, settings: IntakeSettings, start: Offset, before: SourceSnapshot | None) -> SourceSnapshot:
+        """What the sources hold now, or what is left of an earlier sight."""
+        files: Listing = {}
         for stream in settings.reading:
-            for key, path in stream.keys.items():
-                ends = {each.file: each.end for each in self._log(stream.name).stretches(key.rpartition("/")[2])}
-                there = self._listing(key, path, settings.held.get(stream.name))
-                if before is not None:
-                    seen = before.files.get(key, {})
-                    last = max(seen, default="")
-                    there = {name: seen.get(name, size) for name, size in there.items() if name <= last}
-                files[key] = {name: size for name, size in there.items() if ends.get(name) != size}
+            there = self._listing(stream, settings)
+            files |= self._connector(stream).sight(there, None if before is None else before.files)
         if before is not None:
-            return FolderSnapshot(before.moment, files)
-        return FolderSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+            return SourceSnapshot(before.moment, files)
+        return SourceSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
-    def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
-        """The files of a partition that may be read; `hold` is the number of the stream's hold."""
-        if self._frozen is not None and key in self._frozen:
-            return self._frozen[key]
-        found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else folders.listing(path)
+    def _listing(self, stream: Source, settings: IntakeSettings) -> Listing:
+        """What may be read of a stream; where it ends with that, it is waited for."""
+        name = stream.name
+        hold = settings.held.get(name)
+        if self._frozen is not None and name in self._frozen:
+            return self._frozen[name]
+        is_held = hold and self._held.get(name, (0,))[0] == hold
+        patient = settings.finite or stream.ended or self._frozen is not None
+        found = self._held[name][1] if is_held else self._connector(stream).listing(patient=patient)
         if hold:
-            self._held[key] = hold, found
+            self._held[name] = hold, found
         if self._frozen is not None:
-            self._frozen[key] = found
+            self._frozen[name] = found
         return found
 
     # --- moves --------------------------------------------------------------------------------------------
 
-    def _moves(self, settings: IntakeSettings, start: Offset, sight: FolderSnapshot) -> _Moves:
-        """Advance every partition, and log the files that are begun."""
-        groups: list[list[_View]] = []
+    def _moves(self, settings: IntakeSettings, start: Offset, sight: SourceSnapshot) -> _Moves:
+        """Advance every partition, and log the stretches that are begun."""
+        groups: list[list[tuple[OrderLog, ReadyPartition]]] = []
         for stream in settings.reading:
-            views = list(self._views(stream, start, settings.finite or stream.ended, sight))
+            log = self._log(stream.name)
+            views = [(log, view) for view in self._views(stream, start, settings.finite or stream.ended, sight)]
             # Without a time the partitions are read one after the other; with one they are merged, so all advance.
-            groups += [[view] for view in views] if stream.time else [views] if views else []
+            groups += [[view] for view in views] if stream.is_timed else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
         files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
         found = _Moves()
         for group in groups:
             left = share
-            for view in group:
+            for log, view in group:
                 if left <= 0:
                     found.unfinished.add(view.key)
                     continue
                 at = Position.of(start, view.key)
-                move = ranges.advance(view.partition, at, left, files, view.begin)
+                move = view.advance(at, left, files)
                 if move.to != at:
-                    self._log(view.stream).append(move.records)
+                    log.append(move.records)
                     found.to[view.key] = move.to._asdict()
                 left -= move.size
                 if not move.done:
@@ -217,7 +203,7 @@ class Survey:
                     left = 0  # the partitions behind it wait
         return found
 
-    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: FolderSnapshot) -> Offset:
+    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: SourceSnapshot) -> Offset:
         """The heartbeats that are due; none in finite inputs, nor before the first element."""
         if settings.finite or self._frozen is not None:
             return {}
@@ -226,65 +212,25 @@ class Survey:
         for stream in settings.reading:
             if stream.heartbeat is not None and self._log(stream.name).form is not None:
                 reached = partial(read_reached, self._checkpoint)
-                found |= self._pulse.beats(stream, start, fresh, sight.moment, reached)
+                keys = tuple(self._connector(stream).keys)
+                found |= self._pulse.beats(stream, keys, start, fresh, sight.moment, reached)
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
         """The partitions of finite inputs that are read to their end."""
         streams = [each for each in settings.reading if settings.finite or each.ended]
-        keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
+        keys = [key for each in streams for key in self._connector(each).keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
 
-    def _views(self, stream: Source, start: Offset, finite: bool, sight: FolderSnapshot) -> Iterator[_View]:
+    def _views(self, stream: Source, start: Offset, finite: bool, sight: SourceSnapshot) -> list[ReadyPartition]:
         """The partitions of a stream that have something to read."""
-        log = self._log(stream.name)
-        if log.form is None:
-            partitions = [
-                PartitionFiles(path, document=False).paths(sight.files.get(key, {}))
-                for key, path in stream.keys.items()
-            ]
-            form = folders.form_of(stream, partitions, decide=finite or self._frozen is not None)
+        connector = self._connector(stream)
+        if connector.log.form is None:
+            form = connector.form(sight.files, decide=finite or self._frozen is not None)
             if form is None:
-                return
-            log.append((form,))
-        assert log.form is not None
-        for number, (key, path) in enumerate(stream.keys.items()):
-            at = Position.of(start, key)
-            there = sight.files.get(key, {})
-            files = PartitionFiles(path, log.form.format == "document")
-            held = log.stretches(str(number))
-            size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
-            if partition.behind(at):
-                largest = max((stretch.file for stretch in held), default="")
-                yield _View(stream.name, key, partition, files, largest)
-
-    def _size_of_open(self, held: list[FileStretch], there: dict[str, int], files: PartitionFiles, at: Position) -> int:
-        """The size of the last stretch's file; an error if the file was truncated or overwritten."""
-        if not held:
-            return 0
-        stretch = held[-1]
-        path = files.path(stretch.file)
-        read = at.position if at.file == len(held) - 1 else 0
-        if stretch.end is not None:
-            return stretch.end
-        size = there.get(stretch.file, 0)
-        changed = folders.modified(path)
-        if changed is None:
-            if self._compared.get(path, (0, 0))[0] > max(read, stretch.start):
-                raise StreamError(f"'{path}' was taken away before it was read to its end")
-            return max(read, stretch.start)
-        if size < max(read, stretch.start):
-            raise StreamError(
-                f"'{path}' has become shorter: {size:,} bytes, of which {read:,} were read",
-                hint="a stream's files may only grow",
-            )
-        stamp = (size, changed)
-        if self._compared.get(path) != stamp:
-            if not storage.has_head(path, stretch.head):
-                raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
-            self._compared[path] = stamp
-        return size
+                return []
+            connector.log.append((form,))
+        return list(connector.views(sight.files, start, finite=finite))
 
 
 @dataclass(slots=True)
@@ -294,27 +240,3 @@ class _Moves:
     to: Offset = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
     """The partitions with something left to read."""
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """A partition with something to read, and its stream."""
-
-    stream: str
-    key: str
-    partition: Partition
-    files: PartitionFiles
-    largest: str
-    """The largest file name that was begun."""
-
-    def begin(self, waiting: Waiting) -> FileStretch:
-        path = self.files.path(waiting.file)
-        late = waiting.file < self.largest
-        return FileStretch(
-            self.key.rpartition("/")[2],
-            waiting.file,
-            waiting.start,
-            storage.is_packed(path),
-            storage.head_of(path, waiting.size),
-            "grown" if waiting.start else "late" if late else None,
-        )

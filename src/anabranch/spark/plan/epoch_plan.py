@@ -130,6 +130,6 @@ class Plan:
         Heartbeats that follow the times of items need these times.
         """
         found = dict(self.courses).get(source.name)
-        if found is None and source.beats_by_time:
+        if found is None and source.beats_by_time and source.time is not None:
             return (ProgressAxis(f"*/{source.time}", per_second=per_second(source.time)),)
         return found

@@ -52,10 +52,15 @@ class Planning:
         self.documents = DocumentCopies(plans.folder, self.newest, warn)
 
     def begin(
-        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
+        self,
+        epoch: int,
+        wanted: Workload,
+        forms: Mapping[str, StreamForm | None],
+        last: Manifest | None,
+        counts: Mapping[str, int] | None = None,
     ) -> PlanFile:
-        """The plan of an epoch, which is durable from then on."""
-        file = self._begun(epoch, wanted, forms, last)
+        """The plan of an epoch, which is durable from then on; `counts` are the partitions of streams in topics."""
+        file = self._begun(epoch, wanted, forms, last, counts or {})
         self.newest = file.load()
         return file
 
@@ -64,13 +69,20 @@ class Planning:
         self._made = None
 
     def _begun(
-        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
+        self,
+        epoch: int,
+        wanted: Workload,
+        forms: Mapping[str, StreamForm | None],
+        last: Manifest | None,
+        counts: Mapping[str, int],
     ) -> PlanFile:
         written = self._plans.of(epoch)
         if written is not None and _is_wanted(written.load(), wanted):
             self._made = None
             return written
-        streams = tuple(KnownStream.of(source, forms[name]) for name, source in wanted.streams.items())
+        streams = tuple(
+            KnownStream.of(source.counting(counts.get(name, 0)), forms[name]) for name, source in wanted.streams.items()
+        )
         if written is not None:
             self._plans.forget(epoch)
         rooted = frozenset(name for name in wanted.streams if forms[name] is not None)

@@ -28,6 +28,8 @@ class Cut:
 
     `start` and `end` are positions in the uncompressed partition; `root` is the start tag of the root around the item
     and `encoding` that of its document, because several documents may follow one another.
+    What comes in a message has the message's key and headers, the latter packed, and where that is the time of its
+    elements, the timestamp in milliseconds.
     """
 
     start: int
@@ -36,6 +38,9 @@ class Cut:
     reason: str | None = None
     root: bytes | None = None
     encoding: str = "utf-8"
+    stamp: int | None = None
+    key: bytes | None = None
+    headers: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ def first_names(source: Source) -> FirstNames | None:
 def _names(source: Source) -> FirstNames | None:
     if source.format == "auto" and not any(file.stat().st_size for file in source.files):
         return None
+    if source.topic is not None:
+        items = (source.item_name,) if source.format == "json" else ()
+        return FirstNames(source.implied_root, items, agreed=True)
     contents = Contents(source, Limits())
     if contents.format == "json":
         return FirstNames(source.implied_root, (source.item_name,), agreed=True)

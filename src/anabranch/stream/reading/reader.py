@@ -17,6 +17,7 @@ from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Plac
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading import json_items, wire
+from anabranch.stream.reading.messages import note
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import Cut
 from anabranch.stream.schema import Schema
@@ -77,6 +78,7 @@ class ElementReader:
             tree.parent = root
             element = wire.element_of(tree, place)
         self._admission.check(element)
+        note(element, cut)
         if isinstance(element, Item):
             element.tree.parent = root
             if self._schema is None:

@@ -1,4 +1,4 @@
-"""Streams in files, read to their end: a file, a gzip file, or a directory of them, in XML or JSON.
+"""Streams as they are declared; and those in files, read to their end: a file, a gzip file, or a directory of them.
 
 `read` gives the content of a stream in order: elements, and dead letters where something had to be set aside
 (LAWS 2.5).
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -28,17 +28,20 @@ from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.reading.topic import Topic
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
+NO_PATH = FilePath("/")
+"""The path of a stream that is in no file."""
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream as registered: its files, their format, and its time (LAWS 1.3, 3.1, 3.2)."""
+    """A stream as registered: where it comes from, its format, and its time (LAWS 1.3, 3.1, 3.2)."""
 
     name: str
     path: FilePath
@@ -74,6 +77,8 @@ class Source:
     """The unit of its time path, which comparisons of paths ignore, and of streams do not."""
     answer: str = ""
     """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
+    topic: Topic | None = None
+    """The topic that it comes from, where it is in no file."""
 
     def __post_init__(self) -> None:
         if self.time is not None:
@@ -82,7 +87,7 @@ class Source:
             object.__setattr__(self, "time_unit", unit)
         if self.heartbeat is not None and self.updates:
             raise UsageError("a stream of updates can be sent no 'heartbeat' yet", hint="write them into the stream")
-        if self.heartbeat is not None and self.more and self.time is None:
+        if self.heartbeat is not None and self.is_divided and not self.is_timed:
             raise UsageError(
                 "a stream of several partitions is sent a 'heartbeat' only if it declares a 'time'",
                 hint="without one its partitions do not wait for one another",
@@ -90,8 +95,36 @@ class Source:
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
-        """Its partitions, each one sequence (LAWS 1.1)."""
+        """Its partitions, each one sequence (LAWS 1.1): their files, or the names of a topic's partitions."""
+        if self.topic is not None:
+            return tuple(FilePath(self.topic.label(number)) for number in range(self.topic.count))
         return (self.path, *self.more)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it has several partitions, or may come to have them: a topic can gain some at any time."""
+        return bool(self.more) or (self.topic is not None and self.topic.may_grow)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its elements have times of their own, by which its partitions are merged (LAWS 1.2)."""
+        return self.time is not None or self.is_stamped
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether the timestamps of messages are the times of its elements (LAWS 1.3)."""
+        return self.time is None and self.topic is not None and self.topic.timestamps
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether its order differs from that in which its ranges are read (LAWS 1.2)."""
+        return self.is_divided and self.is_timed
+
+    def counting(self, partitions: int) -> Source:
+        """The stream with so many partitions, where it is a topic of which more are known now."""
+        if self.topic is None or partitions <= self.topic.count:
+            return self
+        return replace(self, topic=replace(self.topic, count=partitions))
 
     def scale(self, path: Path | None) -> TimeScale:
         """The time scale of the values at a path of its items."""
@@ -99,13 +132,13 @@ class Source:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Its partitions by the keys that offsets and states use."""
+        """The paths of its partitions by the keys that offsets and states use."""
         return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
 
     @property
     def beats_by_time(self) -> bool:
         """Whether its heartbeats follow the times of its items."""
-        return self.heartbeat is not None and self.time is not None
+        return self.heartbeat is not None and self.is_timed
 
     @property
     def item_name(self) -> str:
@@ -119,7 +152,7 @@ class Source:
 
     def admission(self, *, accents: bool = True) -> Admission:
         """The elements that it accepts; `accents` says whether the engine follows them."""
-        merged = self.time is not None or not self.more
+        merged = self.is_timed or not self.is_divided
         return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents)
 
     @property
@@ -129,8 +162,8 @@ class Source:
 
     @property
     def files(self) -> tuple[FilePath, ...]:
-        """The files of all partitions, partition by partition."""
-        return tuple(file for partition in self.partitions for file in self.files_of(partition))
+        """The files of all partitions, partition by partition; a topic has none."""
+        return () if self.topic else tuple(file for partition in self.partitions for file in self.files_of(partition))
 
     def files_of(self, partition: FilePath) -> list[FilePath]:
         """The files of one partition, in reading order."""

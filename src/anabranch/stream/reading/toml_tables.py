@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.kafka import KafkaCluster
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
-from anabranch.stream.reading.source import Source, domains_of, seconds_of
+from anabranch.stream.reading.source import NO_PATH, Source, domains_of, seconds_of
+from anabranch.stream.reading.topic import Topic, message_format
 from anabranch.stream.schema import Schema
 
 _Value = TypeVar("_Value")
@@ -224,16 +226,34 @@ def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[
     return found
 
 
+def _topic_of(table: Table) -> tuple[Topic, str]:
+    """The topic that a table of a stream names, and the format of what its messages hold."""
+    brokers, name = table.needed("brokers", "as in '127.0.0.1:9092'"), table.needed("topic", "the name of a topic")
+    start = table.take("start", lambda value: True, "anything", "earliest")
+    settings = table.take("kafka", lambda value: isinstance(value, dict), "a table of settings", {})
+    partitions, timestamps = table.whole("partitions", None), table.flag("timestamps", default=True)
+    try:
+        cluster = KafkaCluster.of(brokers, settings, table.file.absolute().parent)
+        topic = Topic.of(cluster, name, start=start, partitions=partitions, timestamps=timestamps)
+        return message_format(topic, table.text("format", "auto"))
+    except UsageError as error:
+        raise table.wrong(error.message, hint=error.hint) from None
+
+
 def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[str], Path] | None = None) -> Source:
     """A stream as registered; `answers` gives the folder of a stream that is an answer, where that is possible."""
     kind = table.text("source", "files")
-    if kind not in ("files", "answer") or (kind == "answer" and answers is None):
-        hint = "use 'files' or 'answer'" if answers else "only 'files' can be read here"
+    if kind not in ("files", "answer", "kafka") or (kind != "files" and answers is None):
+        hint = "use 'files', 'kafka' or 'answer'" if answers else "only 'files' can be read here"
         raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=hint)
     answer = ""
+    topic: Topic | None = None
     if answers is not None and kind == "answer":
         answer = table.needed("of", "the subscription whose answer it is")
         path, more, form = answers(name), list[Path](), "document"
+    elif kind == "kafka":
+        path, more = NO_PATH, []
+        topic, form = _topic_of(table)
     else:
         path, *more = table.paths("path")
         for each in (path, *more):
@@ -265,6 +285,7 @@ def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[
             Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             answer=answer,
+            topic=topic,
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None

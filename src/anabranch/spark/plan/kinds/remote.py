@@ -100,7 +100,7 @@ class RemoteWindowKind(QueryKind):
 
 def _refuse_partitions(stream: KnownStream | None, *, any_order: bool) -> None:
     """Refuse windows of several partitions; without `any_order`, only if these are merged by their times."""
-    if stream is not None and stream.source.more and (stream.source.time or any_order):
+    if stream is not None and stream.source.is_divided and (stream.source.is_timed or any_order):
         raise UsageError(
             f"windows of stream '{stream.name}' cannot be made or read on their way: it has several partitions",
             hint="send the items",

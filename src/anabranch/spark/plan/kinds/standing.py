@@ -176,7 +176,7 @@ def operator_in(query: Standing, known: QueryContext) -> str:
 
 def _is_merged(stream: KnownStream) -> bool:
     """Whether the order of a stream differs from that in which its ranges are read."""
-    return bool(stream.source.more) and stream.source.time is not None
+    return stream.source.is_merged
 
 
 @lru_cache(maxsize=1 << 14)
