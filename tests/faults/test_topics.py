@@ -61,7 +61,7 @@ def test_no_kill_shows_in_a_topic(mass: Mass, tmp_path: Path, capsys: pytest.Cap
         stop(broker.folder)
     with capsys.disabled():
         print(
-            f"\ncrash harness between topics: {kills.total()} kills, {len(site.epochs())} epochs, {messages} messages"
+            f"\nbetween topics: {kills.total()} kills, {len(site.epochs())} epochs, {messages} messages, no difference"
         )
         print("\n".join(f"  {number:3} {kind}" for kind, number in sorted(kills.items())))
 

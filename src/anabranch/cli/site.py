@@ -98,4 +98,4 @@ def _accent(options: argparse.Namespace) -> None:
 
 def _place(place: object) -> str:
     """A file, or a partition of a topic, for people."""
-    return visible(short(place) if isinstance(place, Path) else str(place))
+    return visible(str(short(place) if isinstance(place, Path) else place))

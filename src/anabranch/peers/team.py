@@ -41,10 +41,19 @@ class Team:
     """The peers, and their plan in force; only one caller at a time."""
 
     def __init__(
-        self, folder: Path, peers: Mapping[str, Peer], streams: Mapping[str, RegisteredStream], pool: Executor
+        self,
+        folder: Path,
+        peers: Mapping[str, Peer],
+        streams: Mapping[str, RegisteredStream],
+        pool: Executor,
+        elsewhere: Collection[str] = (),
     ) -> None:
-        """Peers are run by the threads of a pool; `streams` may change in between."""
+        """Peers are run by the threads of a pool; `streams` may change in between.
+
+        Super-peers `elsewhere` are run by other processes (`transport.py`).
+        """
         self.peers = peers
+        self._elsewhere = tuple(elsewhere)
         self._folder = folder
         self._streams = streams
         self._pool = pool
@@ -196,8 +205,11 @@ class Team:
         A peer that has begun to read a flow with accents or updates reads on while no subscription needs the flow:
         otherwise it would miss the changes meanwhile.
         """
-        found = programs(catalogue, self._sources, tuple(self.peers))
+        every = programs(catalogue, self._sources, (*self.peers, *self._elsewhere))
+        found = {name: every[name] for name in self.peers}
         for flow in catalogue.hops:
+            if flow.at not in self.peers:
+                continue
             last = self.peers[flow.at].last() if is_items(flow) and flow.name not in found[flow.at].streams else None
             if last is not None and (
                 flow.name in last.evolution
@@ -218,6 +230,8 @@ class Team:
         new = self._programs(planned.now)
         for flow in planned.now.hops:
             self._sources.link(flow).make()
+            if flow.at not in self.peers:
+                continue
             reads, read = (each.streams.keys() for each in (new[flow.at], self.peers[flow.at].program))
             if is_items(flow) and (flow.name not in before.flows or flow.name in reads - read):
                 self._tell_missed(flow, planned.number)
@@ -242,10 +256,30 @@ class Team:
                 peer.want(peer.program.reading({each: new[name].streams[each] for each in behind[name]}), peer.plan)
             self.drain()
 
+    def carried(self) -> tuple[dict[str, tuple[Link, str]], dict[str, dict[str, Link]]]:
+        """The links to peers elsewhere, by flow with their readers, and those from there, by the readers here."""
+        leaving: dict[str, tuple[Link, str]] = {}
+        coming: dict[str, dict[str, Link]] = {name: {} for name in self.peers}
+        for flow in self.planned.now.hops:
+            if flow.made_at in self.peers and flow.at not in self.peers:
+                leaving[flow.name] = self._sources.link(flow), flow.at
+            elif flow.at in self.peers and flow.made_at not in self.peers:
+                coming[flow.at][flow.name] = self._sources.link(flow)
+        return leaving, {name: links for name, links in coming.items() if links}
+
+    def join(self, planned: SavedPlan) -> None:
+        """Begin with a plan that another process has made, for the first time."""
+        planned.save(self.record)
+        for flow in planned.now.hops:
+            self._sources.link(flow).make()
+        self.take_up(planned)
+
     def _tell_missed(self, flow: Flow, plan: int) -> None:
         """Start a flow with what its new reader must know of what it has missed."""
         (stream,) = flow.streams
         origin = self._streams[stream]
+        if origin.at not in self.peers:
+            return
         peer = self.peers[origin.at]
         last = peer.last()
         if last is None or stream not in last.begun:

@@ -240,8 +240,18 @@ def _topic_of(table: Table) -> tuple[Topic, str]:
         raise table.wrong(error.message, hint=error.hint) from None
 
 
-def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[str], Path] | None = None) -> Source:
-    """A stream as registered; `answers` gives the folder of a stream that is an answer, where that is possible."""
+def source_of(
+    name: str,
+    table: Table,
+    timing: TimingReader,
+    answers: Callable[[str], Path] | None = None,
+    *,
+    is_here: bool = True,
+) -> Source:
+    """A stream as registered; `answers` gives the folder of a stream that is an answer, where that is possible.
+
+    The files of a stream that is not read here need not be there.
+    """
     kind = table.text("source", "files")
     if kind not in ("files", "answer", "kafka") or (kind != "files" and answers is None):
         hint = "use 'files', 'kafka' or 'answer'" if answers else "only 'files' can be read here"
@@ -257,7 +267,7 @@ def source_of(name: str, table: Table, timing: TimingReader, answers: Callable[[
     else:
         path, *more = table.paths("path")
         for each in (path, *more):
-            if not each.exists():
+            if is_here and not each.exists():
                 raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
         form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):
