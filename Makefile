@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast mass check format bench bench-peers constraints clean
+.PHONY: help setup demo test test-fast test-s3 mass check format bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -31,6 +31,9 @@ test: $(stamp) $(broker) ## run all tests, and of those with very many cases fou
 
 test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
+
+test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds the first time
+	@$(java) $(bin)/pytest -m s3
 
 mass: $(stamp) $(broker) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200

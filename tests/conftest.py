@@ -23,6 +23,7 @@ from hypothesis import settings
 
 from mass import Mass, seed_of, share_of, shares
 from oracle.counting import compared
+from s3 import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,8 +68,15 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests that start a JVM, by mark or by fixture, behind the others; otherwise keep the order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Move the tests that start a JVM, by mark or by fixture, behind the others; otherwise keep the order.
+
+    Those that need a server which takes minutes to build are chosen only by name.
+    """
+    if "s3" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("s3") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("s3") is None]
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         for name in {"spark", "mass"}.intersection(fixtures):
@@ -150,9 +158,9 @@ def hurried() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark that all tests share; a start costs seconds."""
-    from anabranch.spark.session import local_session  # here, so that other tests do not pay for importing pyspark
+    from anabranch.spark.session import start_session  # here, so that other tests do not pay for importing pyspark
 
-    session = local_session(cores=2)
+    session = start_session(cores=2)
     yield session
     session.stop()
 
@@ -163,3 +171,14 @@ def broker(request: pytest.FixtureRequest) -> Broker:
     from brokers import started
 
     return started(request.config.stash[BROKER])
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, for tests that are marked `s3`."""
+    server = S3Server.start(tmp_path_factory.mktemp("s3") / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield server
+    server.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -16,8 +17,11 @@ def listening_addresses() -> set[IPv4Address | IPv6Address]:
     return {address for number, address in _listening() if number in ours}
 
 
-def own_processes() -> set[int]:
-    """This process and all below it."""
+def own_processes(*, below: bool = True) -> set[int]:
+    """This process and all below it, or only those that it has started itself.
+
+    What is below a Spark that tests share comes and goes by itself.
+    """
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -26,6 +30,8 @@ def own_processes() -> set[int]:
             continue
         parents[int(stat.parent.name)] = int(fields[1])
     found = {os.getpid()}
+    if not below:
+        return found | {child for child, parent in parents.items() if parent in found}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
     return found
@@ -35,12 +41,13 @@ def _sockets_of(process: int) -> Iterator[str]:
     """The numbers of the sockets that a process holds."""
     try:
         handles = list(Path(f"/proc/{process}/fd").iterdir())
-        targets = [os.readlink(handle) for handle in handles]
     except OSError:
         return
-    for target in targets:
-        if target.startswith("socket:["):
-            yield target[len("socket:[") : -1]
+    for handle in handles:
+        with suppress(OSError):  # closed in the meantime, as the one by which this very folder was read
+            target = os.readlink(handle)
+            if target.startswith("socket:["):
+                yield target[len("socket:[") : -1]
 
 
 def _listening() -> Iterator[tuple[str, IPv4Address | IPv6Address]]:

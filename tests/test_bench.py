@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import count
@@ -277,3 +278,12 @@ def test_starting_is_timed_by_real_processes(monkeypatch: pytest.MonkeyPatch) ->
     assert all(isinstance(each, float) and each > 0.1 for each in seconds.values())
     with pytest.raises(StateError, match="ended with 2"):
         start._seconds(("query",), 0)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.78, 0.95])
+def test_a_fine_window_gives_as_many_answers_as_it_is_asked_for(share: float) -> None:
+    """Windows of a fraction of the gap between photons: those that hold one are the share of photons asked for."""
+    found = re.search(r"diff ([0-9.]+)\|", windows.fine_query(share))
+    assert found
+    times = [float(each) for text in photons(20_000, 1) for each in re.findall(r"<det_time>([^<]*)", text)]
+    assert len({time // float(found[1]) for time in times}) / len(times) == pytest.approx(share, rel=0.02)

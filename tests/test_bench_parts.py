@@ -16,7 +16,7 @@ from anabranch.bench.harness import epochs, ruler_process
 from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
-from anabranch.bench.parts import shared_readings
+from anabranch.bench.parts import pushed, shared_readings
 from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
@@ -201,6 +201,16 @@ def test_answers_for_each_item_are_compared(
     monkeypatch.setattr(ingest, "_Q3", "en >= 2")
     with pytest.raises(AssertionError, match="of Spark"):
         bench.q3()
+
+
+def test_photons_that_are_pushed_are_measured(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the same in a file; both are answered alike."""
+    monkeypatch.setattr(pushed, "compare", _once)
+    found = ingest.IngestBench(spark, tmp_path, 2_500, _ONCE).pushed()
+    assert found.ratio == 3
+    assert all(seconds > 0 for seconds in (*found.first, *found.second))
 
 
 def test_sharing_over_readings_is_measured(

@@ -36,6 +36,8 @@ from typing import Any, Literal, TypeAlias
 import pytest
 
 import papers
+from anabranch.endpoint.app import LONGEST_KEY
+from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine import inputs as given_inputs
 from anabranch.engine.finite import answering
 from anabranch.engine.preparing import prepare
@@ -48,6 +50,7 @@ from anabranch.language.checks.streams import MAX_OVERLAP
 from anabranch.language.parsing.cursor import MAX_CHARACTERS, MAX_DEPTH
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law import Input, document_input, evaluate, text_input
+from anabranch.spark.spool.keys import KEY_SECONDS, MOST_KEYS
 from anabranch.sql import Language, read_query
 from anabranch.sql.refusals import SQL_REFUSALS
 from anabranch.stream.elements import DeadLetter
@@ -406,15 +409,35 @@ def limits() -> list[str]:
     return [row("limit", "value"), row("---", "---:"), *(row(what, f"{value:,}") for what, value in known.items())]
 
 
-@pytest.mark.parametrize("table", [refusals, limits, sql_refusals], ids=lambda table: str(table.__name__))
-def test_table(table: Callable[[], list[str]]) -> None:
-    """A table on the pages of the languages says what the code says."""
-    page = TOP / f"docs/{'sql' if table is sql_refusals else 'language'}.md"
-    text = page.read_text(encoding="utf-8")
+def endpoint_limits() -> list[str]:
+    known = EndpointSettings()
+    rows = [
+        ("bytes of a body, also unpacked", known.max_body, '`max_body = "32 MB"`'),
+        ("connections at once", known.connections, "`connections = 500`"),
+        ("bytes of the request line and the headers", known.max_headers, ""),
+        ("seconds for the headers, and without a request", known.header_seconds, ""),
+        ("seconds for a body", known.body_seconds, ""),
+        ("characters of a key", LONGEST_KEY, ""),
+        ("keys that are remembered of a stream", MOST_KEYS, ""),
+        ("seconds for which a key is remembered", KEY_SECONDS, ""),
+    ]
+    found = (row(what, f"{value:,.0f}", where).replace("|  |", "| |") for what, value, where in rows)
+    return ["| | | `[http]` |", row("---", "---", "---"), *found]
+
+
+@pytest.mark.parametrize(
+    ("table", "page"),
+    [(refusals, "language"), (limits, "language"), (sql_refusals, "sql"), (endpoint_limits, "http")],
+    ids=lambda given: given if isinstance(given, str) else str(given.__name__),
+)
+def test_table(table: Callable[[], list[str]], page: str) -> None:
+    """A table on a page says what the code says."""
+    file = TOP / f"docs/{page}.md"
+    text = file.read_text(encoding="utf-8")
     found = re.search(rf"<!-- {table.__name__} -->\n\n(.*?)\n\n<!-- end -->", text, re.S)
     assert found
     if REWRITE:
-        page.write_text(text[: found.start(1)] + "\n".join(table()) + text[found.end(1) :], encoding="utf-8")
+        file.write_text(text[: found.start(1)] + "\n".join(table()) + text[found.end(1) :], encoding="utf-8")
     else:
         assert found[1].split("\n") == table()
 

@@ -350,7 +350,7 @@ def test_a_link_of_any_name_has_a_folder_of_its_own(tmp_path: Path) -> None:
 
 def test_readers_of_a_subscription_do_not_share_a_position(tmp_path: Path) -> None:
     """Where their names and those of subscriptions have blanks; names without stay where they were."""
-    checkpoint = Checkpoint(tmp_path)
+    checkpoint = Checkpoint.at(tmp_path)
     assert checkpoint.reader("a b", "c") != checkpoint.reader("a", "b c")
     assert checkpoint.reader("a", "b").name.startswith("a b-")
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_HEAVY = ("numba", "llvmlite", "pyarrow", "pyspark", "py4j", "sqlglot")
+_HEAVY = ("numba", "llvmlite", "pyarrow", "pyspark", "py4j", "sqlglot", "starlette", "uvicorn")
 _SHOWN = f"""
 import json, sys
 from anabranch.cli import main

@@ -43,7 +43,7 @@ class Site:
         self.trunk.run(queries, (1 << 20,), (1,))
 
     def told(self, stream: int = 0) -> list[dict[str, tuple[str, ...]]]:
-        history = StreamCourse(self.sources[stream], Checkpoint(self._folder / "state")).history()
+        history = StreamCourse(self.sources[stream], Checkpoint.at(self._folder / "state")).history()
         return [{each.deed: each.subscriptions for each in event.reactions} for event in history]
 
 
@@ -79,6 +79,6 @@ def test_an_accent_that_is_refused_ends_those_who_read_its_path(tmp_path: Path) 
     site.run(ASKED, a=DROP, b="<i/>")
     site.run({name: ASKED[name] for name in ("hides", "other")}, a=DROP)
     assert site.told() == [{"passes it on": ("hides",)}, {"ends": ("hides",)}]
-    history = StreamCourse(site.sources[0], Checkpoint(tmp_path / "state")).history()
+    history = StreamCourse(site.sources[0], Checkpoint.at(tmp_path / "state")).history()
     assert str(history).splitlines()[2].endswith("refused: 't' is dropped where it does not exist; ends: hides")
     assert "ends: hides" in history._repr_html_()

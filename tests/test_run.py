@@ -174,7 +174,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     (folder.top / "vela.xq").write_text(ALL)
     (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
     site = read_site(folder.file)
-    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot"], ["vela"])
+    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot", "orders"], ["vela"])
     assert site.settings.keep == Keep(bytes=20 * 10**9)
     assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 
@@ -185,7 +185,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
         (("checkpoint", "chekpoint"), r"\[engine\] lacks 'checkpoint'"),
         (("trigger_ms = 20", "trigger = 20"), r"\[engine\]: 'trigger' is unknown"),
         (("trigger_ms = 20", "trigger_ms = 'fast'"), r"\[engine\]: 'trigger_ms' takes a positive number, not 'fast'"),
-        (('"files"', '"kafka"'), r"\[streams.s\]: the source 'kafka' is unknown"),
+        (('"files"', '"pigeons"'), r"\[streams.s\]: the source 'pigeons' is unknown"),
         (('path = "in"', 'path = "nowhere"'), r"\[streams.s\]: there is no '.*nowhere'"),
         (('"lines"', '"csv"'), r"\[streams.s\]: the format 'csv' is unknown"),
         (('format = "lines"', "updates = 1"), r"\[streams.s\]: 'updates' takes true or false, not '1'"),

@@ -35,11 +35,12 @@ def test_documents(tmp_path: Path) -> None:
     ("rest", "message"),
     [
         ("[documents.t]\n", "'path' is missing"),
+        ('[documents.t]\npath = "s3://bucket/t.xml"\n', "'s3://bucket/t.xml' is not on a disk"),
         ('[documents.t]\npath = "t.xml"\nrot = "t"\n', "'rot' is unknown"),
         ('[documents.s]\npath = "t.xml"\n', "'s' is a stream already"),
         ('[streams.a]\nsource = "answer"\n', "'of' is missing"),
         ('[streams.a]\nsource = "answer"\nof = "p"\n', "there is no subscription 'p'"),
-        ('[streams.a]\nsource = "kafka"\nof = "q"\n', "the source 'kafka' is unknown"),
+        ('[streams.a]\nsource = "pigeons"\nof = "q"\n', "the source 'pigeons' is unknown"),
         ('[streams.a]\nsource = "answer"\nof = "q"\npath = "in"\n', "'path' is unknown"),
     ],
 )
@@ -69,7 +70,7 @@ def test_the_answer_of_a_display_is_a_stream_of_updates(tmp_path: Path) -> None:
     assert [found[name].updates for name in "sab"] == [False, False, False]
 
 
-def test_a_network_has_documents_and_no_answers_as_streams(tmp_path: Path) -> None:
+def test_a_network_has_documents_and_no_streams_of_other_sources(tmp_path: Path) -> None:
     """What it does not have is refused by name."""
     (tmp_path / "in").mkdir()
     text = (
@@ -77,9 +78,10 @@ def test_a_network_has_documents_and_no_answers_as_streams(tmp_path: Path) -> No
     )
     (tmp_path / "network.toml").write_text(text)
     assert read_network(tmp_path / "network.toml").documents["t"].path == tmp_path / "t.xml"
-    (tmp_path / "network.toml").write_text(text + '[streams.a]\nat = "SP0"\nsource = "answer"\nof = "q"\n')
-    with pytest.raises(UsageError, match="the source 'answer' is unknown"):
-        read_network(tmp_path / "network.toml")
+    for kind in ("answer", "http"):
+        (tmp_path / "network.toml").write_text(text + f'[streams.a]\nat = "SP0"\nsource = "{kind}"\nof = "q"\n')
+        with pytest.raises(UsageError, match=f"the source '{kind}' cannot be read here yet"):
+            read_network(tmp_path / "network.toml")
 
 
 def test_nobody_publishes_into_an_answer(tmp_path: Path) -> None:

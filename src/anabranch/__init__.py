@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from anabranch.engine.live import Engine
     from anabranch.kafka import KafkaCluster
     from anabranch.spark.sinks import Console, Files, Kafka, Parquet
+    from anabranch.stream.reading.source import Http
     from anabranch.stream.reading.topic import Topic
 
-__all__ = ["Console", "Engine", "Files", "Kafka", "KafkaCluster", "Parquet", "Topic"]
+__all__ = ["Console", "Engine", "Files", "Http", "Kafka", "KafkaCluster", "Parquet", "Topic"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from anabranch.stream.reading.topic import Topic
 
         return Topic if name == "Topic" else KafkaCluster
+    if name == "Http":
+        from anabranch.stream.reading.source import Http
+
+        return Http
     if name in __all__:
         from anabranch.spark import sinks
 

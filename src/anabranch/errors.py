@@ -69,6 +69,10 @@ class StateError(AnabranchError):
     """Durable state cannot be used or written: a foreign, damaged or busy checkpoint, a full disk."""
 
 
+class DiskFull(StateError):
+    """There is no room on the disk; what was durable before is untouched."""
+
+
 class BadItem(AnabranchError):
     """One element of a stream that cannot be used; it is set aside with this reason."""
 

@@ -28,8 +28,9 @@ from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
 from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.wanted import Epoch
-from anabranch.spark.session import local_session
+from anabranch.spark.session import start_session
 
 _POLL_SECONDS = 0.2
 _FIXED = (
@@ -49,24 +50,19 @@ Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Opens a network that runs in a folder and reports the epochs of its peers."""
 
 
-def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
-    """A network whose peers run their epochs on Spark."""
-    session = local_session()
-    return RunningNetwork(network, folder, session=session, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
-
-
-def part_on_spark(
+def on_spark(
     network: Network,
     folder: Path,
     on_epoch: Callable[[str, Epoch], None],
-    here: Collection[str],
-    on_warning: Callable[[str], None],
+    spark: SparkOptions | None = None,
+    here: Collection[str] = (),
+    on_warning: Callable[[str], None] | None = None,
 ) -> RunningNetwork:
-    """Some peers of a network, likewise; the others are run elsewhere."""
+    """A network whose peers, or those of them that are run `here`, run their epochs on Spark."""
     return RunningNetwork(
         network,
         folder,
-        session=local_session(),
+        session=start_session(spark),
         epoch_bytes=network.epoch_bytes,
         on_epoch=on_epoch,
         here=here,
@@ -82,11 +78,13 @@ def run(
     stop: Event | None = None,
     opens: Opens | None = None,
     here: Collection[str] = (),
+    spark: SparkOptions | None = None,
 ) -> None:
     """Run a network: to the end of the present input (`once`), or until a signal comes or `stop` is set.
 
     Dead letters go to `dead_letters`, which overrides the file that the network names.
-    By default, its peers run on Spark; where only those `here` do, the others are run by other processes.
+    By default, its peers run on Spark, the one that `spark` says.
+    Where only those `here` do, the others are run by other processes.
     """
     if here and once:
         raise UsageError("a part of a network does not know where the others end", hint="leave --once out")
@@ -106,11 +104,10 @@ def run(
         check(network)
         letters = _letters(dead_letters or network.dead_letters, folder)
         log.say("starting Spark")
-        if here:
-            warn = partial(log.event, "warning")
-            opened = part_on_spark(network, folder, hear, here, lambda message: warn(message=message))
-        else:
-            opened = (opens or on_spark)(network, folder, hear)
+        opens = opens or partial(
+            on_spark, spark=spark, here=here, on_warning=lambda message: log.event("warning", message=message)
+        )
+        opened = opens(network, folder, hear)
         come = held.enter_context(signals(stop))
         running = held.enter_context(opened)
         asked = len(running.catalogue.subscriptions)

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
+from anabranch.endpoint.opening import TrunkEndpoint
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
@@ -35,10 +36,11 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.hosts.spark_host import SparkHost
+from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Listener, Workload
-from anabranch.spark.session import local_session
+from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Sink
 from anabranch.visible import note
@@ -63,8 +65,12 @@ def run(
     dead_letters: Path | None = None,
     late_items: Path | None = None,
     stop: Event | None = None,
+    spark: SparkOptions | None = None,
 ) -> None:
-    """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set."""
+    """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set.
+
+    `spark` says which Spark it runs on, by default one of its own on this machine.
+    """
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, including the log
     allow(site.settings.limits.steps)
@@ -77,24 +83,30 @@ def run(
         import_all(functions)
         warn = partial(_warn, log)
         wanted = _wanted(site, outputs, functions, warn)
+        if not once and any(each.http is not None for each in site.streams.values()):
+            site.endpoint.token()  # who lacks one should not wait for Spark
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
-        session = local_session()
+        session = start_session(spark, tell=warn)
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, warn)
         trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
-        trunk.want(wanted)
+        endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn, listens=not once))
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
+        _tell_addresses(endpoint, {}, log)
         watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
-                site = _reload(file, watch, trunk, site, outputs, functions, log)
+                site = _reload(file, watch, trunk, endpoint, site, outputs, functions, log)
             if not once and waits.due():
                 waits.tell()
         if once and not stop.is_set():
             waits.tell(at_once=True)
+        endpoint.close()
         trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
@@ -126,8 +138,14 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     if timeline:
         return iter(())
-    empty = AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions)
+    empty = AnswerLog(Checkpoint.at(site.checkpoint)).answer(nobody, site.functions)
     return iter(empty) if convert is None else converted(empty, convert)
+
+
+def _tell_addresses(endpoint: TrunkEndpoint, before: Mapping[str, str], log: Log) -> None:
+    """Log where streams are pushed, unless that is as it was before."""
+    if endpoint.streams != before:
+        log.event("listening", streams=endpoint.streams)
 
 
 def _warn(log: Log, message: str) -> None:
@@ -182,7 +200,14 @@ def _files(file: Path, site: SiteDescription) -> list[Path]:
 
 
 def _reload(
-    file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
+    file: Path,
+    watch: Watch,
+    trunk: Trunk,
+    endpoint: TrunkEndpoint,
+    site: SiteDescription,
+    outputs: Outputs,
+    functions: _Functions,
+    log: Log,
 ) -> SiteDescription:
     """Apply the new version of a site, or keep the old one and say why; gives the one in force.
 
@@ -194,7 +219,10 @@ def _reload(
         if fresh == site:
             return site
         same = [name for name, each in fresh.subscriptions.items() if site.subscriptions.get(name) == each]
-        trunk.want(_wanted(fresh, outputs, functions, partial(_warn, log), same))
+        pushed = endpoint.streams
+        wanted = _wanted(fresh, outputs, functions, partial(_warn, log), same)
+        with endpoint.opened(wanted.streams.values()):
+            trunk.want(wanted)
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
@@ -208,6 +236,7 @@ def _reload(
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
+    _tell_addresses(endpoint, pushed, log)
     fixed = changes(_fixed(site), _fixed(fresh))["changed"]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
@@ -220,4 +249,5 @@ def _fixed(site: SiteDescription) -> dict[str, object]:
         each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
     }
     others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
-    return {"checkpoint": site.checkpoint, **settings, **others, "functions": site.functions, "log": site.log}
+    others |= {"functions": site.functions, "log": site.log, "http": site.endpoint}
+    return {"checkpoint": site.checkpoint, **settings, **others}

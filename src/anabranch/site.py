@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES, Policy
+from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import function_named
@@ -29,7 +30,15 @@ from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import (
+    Table,
+    documents_of,
+    max_steps_of,
+    read_tables,
+    read_text,
+    sized,
+    source_of,
+)
 from anabranch.stream.settings import Keep, Settings
 from anabranch.values.declared import declared_timing
 
@@ -67,6 +76,8 @@ class SiteDescription:
     """Functions in Python that queries may call, by name; not imported yet."""
     documents: Mapping[str, DocumentSource]
     """The files behind `doc()`."""
+    endpoint: EndpointSettings
+    """Where the run listens, if it has streams that are pushed."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
         """Refuse files that conflict; those given here override those of the site."""
@@ -75,6 +86,7 @@ class SiteDescription:
             *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
             *document_claims(self.documents),
+            *([Claim(self.endpoint.token_file, "the file with the token")] if self.endpoint.token_file else ()),
         ]
         others = {
             "the log": self.log,
@@ -95,6 +107,7 @@ def read_site(path: Path) -> SiteDescription:
     functions = top.table("functions")
     documents = top.tables("documents")
     _share_brokers(top.table("kafka"), (*streams.values(), *subscriptions.values()))
+    http = top.table("http")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -102,7 +115,7 @@ def read_site(path: Path) -> SiteDescription:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
-    declared = {name: _stream(name, table, Checkpoint(checkpoint), subscriptions) for name, table in streams.items()}
+    declared = {name: _stream(name, table, Checkpoint.at(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
@@ -116,8 +129,10 @@ def read_site(path: Path) -> SiteDescription:
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
+        _endpoint(http),
     )
     engine.done()
+    http.done()
     site = _with_displays(site)
     try:
         site.check_files()
@@ -161,6 +176,15 @@ def _settings(engine: Table) -> Settings:
     )
 
 
+def _endpoint(http: Table) -> EndpointSettings:
+    default = EndpointSettings()
+    limits = sized(http, "max_body", default.max_body), http.whole("connections", default.connections)
+    try:
+        return EndpointSettings(http.text("listen", default.listen), http.path("token_file"), *limits)
+    except UsageError as error:
+        raise http.wrong(error.message, key="listen", hint=error.hint) from None
+
+
 def _function(name: str, table: Table) -> ImportedFunction:
     given = table.needed(name, 'as in distance = "roads:distance"')
     try:
@@ -170,7 +194,7 @@ def _function(name: str, table: Table) -> ImportedFunction:
 
 
 def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
-    found = source_of(name, table, declared_timing, checkpoint.answer_stream)
+    found = source_of(name, table, declared_timing, checkpoint)
     table.done()
     if found.answer and found.answer not in subscriptions:
         hint = did_you_mean(found.answer, subscriptions)

@@ -10,6 +10,12 @@ NAMES = [
     "a", "b", "ab", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefghijklmnopq", "abcdefghijklmnopr", "é", "名前",
     "n-1", "x.y", "_", "true", "item",
 ]  # fmt: skip
+"""Keys that are names of XML."""
+ODD_NAMES = [
+    "odd key", "odd kex", "2026", "a/b", "", "$ref", "x:y", "#number", "[]a", "*", ".", "_x0020_", "_x_", '"', '\\"',
+    "\\", "a\\", "\n", "\r", "\t", "<b>", "]]>", "&amp;", "😀", "țară", "\x7f", "\u2028", " ", "abcdefg ", "abcdefgh/",
+]  # fmt: skip
+"""Keys that are none."""
 NUMBERS = [
     "0", "-0", "1", "-1", "7", "12", "130.50", "0.5", "-0.25", "1e3", "1E+3", "2.5e-7", "0e0", "-0.0", "100",
     "123456789012345", "1234567890123456", "0.12345678901234", "0.123456789012345678901", "999999999999999",
@@ -53,8 +59,9 @@ class Shape:
 def random_shape(random: Random, depth: int = 0) -> Shape:
     """The shape of an object, with others in it."""
     shape = Shape("item")
-    shape.attributes = random.sample(NAMES, random.choice((0, 0, 1, 2)))
-    for name in random.sample(NAMES, random.randint(0 if depth else 1, 8 if depth == 0 else 3)):
+    names = NAMES if random.random() < 0.5 else NAMES + ODD_NAMES
+    shape.attributes = random.sample(names, random.choice((0, 0, 1, 2)))
+    for name in random.sample(names, random.randint(0 if depth else 1, 8 if depth == 0 else 3)):
         child = random_shape(random, depth + 1) if depth < 4 and random.random() < 0.25 else Shape(name)
         child.name, child.repeated = name, random.random() < 0.2
         child.often = random.choice((1.0, 1.0, 0.9, 0.5, 0.1))
@@ -93,13 +100,14 @@ class Writer:
         if self.random.random() < self.odd:
             self.random.shuffle(entries)
         if self.random.random() < self.odd:
-            name = self.random.choice((*NAMES, "$at", "$mutable", "zz", "a b", "@zz", "@", ""))
+            name = self.random.choice((*NAMES, *ODD_NAMES, "$at", "$mutable", "zz", "a b", "@zz", "@", "\x01"))
             entries.insert(self.random.randint(0, len(entries)), (name, self.scalar()))
         body = f"{self.space()},{self.space()}".join(self.entry(*each) for each in entries)
         return f"{{{self.space()}{body}{self.space()}}}"
 
     def entry(self, key: str, value: str) -> str:
         key = json.dumps(key, ensure_ascii=self.random.random() < self.odd)
+        key = key.replace("/", "\\/") if self.random.random() < self.odd else key
         return f"{key}{self.space()}:{self.space()}{value}"
 
     def value(self, shape: Shape) -> str:

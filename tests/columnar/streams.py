@@ -20,14 +20,14 @@ from anabranch.law import document_input
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.tables import as_table
 from anabranch.runtime.units import Units
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
+from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_document, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
-from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
 NUMBERS = [
@@ -159,7 +159,7 @@ class Stream:
                 try:
                     piece = query.answer(self.root, element.tree)
                 except DynamicError as error:
-                    raw = serialize(element.tree)[:LONGEST_RAW]
+                    raw = item_text(element.tree)
                     found.dead.append(DeadLetter(element.place, error.message, raw, error.code, name))
                 else:
                     found.texts[name] += piece

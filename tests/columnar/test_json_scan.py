@@ -23,6 +23,7 @@ from anabranch.errors import BadItem
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
+from anabranch.stream.reading.json_names import step_of_key
 from anabranch.stream.serialize import escape_attribute, escape_text, serialize
 from anabranch.stream.tree import Element, string_value
 from columnar.json_records import HOSTILE, Writer, edited, random_shape
@@ -31,7 +32,7 @@ from mass import Mass
 
 LIMITS = Limits()
 PLACE = Place("s", "p", 0)
-_KEY_WITH_ESCAPES = re.compile(r'"(?:[^"\\]|\\.)*"(?=[ \t\r]*:)')
+_KEYS = re.compile(r'"(?:[^"\\]|\\.)*"(?=[ \t\r]*:)')
 _SIMPLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)\Z")
 
 
@@ -67,8 +68,11 @@ class Judge:
 
     def takes(self, line: bytes) -> bool:
         text = line.decode()
-        if any("\\" in key for key in _KEY_WITH_ESCAPES.findall(text)):
-            return False
+        try:
+            if any(key != json.dumps(json.loads(key), ensure_ascii=False) for key in _KEYS.findall(text)):
+                return False
+        except ValueError:
+            return False  # what looked like a key lies between two strings
         return self._takes(json.loads(text, object_pairs_hook=Pairs, parse_int=Bare, parse_float=Bare), 0)
 
     def _takes(self, value: object, part: int) -> bool:
@@ -81,7 +85,7 @@ class Judge:
     def _takes_object(self, pairs: Pairs, around: int) -> bool:
         only_attributes = True
         for key, value in pairs:
-            part = self.parts.get((around, key))
+            part = self.parts.get((around, step_of_key(key)))
             if part is None:
                 return False
             if key.startswith("@"):

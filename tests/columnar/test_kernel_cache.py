@@ -34,3 +34,22 @@ def test_only_loops_that_can_see_a_change_are_compiled_again(tmp_path: Path) -> 
     changed.write_text(changed.read_text() + "# changed\n")
     after = _folders(tmp_path, *files)
     assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, False, True]
+
+
+_COMPILE = """
+from anabranch.columnar.scan.kernels import is_space
+is_space(32)
+print(is_space.stats.cache_hits.total(), is_space.stats.cache_misses.total())
+"""
+
+
+def test_loops_of_one_text_are_compiled_once_wherever_the_package_lies(tmp_path: Path) -> None:
+    """A second copy of the package, elsewhere, takes what the first has compiled."""
+    package = Path(anabranch.__file__).parent
+    found = []
+    for each in ("one", "two/deeper"):
+        copytree(package, tmp_path / each / "anabranch", ignore=ignore_patterns("__pycache__"))
+        environment = {"PYTHONPATH": str(tmp_path / each), "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+        asked = run([sys.executable, "-c", _COMPILE], env=environment, capture_output=True, check=True)
+        found.append(asked.stdout.decode().split())
+    assert found == [["0", "1"], ["1", "0"]]  # hits and misses

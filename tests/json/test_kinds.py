@@ -45,6 +45,27 @@ def answer(query: str, engine: EngineName) -> tuple[str, list[tuple[str | None, 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
+    ("query", "at_fault"),
+    [
+        ('for $o in stream("s") where $o/a + 1 > 0 return $o.i', (0, 2)),  # item by item
+        ('for $w in stream("s")|count 3| return { "n": sum($w/a), "w": array { $w } }', (0, 2)),  # held items
+        ('for $w in stream("s")|i diff 10| return { "n": sum($w/a) }', (0, 2)),  # panes
+        ('for $o in stream("s") order by $o.i return { "n": $o/a + 1 }', (0, 2)),  # rounds that are put in order
+    ],
+)
+def test_items_of_json_are_set_aside_as_json(query: str, at_fault: tuple[int, ...], engine: EngineName) -> None:
+    """A dead letter shows the text of an item as the stream has it, also of those beside the first."""
+    lines = ['{"i": 1, "a": "x", "b": [true]}', '{"i": 2, "a": 7}', '{"i": 3, "a": "y", "b": null}']
+    with TemporaryDirectory() as name:
+        (Path(name) / "s").write_text("".join(f"{line}\n" for line in lines))
+        inputs = Inputs([Source("s", Path(name) / "s", "json")], finite=True)
+        with answering([prepare("q", query, inputs, engine)], inputs) as run:
+            shown = [raw for each in run.dead for raw in (each.raw, *(raw for _, raw in each.others))]
+    assert shown == [lines[number] for number in at_fault]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
     ("query", "expected", "codes"),
     [
         # case 83

@@ -22,6 +22,7 @@ from anabranch.engine.preparing import EngineName, prepare
 from anabranch.network import topology
 from anabranch.network.description import RegisteredStream
 from anabranch.stream.reading.source import Source
+from odd_keys import any_attribute, any_key
 from peers.working import GrowingStream, bare_network, network_of
 
 
@@ -45,7 +46,7 @@ def read(line: str) -> Any:
 numbers = st.sampled_from(["0", "-0", "1", "1.0", "1.50", "-7", "2e3", "2E+3", "1e400", "0.1", "12345678901234567890"])
 texts = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"], max_codepoint=0xFFFD), max_size=6)
 scalars = st.one_of(numbers, texts.map(json.dumps), st.sampled_from(["true", "false", "null", '""', '"5"', '"true"']))
-keys = st.sampled_from(["a", "b", "c-d", "e.f", "@g"])
+keys = st.one_of(st.sampled_from(["a", "b", "c-d", "e.f"]), any_key)
 
 
 def written_object(entries: dict[str, str]) -> str:
@@ -56,8 +57,8 @@ def written_object(entries: dict[str, str]) -> str:
 
 def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     inner = st.one_of(values, st.lists(values, max_size=3).map(lambda found: f"[{', '.join(found)}]"))
-    plain = st.dictionaries(keys.filter(lambda key: not key.startswith("@")), inner, max_size=3)
-    attributes = st.dictionaries(st.just("@g"), scalars, max_size=1)
+    plain = st.dictionaries(keys, inner, max_size=3)
+    attributes = st.dictionaries(st.one_of(st.just("@g"), any_attribute), scalars, max_size=1)
     return st.tuples(attributes, plain).map(lambda found: written_object({**found[0], **found[1]}))
 
 

@@ -43,9 +43,8 @@ class MockCluster:
         error = ctypes.create_string_buffer(512)
         settings = ctypes.c_void_p(library.rd_kafka_conf_new())
         library.rd_kafka_conf_set(settings, b"log_level", b"0", error, 512)
-        client: int | None = library.rd_kafka_new(_PRODUCER, settings, error, 512)
-        assert client is not None, error.value
-        self._client = ctypes.c_void_p(client)
+        self._client = ctypes.c_void_p(library.rd_kafka_new(_PRODUCER, settings, error, 512))
+        assert self._client.value is not None, error.value
         self._cluster = ctypes.c_void_p(library.rd_kafka_mock_cluster_new(self._client, 1))
         self.bootstrap = library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 

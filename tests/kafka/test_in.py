@@ -22,7 +22,7 @@ from anabranch.stream.reading.source import NO_PATH, Source
 from anabranch.stream.reading.topic import Topic, message_format
 from branch.feeding import spiced
 from brokers import Broker
-from kafka.writing import KEPT, write_in_transactions
+from kafka.producing import KEPT, write_in_transactions
 from mass import Mass
 from oracle.generate import case
 from spark.bare import BareTrunk

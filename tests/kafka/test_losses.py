@@ -10,8 +10,8 @@ import pytest
 from anabranch import Kafka, KafkaCluster
 from anabranch.kafka import transactions
 from brokers import Broker, started, stop
-from kafka.delivering import ALL, ODD, Writing
 from kafka.proxy import Loss, Proxy
+from kafka.writing import ALL, ODD, Writing
 
 TRANSACTION = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 

@@ -18,7 +18,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.topics import delivery, flow
 from anabranch.spark.sinks.topics.record import identity_of
 from brokers import Broker, started, stop
-from kafka.delivering import ALL, COUNT, ODD, Writing
+from kafka.writing import ALL, COUNT, ODD, Writing
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_topic_that_brokers_create(writing: Writing) -> None:
 
 def test_a_message_that_is_too_large(writing: Writing) -> None:
     """The run ends with the broker's reason and a hint; nothing of that epoch is there for readers."""
-    topic = writing.broker.topic("out", 1, **{"max.message.bytes": "2000"})
+    topic = writing.topic(1, **{"max.message.bytes": "2000"})
     writing.grow(6)
     writing.run({"all": (ALL, writing.sink(topic))})
     before = writing.values(topic)

@@ -13,7 +13,7 @@ from anabranch.errors import UsageError
 from anabranch.kafka.faults import KafkaFault
 from anabranch.site import read_site
 from brokers import Broker, started, stop
-from kafka.delivering import ALL, Writing
+from kafka.writing import ALL, Writing
 
 TOP = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "s"\nformat = "lines"\n'
 

@@ -1,67 +1,81 @@
-"""Writing into topics as producers do: one by one, in transactions that commit or abort, with keys and timestamps."""
+"""A small engine that writes to topics, without Spark: one stream of lines, epochs of a few items each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from random import Random
-from time import monotonic
-from uuid import uuid4
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from anabranch import Engine, Kafka
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
+from anabranch.spark.sinks.pieces import results_in
+from anabranch.stream.reading.source import Source
+from brokers import Broker
 
-from anabranch.kafka import KafkaCluster
-from anabranch.kafka.topics import TopicWatch
-from brokers import PATIENCE, Broker
-
-KEPT = {"retention.ms": "-1"}
-"""The settings of topics whose messages have timestamps of long ago: else they would soon be removed."""
-ABORTED = b"<aborted/>"
-"""What stands in transactions that are aborted: nobody may see it."""
-
-
-def write_in_transactions(
-    broker: Broker, topic: str, parts: Sequence[Sequence[bytes | tuple[bytes, int]]], random: Random
-) -> None:
-    """Write values into the partitions of a topic, each in order, in transactions of chance, some of them aborted.
-
-    A value may come with its timestamp in milliseconds.
-    """
-    producer = Producer(
-        {"bootstrap.servers": broker.address, "transactional.id": uuid4().hex, "linger.ms": 0, "acks": "all"}
-    )
-    producer.init_transactions(PATIENCE)
-    left = [list(reversed(part)) for part in parts]
-    while any(left):
-        producer.begin_transaction()
-        if random.random() < 0.3:
-            for partition in range(len(parts)):
-                for _ in range(random.randint(0, 3)):
-                    producer.produce(topic, ABORTED, partition=partition)
-            producer.flush(PATIENCE)
-            producer.abort_transaction(PATIENCE)
-            continue
-        for _ in range(random.randint(1, 40)):
-            partition = random.choice([number for number, part in enumerate(left) if part] or [-1])
-            if partition < 0:
-                break
-            found = left[partition].pop()
-            value, stamp = found if isinstance(found, tuple) else (found, 0)
-            producer.produce(topic, value, partition=partition, timestamp=stamp)
-        producer.commit_transaction(PATIENCE)
-    await_markers(broker, topic)
+ALL = '<all>{ for $p in stream("s")/root/p return <n>{ $p/text() }</n> }</all>'
+ODD = '<odd>{ for $p in stream("s")/root/p where $p mod 2 = 1 return <odd>{ $p/text() }</odd> }</odd>'
+COUNT = '<count>{ count(stream("s")/root/p) }</count>'
+EPOCH_BYTES = 60
+"""Five items or so."""
 
 
-def await_markers(broker: Broker, topic: str) -> None:
-    """Wait until all transactions of a topic have ended: a commit is certain before its marker stands in the topic."""
-    cluster = KafkaCluster.of(broker.address)
-    watch = TopicWatch(cluster, topic)
-    reader = Consumer({"bootstrap.servers": broker.address, "group.id": "none"})
-    deadline = monotonic() + PATIENCE
-    while True:
-        committed = watch.look(PATIENCE)
-        assert committed is not None
-        written = {each: reader.get_watermark_offsets(TopicPartition(topic, each), PATIENCE) for each in committed.ends}
-        if committed.ends == {each: last for each, (_, last) in written.items()}:
-            break
-        assert monotonic() < deadline, "a transaction has not ended"
-    reader.close()
+@dataclass
+class Writing:
+    """A folder with a stream and a checkpoint; each run is an engine of its own."""
+
+    folder: Path
+    broker: Broker
+    warnings: list[str] = field(default_factory=list)
+    items: int = 0
+
+    def grow(self, count: int) -> None:
+        """Let so many items come, with the numbers that follow."""
+        with (self.folder / "s").open("a") as file:
+            file.write("".join(f"<p>{number}</p>\n" for number in range(self.items, self.items + count)))
+        self.items += count
+
+    def run(self, queries: Mapping[str, tuple[str, Kafka | None]], *, keep: int | None = None) -> None:
+        """Read to the end of what is there, and write it all."""
+        with self.engine(queries, keep=keep) as engine:
+            engine.wait()
+
+    @contextmanager
+    def engine(
+        self, queries: Mapping[str, tuple[str, Kafka | None]], *, once: bool = True, keep: int | None = None
+    ) -> Iterator[Engine]:
+        """An engine with these subscriptions and their sinks."""
+        (self.folder / "s").touch()
+        with Engine(
+            local=True,
+            once=once,
+            checkpoint=self.folder / "state",
+            epoch_bytes=EPOCH_BYTES,
+            trigger_ms=10,
+            keep=keep,
+            on_warning=self.warnings.append,
+        ) as engine:
+            engine.stream("s", self.folder / "s", format="lines")
+            for name, (text, sink) in queries.items():
+                engine.subscribe(text, name, sink=sink)
+            yield engine
+
+    def topic(self, partitions: int = 1, **config: str) -> str:
+        return self.broker.topic("out", partitions, **config)
+
+    def sink(self, topic: str, *, key: str | None = None, changes: str | None = None) -> Kafka:
+        return Kafka(self.broker.address, topic, key=key, changes=changes)
+
+    def values(self, topic: str) -> list[str]:
+        """What a topic holds for readers of what is committed."""
+        return [(each.value or b"").decode() for each in self.broker.read(topic)]
+
+    def law(self, query: str) -> list[str]:
+        """The results that the reference gives over all that is there."""
+        inputs = Inputs([Source("s", self.folder / "s", "lines")])
+        with answering([prepare("q", query, inputs, "reference")], inputs) as run:
+            text = "".join(run.answers["q"])
+        name = query[1 : query.index(">")]
+        return results_in(text.removeprefix(f"<{name}>").removesuffix(f"</{name}>"))

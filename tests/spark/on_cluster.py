@@ -17,13 +17,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import anabranch
+from anabranch.spark.options import SparkOptions
 from anabranch.spark.session import SETTINGS
 
 
 def main(master: str, stream: str, query: str, checkpoint: str) -> None:
     """Answer one query over a stream, in small epochs."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(master).config(map=dict(SETTINGS))
+    builder = SparkSession.builder.master(master).config(map={**SETTINGS, **SparkOptions(master).addresses()})
     builder = builder.config("spark.executor.memory", "512m")
     builder = builder.config("spark.scheduler.minRegisteredResourcesRatio", "1")  # both workers, not just the first
     spark = builder.getOrCreate()

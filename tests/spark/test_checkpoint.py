@@ -17,6 +17,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
 from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests, check_spark
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
+from anabranch.storage import Location
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.settings import Keep
@@ -55,7 +56,7 @@ def test_what_is_no_checkpoint_cannot_be_opened(tmp_path: Path) -> None:
 )
 def test_a_foreign_or_damaged_identity_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     """Another program's, another version's or a broken format.json: an error that says which."""
-    Checkpoint.make(tmp_path / "state").identity.write_bytes(content)
+    Checkpoint.make(tmp_path / "state").identity.put(content)
     with pytest.raises(StateError, match=message):
         Checkpoint.make(tmp_path / "state")
 
@@ -85,7 +86,7 @@ def test_a_start_sweeps_what_was_begun(tmp_path: Path) -> None:
     begun = [checkpoint.folder / ".run.json.4711", checkpoint.manifests / ".00000007.json.4711"]
     others = [checkpoint.folder / ".nfs", checkpoint.manifests / "00000006.json", checkpoint.plans / "a.4711"]
     for path in (*begun, *others):
-        path.touch()
+        path.put(b"")
     with RunLock(checkpoint, os.getpid()):
         assert not any(path.exists() for path in begun)
         assert all(path.exists() for path in others)
@@ -93,42 +94,42 @@ def test_a_start_sweeps_what_was_begun(tmp_path: Path) -> None:
 
 def test_a_flipped_bit_is_no_answer(tmp_path: Path) -> None:
     """Wherever a chunk's bytes have changed, reading it is an error that names the file; its neighbour is good."""
-    with SegmentWriter(tmp_path, 0, 0) as writer:
+    with SegmentWriter(Location.of(tmp_path), 0, 0) as writer:
         writer.add(1, "<a>é</a>")
         writer.add(2, "<b/>")
-    index = read_index(tmp_path, writer.segments)
+    index = read_index(Location.of(tmp_path), writer.segments)
     (one,), (two,) = index.of(1), index.of(2)
     path = tmp_path / one.segment
     good = path.read_bytes()
-    assert read_chunk(tmp_path, one) + read_chunk(tmp_path, two) == "<a>é</a><b/>"
+    assert read_chunk(Location.of(tmp_path), one) + read_chunk(Location.of(tmp_path), two) == "<a>é</a><b/>"
     for at in range(one.length):
         path.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :])
         with pytest.raises(StateError, match=f"'{path}' is damaged: bytes 0 to {one.length} changed"):
-            read_chunk(tmp_path, one)
-        assert read_chunk(tmp_path, two) == "<b/>"
+            read_chunk(Location.of(tmp_path), one)
+        assert read_chunk(Location.of(tmp_path), two) == "<b/>"
 
 
 def test_a_late_item_counts_once(tmp_path: Path) -> None:
     """Noted by two branches it is one line, whatever its file is called."""
-    with SegmentWriter(tmp_path, 0, 0) as writer:
+    with SegmentWriter(Location.of(tmp_path), 0, 0) as writer:
         for offset in (3, 7, 3):
             writer.note_late(late_line(Place("s", "a\u2028b", offset)))
-    found = late_places(tmp_path, writer.segments)
+    found = late_places(Location.of(tmp_path), writer.segments)
     assert [json.loads(line)["offset"] for line in found] == [3, 7]
     assert {json.loads(line)["partition"] for line in found} == {"a\u2028b"}
 
 
 def test_a_missing_folder_is_damage(tmp_path: Path) -> None:
     """A checkpoint without its manifests is not begun afresh."""
-    checkpoint = Checkpoint.make(tmp_path / "state")
-    checkpoint.manifests.rmdir()
+    Checkpoint.make(tmp_path / "state")
+    (tmp_path / "state" / "manifest").rmdir()
     with pytest.raises(StateError, match="'manifest' is missing"):
         Checkpoint.make(tmp_path / "state")
 
 
 def test_a_manifest_survives_its_file_and_is_published_once(tmp_path: Path) -> None:
     """What is read equals what was published; a second one for the same epoch is refused, a damaged one named."""
-    manifests = Manifests(tmp_path)
+    manifests = Manifests(Location.of(tmp_path))
     manifests.publish(manifest(0))
     assert manifests.load(0) == manifest(0)
     assert manifest(0).dead_letters == 2
@@ -214,7 +215,7 @@ def test_a_full_disk_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     """Epochs with the same plan share its file, which goes with the last of them."""
-    plans = Plans(tmp_path)
+    plans = Plans(Location.of(tmp_path))
     one, two = (Plan((), (Registration(n, "q", "text", n),), Limits(), n) for n in range(2))
     for epoch, plan in enumerate((one, one, two, two)):
         plans.begin(epoch, plan)
@@ -234,7 +235,7 @@ def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / f"{digest[:32]}.plan").write_bytes(data)
     (tmp_path / "00000000.json").write_bytes(durable.sealed({"plan": digest}))
     with pytest.raises(StateError, match="is of version 1, and this release reads version 3"):
-        Plans(tmp_path).newest()
+        Plans(Location.of(tmp_path)).newest()
 
 
 def test_what_keep_means() -> None:

@@ -15,6 +15,7 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.errors import StreamError, UsageError
 from anabranch.spark.plan.documents import DocumentCopies
+from anabranch.storage import Location
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
@@ -300,7 +301,7 @@ def test_a_change_that_shows_in_no_time_of_the_file_is_seen(tmp_path: Path) -> N
     """A file that was written a moment ago may be written again at the same tick, in the same length."""
     file = tmp_path / "t.xml"
     (tmp_path / "plans").mkdir()
-    copies = DocumentCopies(tmp_path / "plans", None, lambda message: None)
+    copies = DocumentCopies(Location.of(tmp_path / "plans"), None, lambda message: None)
     file.write_text("<t>1</t>")
     before = file.stat()
     (first,) = copies.look({"t": DocumentSource(file)})

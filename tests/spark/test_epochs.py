@@ -16,9 +16,11 @@ import pytest
 
 from anabranch.errors import AnabranchError, StateError, StreamError, UsageError
 from anabranch.spark.checkpoint import crash, durable, retention
+from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.sinks import Files
+from anabranch.storage import Location
 from anabranch.stream.settings import Keep
 from spark.trunks import ALL, Killed, Site, items, lines, spark_for
 
@@ -87,7 +89,7 @@ def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.Mon
     assert (site.top / "out").read_text() == items(0, 60).removesuffix("</all>")
     (line,) = (site.top / "dead").read_text().splitlines()
     assert json.loads(line)["raw"] == "broken"
-    found = list(Manifests(site.top / "state" / "manifest").since(0))
+    found = list(Manifests(Checkpoint.at(site.top / "state").manifests).since(0))
     assert [each.epoch for each in found] == list(range(len(found)))
 
 
@@ -117,8 +119,8 @@ def test_a_run_that_could_not_write_goes_on_later(site: Site, monkeypatch: pytes
     site.write("in/a", lines(0, 20))
     publish = durable.publish
 
-    def full(path: Path, data: bytes) -> None:
-        if path.parent.name == "manifest" and path.stem.endswith("1"):
+    def full(path: Location, data: bytes) -> None:
+        if path.parent.name == "manifest" and path.name.endswith("1.json"):
             with durable.writing(path):
                 raise OSError(errno.ENOSPC, "No space left on device")
         publish(path, data)

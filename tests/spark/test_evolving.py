@@ -23,11 +23,12 @@ from anabranch.spark.evolution import views as evolution_views
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, read_log
 from anabranch.spark.evolution.rerun import search
 from anabranch.spark.evolution.views import known_log
-from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.intake.sources import file_bytes
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
+from anabranch.storage import Location
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
@@ -173,7 +174,7 @@ def test_no_split_shows(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyP
     assert known_log(checkpoint.evolution, plan, logged).evolutions[0].schema() == due.schemas[0]
     assert logged is None or len(read_log(checkpoint.evolution, logged)) == due.changes
     assert trunk.jobs <= 4 * trunk.epochs
-    assert list(checkpoint.evolution.glob("*.met")) == []
+    assert not any(name.endswith(".met") for name in checkpoint.evolution.names())
 
 
 class _Steady(Random):
@@ -247,7 +248,7 @@ def test_a_void_attempt_leaves_no_answers_behind(tmp_path: Path) -> None:
     trunk.run({"q": QUERIES["items"]}, (1 << 30,), (1,))
     checkpoint = Checkpoint.open(tmp_path / "state")
     manifest = Manifests(checkpoint.manifests).load(0)
-    files = {f"{each.parent.name}/{each.name}" for each in checkpoint.segments.glob("*/*")}
+    files = {*checkpoint.segments.names(below=True)}
     assert files == {each.name for each in manifest.segments}
 
 
@@ -321,11 +322,11 @@ def change(number: int, text: str) -> LoggedEvent:
     return LoggedEvent(Announced("s", 0, event), 0, number)
 
 
-def evolution_of(folder: Path, logged: Logged) -> Evolution:
+def evolution_of(folder: Location, logged: Logged) -> Evolution:
     return known_log(folder, PLAN, logged).evolutions[0]
 
 
-def logged_one_by_one(folder: Path, changes: Sequence[LoggedEvent]) -> Logged:
+def logged_one_by_one(folder: Location, changes: Sequence[LoggedEvent]) -> Logged:
     logs, logged = EvolutionLogs(folder), None
     for each in changes:
         logged = logs.append("s", "s", logged, [each], -1)
@@ -338,22 +339,22 @@ def test_punctuations_do_not_fill_the_log(tmp_path: Path) -> None:
     """Many that say more and more leave few lines and one file, and the same state; accents all stay."""
     changes = [change(number, f"s = {number % 7} and t < {number}") for number in range(400)]
     changes.insert(200, change(1_000, accent('alter path="u" by=". * 2"')))
-    logged = logged_one_by_one(tmp_path, changes)
+    logged = logged_one_by_one(Location.of(tmp_path), changes)
     assert [path.name for path in tmp_path.iterdir()] == [logged.file]
-    kept = read_log(tmp_path, logged)
+    kept = read_log(Location.of(tmp_path), logged)
     assert len(kept) < 200
     assert [type(each.announced.event) for each in kept].count(Accent) == 1
     whole = Evolution.of(PLAN.source)
     for each in changes:
         judged(each.announced.event, whole)
-    assert list(evolution_of(tmp_path, logged).forbidden()) == list(whole.forbidden())
+    assert list(evolution_of(Location.of(tmp_path), logged).forbidden()) == list(whole.forbidden())
 
 
 def test_punctuations_that_may_have_purged_something_stay(tmp_path: Path) -> None:
     """Whoever began between two of them must find what was in force there, whatever came after."""
     told = change(0, accent('alter path="u" by=". * 2"', "s = 3"))
     changes = [told, *(change(number, f"t < {number}") for number in range(1, 200))]
-    assert read_log(tmp_path, logged_one_by_one(tmp_path, changes)) == changes
+    assert read_log(Location.of(tmp_path), logged_one_by_one(Location.of(tmp_path), changes)) == changes
 
 
 def test_a_worker_reads_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,33 +368,33 @@ def test_a_worker_reads_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return plain(self, accent)
 
     monkeypatch.setattr(Evolution, "apply", counted)
-    logs, logged = EvolutionLogs(tmp_path), None
+    logs, logged = EvolutionLogs(Location.of(tmp_path)), None
     for number in range(100):
         text = accent('alter path="t" by=". * 2"', f"s = {number}")
         logged = logs.append("s", "s", logged, [change(number, text)], -1)
-        evolution_of(tmp_path, logged)
+        evolution_of(Location.of(tmp_path), logged)
     assert applied == 100
 
 
 def test_what_was_never_published_does_not_count(tmp_path: Path) -> None:
     """An attempt that was killed behind its append leaves lines that the next one writes over; so does a new driver."""
     first, second, third = (change(number, accent(f'drop path="{name}"')) for number, name in enumerate("abc"))
-    logged = EvolutionLogs(tmp_path).append("s", "s", None, [first], -1)
-    EvolutionLogs(tmp_path).append("s", "s", logged, [second], -1)  # killed
-    assert read_log(tmp_path, logged) == [first]
-    again = EvolutionLogs(tmp_path).append("s", "s", logged, [third], -1)
-    assert read_log(tmp_path, again) == [first, third]
-    evolution_of(tmp_path, again)
-    assert len(evolution_of(tmp_path, logged).schema()) == 1  # an older place is read from the front
+    logged = EvolutionLogs(Location.of(tmp_path)).append("s", "s", None, [first], -1)
+    EvolutionLogs(Location.of(tmp_path)).append("s", "s", logged, [second], -1)  # killed
+    assert read_log(Location.of(tmp_path), logged) == [first]
+    again = EvolutionLogs(Location.of(tmp_path)).append("s", "s", logged, [third], -1)
+    assert read_log(Location.of(tmp_path), again) == [first, third]
+    evolution_of(Location.of(tmp_path), again)
+    assert len(evolution_of(Location.of(tmp_path), logged).schema()) == 1  # an older place is read from the front
 
 
 def test_a_damaged_log_is_refused(tmp_path: Path) -> None:
     """By name, by the driver and by tasks, and never read as another one."""
-    logged = EvolutionLogs(tmp_path).append("s", "s", None, [change(0, "t < 5")], -1)
+    logged = EvolutionLogs(Location.of(tmp_path)).append("s", "s", None, [change(0, "t < 5")], -1)
     file = tmp_path / logged.file
     file.write_bytes(file.read_bytes().replace(b"5", b"6"))
     evolution_views._known.clear()
-    for read in (lambda: read_log(tmp_path, logged), lambda: evolution_of(tmp_path, logged)):
+    for read in (lambda: read_log(Location.of(tmp_path), logged), lambda: evolution_of(Location.of(tmp_path), logged)):
         with pytest.raises(StateError, match="damaged"):
             read()
 
@@ -430,7 +431,7 @@ def test_searching_finds_what_reading_finds(
     random = Random(f"{form} {number}")
     size = random.choice((150_000, 1 << 20))
     monkeypatch.setattr(
-        reading, "pieces", lambda path, start, end, _, **kind: storage.pieces(path, start, end, size, **kind)
+        file_bytes, "pieces", lambda path, start, end, _, **kind: storage.pieces(path, start, end, size, **kind)
     )
     monkeypatch.setattr(storage, "_LOOK_BYTES", 10_000)
     given = [random.choice(JSON if form == "json" else XML) for _ in range(40)]

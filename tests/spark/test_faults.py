@@ -25,6 +25,7 @@ from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.state.files import SavedState
+from anabranch.storage import Location
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream, Source, StreamForm
@@ -87,7 +88,7 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     path.write_text("<p/>\n")
     stream = KnownStream.of(Source("s", path), StreamForm("lines", "<root/>"))
     query = Registration(0, "q", 'stream("s")/root/p', 0)
-    plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
+    plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), Location.of(tmp_path))
     reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)
     job = Job(plan, Checkpoint.make(tmp_path / "state"), 0, {})
     assert work(job, [reach], Outbox()).items == {"s": 1}
@@ -100,28 +101,30 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
 def test_a_segment_holds_the_answers_of_all_subscriptions(tmp_path: Path) -> None:
     """Chunks by subscription, written out before they grow too large, give back what was added, in order."""
     letter = DeadLetter(Place("s", "in", 7), "bad\u2028line", '<p>"\n', "FORG0001", "q")
-    with SegmentWriter(tmp_path, 3, 14) as segment:
+    with SegmentWriter(Location.of(tmp_path), 3, 14) as segment:
         for text in ("<a>é</a>", "x" * BUFFER_BYTES, "<b/>"):
             segment.add(0, text)
             segment.add(1, "<c/>")
         segment.bury(letter)
     assert len(list(tmp_path.iterdir())) == 1
     found = dict.fromkeys((0, 1), "")
-    index = read_index(tmp_path, segment.segments)
+    index = read_index(Location.of(tmp_path), segment.segments)
     (buried,) = index.of(DEAD_LETTERS)
-    assert list(read_dead_letters(tmp_path, buried)) == [letter]
+    assert list(read_dead_letters(Location.of(tmp_path), buried)) == [letter]
     assert segment.segments[0].letters == 1
     for number in found:
-        found[number] = "".join(read_chunk(tmp_path, chunk) for chunk in index.of(number))
+        found[number] = "".join(read_chunk(Location.of(tmp_path), chunk) for chunk in index.of(number))
     assert found == {0: "<a>é</a>" + "x" * BUFFER_BYTES + "<b/>", 1: "<c/><c/><c/>"}
     first = index.of(0)[0]
     assert first.entries == 2
-    assert read_chunk(tmp_path, first, first.first) == "<a>é</a>"
-    assert read_chunk(tmp_path, first, 4) == "<a>"  # the second byte of the é is missing, so all of it is left out
+    assert read_chunk(Location.of(tmp_path), first, first.first) == "<a>é</a>"
+    assert (
+        read_chunk(Location.of(tmp_path), first, 4) == "<a>"
+    )  # the second byte of the é is missing, so all of it is left out
 
 
 def test_a_task_without_answers_writes_no_segment(tmp_path: Path) -> None:
     """Nothing to say, no file."""
-    with SegmentWriter(tmp_path, 0, 0):
+    with SegmentWriter(Location.of(tmp_path), 0, 0):
         pass
     assert list(tmp_path.iterdir()) == []

@@ -96,7 +96,7 @@ def test_update_streams(spark: SparkSession, tmp_path: Path) -> None:
         work,
         Settings(epoch_bytes=random.choice((12_000, 20_000)), shards=random.choice((2, 3))),
     )
-    log = AnswerLog(Checkpoint(work))
+    log = AnswerLog(Checkpoint.at(work))
     assert len(mine) > 200
     assert outcome.progress.epochs > 1
     for name, case in mine.items():

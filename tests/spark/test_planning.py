@@ -9,6 +9,7 @@ import pytest
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Workload
+from anabranch.storage import Location
 from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.settings import Settings
 
@@ -42,9 +43,9 @@ def test_what_is_wanted_no_more_takes_no_part(
     tmp_path: Path, later: Workload, streams: list[str], names: list[str]
 ) -> None:
     """A plan that was written holds, also when more is wanted since; not when it has what was taken out."""
-    first = Planning(Plans(tmp_path), Settings(), {}, 1)
+    first = Planning(Plans(Location.of(tmp_path)), Settings(), {}, 1)
     before = first.begin(0, BOTH, FORMS, None).load()
-    again = Planning(Plans(tmp_path), Settings(), {}, 1)
+    again = Planning(Plans(Location.of(tmp_path)), Settings(), {}, 1)
     found = again.begin(0, later, FORMS, None).load()
     assert [each.name for each in found.streams] == streams
     assert [each.name for each in found.subscriptions] == names
@@ -54,6 +55,6 @@ def test_what_is_wanted_no_more_takes_no_part(
     assert len({each.id for each in (*before.subscriptions, *found.subscriptions)}) == len(
         {(each.name, each.text) for each in (*before.subscriptions, *found.subscriptions)}
     )
-    written = Plans(tmp_path).of(0)
+    written = Plans(Location.of(tmp_path)).of(0)
     assert written is not None
     assert written.load() == found

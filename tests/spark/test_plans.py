@@ -148,7 +148,7 @@ def test_the_history_tells_what_plans_did(tmp_path: Path) -> None:
     source = Source("sensors", tmp_path / "in", "lines", time=TIME)
     trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=False)
     trunk.run({name: write_plan(each.plan) for name, each in asked.items()}, (1 << 20,), (2,))
-    told = StreamCourse(source, Checkpoint(tmp_path / "state")).history()
+    told = StreamCourse(source, Checkpoint.at(tmp_path / "state")).history()
     assert [{each.deed: each.subscriptions for each in event.reactions} for event in told] == [
         {"passes it on": ("shows", "averages", "renames"), "reckons with it": ("hides", "selects")},
         {"passes it on": ("shows", "hides", "averages", "renames"), "ends": ("selects",)},

@@ -26,6 +26,7 @@ from anabranch.spark.intake.storage import pieces
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
+from anabranch.storage import Location
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -165,13 +166,13 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
     def shown(source: Source) -> tuple[int | None, list[str]]:
         stream = KnownStream.of(source, StreamForm("lines", "<root/>"))
         root = parse_root(b"<root/>")
-        plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
-        passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
-        with SegmentWriter(tmp_path, 0, 0) as segment:
+        plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), Location.of(tmp_path))
+        passage = Passage(Job(plan, Checkpoint.at(tmp_path), 0, {}), stream, root, LIMITS, reach)
+        with SegmentWriter(Location.of(tmp_path), 0, 0) as segment:
             counts = passage.show(StreamAnswers((), "lines", root, LIMITS), segment, ())
-        chunks = read_index(tmp_path, segment.segments).of(DEAD_LETTERS)
+        chunks = read_index(Location.of(tmp_path), segment.segments).of(DEAD_LETTERS)
         items = None if counts is None else counts.items
-        return items, [each.reason for chunk in chunks for each in read_dead_letters(tmp_path, chunk)]
+        return items, [each.reason for chunk in chunks for each in read_dead_letters(Location.of(tmp_path), chunk)]
 
     assert shown(Source("s", path)) == (2, [])
     more = (tmp_path / "more",)
@@ -194,7 +195,7 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     schema = Schema.from_dtd("<!ELEMENT ps (p*)><!ELEMENT p (en?)><!ELEMENT en (#PCDATA)>")
     stream = KnownStream.of(Source("s", tmp_path, schema=schema, strict=True), StreamForm("lines", "<ps/>"))
     plan = Plan((stream,), (Registration(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
-    file = PlanFile.save(plan, tmp_path)
+    file = PlanFile.save(plan, Location.of(tmp_path))
     assert file.load() == plan
     other = PlanFile(file.path, "0" * 64)
     with pytest.raises(StateError, match="damaged"):

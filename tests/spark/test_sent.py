@@ -278,7 +278,7 @@ def on_spark(
         trunk.want(Workload({source.name: source}, texts, epoch_bytes=epoch_bytes))
         trunk.start(once=True)
         trunk.wait()
-    log = AnswerLog(Checkpoint(folder))
+    log = AnswerLog(Checkpoint.at(folder))
     assert len(log.manifests.epochs()) > 1
     known = {name: each for name in texts if (each := log.subscription(name))}
     return {name: log.answer(each).text() for name, each in known.items()}

@@ -268,7 +268,7 @@ class Folder:
         self.path.mkdir(exist_ok=True)
         table = pa.table({name: pa.array(values, pa.string()) for name, values in texts.items()})
         pq.write_table(table, self.path / f"epoch-{epoch:08}.parquet")
-        record = self.checkpoint.sink(self.path).with_suffix(".parquet")
+        record = self.checkpoint.sink(self.path, ".parquet")
         durable.replace(record, durable.sealed({"owner": owner, "next": epoch + 1, "columns": list(texts)}))
 
 

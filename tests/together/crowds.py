@@ -96,7 +96,7 @@ class Crowd:
     def run_on(self, serve: Callable[[Mapping[str, str]], None], folder: Path, lives: Collection[Life]) -> Run:
         """What a trunk gives that serves these; it is called for each phase, and has its checkpoint in `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        log = Log(Checkpoint(folder / "state"))
+        log = Log(Checkpoint.at(folder / "state"))
         spans: dict[Life, range] = {}
         for phase in range(max(life.last for life in lives) + 1):
             for stream in self.streams:

@@ -7,8 +7,9 @@ both hand seven columns of numbers to a sink that does nothing, and both are che
 with `from_xml`, a filter and Parquet; the time is that of a whole trigger, without the start of the query.
 `one_answer_per_item_vs_q3`: one subscription that gives an answer for each photon, with the values that q3 has, against
 q3, both through the trunk: what it costs to write answers.
+`http_vs_files`: q3 over photons that are pushed over HTTP, against the same in files (`parts/pushed.py`).
 
-`--only` takes parts: fast, slow, q3, answers.
+`--only` takes parts: fast, slow, q3, answers, http.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import pyarrow as pa
 from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
+from anabranch.bench.parts.pushed import pushed_vs_files
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
@@ -116,6 +118,10 @@ class IngestBench:
             "an answer for each item against q3",
         )
 
+    def pushed(self) -> Timings:
+        """Photons that are pushed over HTTP, and photons in files."""
+        return pushed_vs_files(self.spark, self.folder / "http", q3_query(), self.items, self.rounds)
+
     def _epochs(self) -> Source:
         folder = self.folder / "epochs"
         if not folder.exists():
@@ -152,6 +158,7 @@ _PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
     "slow": ("slow_path_vs_from_xml", IngestBench.unusual),
     "q3": ("q3_vs_spark_one", IngestBench.q3),
     "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
+    "http": ("http_vs_files", IngestBench.pushed),
 }
 """By name of the part: the name of its figure, and the method that measures it."""
 

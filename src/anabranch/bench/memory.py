@@ -76,7 +76,7 @@ def write_site(folder: Path, epoch_bytes: int = _EPOCH_BYTES) -> Path:
 def watched(site: Path, items: int) -> Figures:
     """Run a site to the end of its files, which must have `items` items."""
     log = site.with_name("log")
-    manifests = Manifests(Checkpoint(site.with_name("state")).manifests)
+    manifests = Manifests(Checkpoint.at(site.with_name("state")).manifests)
     samples: list[MemorySample] = []
     with _running(site) as process:
         begun = monotonic()

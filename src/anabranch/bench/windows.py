@@ -9,6 +9,8 @@ Spark adds doubles up where our averages are exact, so they are compared to nine
 
 `w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/photons.py`) against the first of
 them alone; the rate is in items, so 1 means that the other 79 cost nothing.
+The 80 give some hundred times as many answers as the one, so `w80_vs_fine` compares them with one window that gives
+about as many: the average energy of all photons in windows of a fraction of a second.
 
 `groups_vs_spark`: the sales of each of 10,000 shops in a minute, a sum and a count by key (LAWS 3.8), against the same
 in plain Spark: JSON read with a schema, a watermark, `window` and the shop in `groupBy`, appended to Parquet.
@@ -29,7 +31,7 @@ Count windows and partitions are compared with the law over a few photons before
 An empty epoch is a file with a blank line: it is found, planned, read and committed as any other, and brings no query
 anything, not even a time.
 
-`--only` takes parts: q2, many, groups, sessions, count, partitions, small.
+`--only` takes parts: q2, many, fine, groups, sessions, count, partitions, small.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import count
-from math import isclose
+from math import exp, isclose
 from pathlib import Path
 from shutil import rmtree
 from statistics import mean, median, quantiles
@@ -65,6 +67,8 @@ _COUNTED = Q2.replace("|det_time diff 20 step 10|", "|count 28 step 14|")
 """The query q2 over count windows: of the forty photons in ten seconds, fourteen are from Vela."""
 _FILES = 3
 _MANY = 80
+_MEAN_GAP_SECONDS = 0.25
+"""How far photons are apart, in the mean."""
 _PARTITIONS = 4
 _CHECKED = 400
 """The photons of a file for the comparison with the law, which is slow."""
@@ -123,8 +127,20 @@ class WindowsBench:
 
     def many(self) -> None:
         """Compare many windows with one of them."""
-        many, answered = compare_many(self.spark, self._photons(), self._fresh(), self.scale.rounds)
+        queries = window_queries(_MANY)
+        many, answered, _ = compare_many(self.spark, self._photons(), self._fresh(), self.scale.rounds, queries)
         self._note("w80_vs_w1", many, items_per_window=_FILES * self.scale.items * _MANY / answered)
+
+    def fine(self) -> None:
+        """Compare many windows with one that gives as many answers."""
+        stream, queries = source("photons", self._photons()), window_queries(_MANY)
+        wanted = sum(_answered(self._answers(stream, query)) for query in queries.values())
+        fine = {"fine": fine_query(wanted / (_FILES * self.scale.items))}
+        many, answered, alone = compare_many(
+            self.spark, self._photons(), self._fresh(), self.scale.rounds, queries, fine
+        )
+        assert abs(alone / answered - 1) < 0.05, f"{answered:,} answers of {_MANY} windows, {alone:,} of one"
+        self._note("w80_vs_fine", many, answers=answered, answers_other=alone)
 
     def groups(self) -> None:
         """Compare sums by key with plain Spark."""
@@ -239,6 +255,7 @@ class WindowsBench:
 _PARTS: Mapping[str, Callable[[WindowsBench], None]] = {
     "q2": WindowsBench.q2,
     "many": WindowsBench.many,
+    "fine": WindowsBench.fine,
     "groups": WindowsBench.groups,
     "sessions": WindowsBench.sessions,
     "count": WindowsBench.counted,
@@ -247,11 +264,18 @@ _PARTS: Mapping[str, Callable[[WindowsBench], None]] = {
 }
 
 
-def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Timings, int]:
-    """The seconds of an epoch of many windows and of one of them, and how many windows the many have answered."""
+def compare_many(
+    spark: Spark,
+    photons: Path,
+    work: Path,
+    rounds: Rounds,
+    queries: Mapping[str, str],
+    other: Mapping[str, str] | None = None,
+) -> tuple[Timings, int, int]:
+    """The seconds of an epoch of many windows and of one, by default their first, and how many answers each gave."""
     fresh = (work / str(number) for number in count())
-    queries = window_queries(_MANY)
     name = next(iter(queries))
+    alone = {name: queries[name]} if other is None else other
     answers: dict[int, dict[str, str]] = {}
 
     def run(wanted: Mapping[str, str]) -> float:
@@ -262,10 +286,33 @@ def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tup
         rmtree(folder)
         return mean(seconds)
 
-    alone = {name: queries[name]}
-    found = compare(partial(run, queries), partial(run, alone), rounds, f"{_MANY} windows")
-    assert answers[1][name] == answers[_MANY][name], "what others ask must not show"
-    return found, sum(each.count("</") - 1 for each in answers[_MANY].values())
+    found = compare(partial(run, queries), partial(run, alone), rounds, f"{len(queries)} windows")
+    if other is None:
+        assert answers[1][name] == answers[len(queries)][name], "what others ask must not show"
+    many, one = (sum(map(_answered, answers[each].values())) for each in (len(queries), len(alone)))
+    return found, many, one
+
+
+def _answered(text: str) -> int:
+    """How many windows an answer has, each an element within one around all of them."""
+    return text.count("</") - 1
+
+
+def fine_query(per_photon: float) -> str:
+    """One window aggregate over all photons that gives so many answers for each of them, fewer than one.
+
+    Gaps between photons are exponential, so a window of `x` mean gaps holds a photon with probability `1 - exp(-x)`.
+    """
+    low, high = 1e-3, 1e3
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if (1 - exp(-middle)) / middle > per_photon else (low, middle)
+    step = round(_MEAN_GAP_SECONDS * low, 4)
+    return f"""<photons>
+{{ for $w in stream("photons")/photons/photon|det_time diff {step:g}|
+  let $a := avg($w/en)
+  return <avg_en>{{ $a }}</avg_en> }}
+</photons>"""
 
 
 def check_same(spark: Spark, photons: Path, work: Path) -> int:

@@ -27,8 +27,8 @@ from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import NOTHING, AnswerPiece, Units
 from anabranch.stream.culprits import letter_for
-from anabranch.stream.elements import LONGEST_RAW, Accent, Doubt, Place
-from anabranch.stream.serialize import serialize
+from anabranch.stream.elements import Accent, Doubt, Place
+from anabranch.stream.reading.json_items import item_text
 from anabranch.values.sequences import Value
 
 
@@ -103,7 +103,7 @@ class AnswerWriter:
 
 def _shown(kept: HeldItem) -> tuple[Place, str]:
     """The place and text of an item for a dead letter."""
-    return kept.place, serialize(kept.written)[:LONGEST_RAW]
+    return kept.place, item_text(kept.written)
 
 
 Query_co = TypeVar("Query_co", covariant=True)

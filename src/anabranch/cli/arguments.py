@@ -10,6 +10,7 @@ from typing import TypeAlias
 from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
+from anabranch.spark.options import SparkOptions, settings_of
 from anabranch.sql import LANGUAGES
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse gives it no other name
@@ -20,6 +21,21 @@ def declare_functions(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--function", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="a function in Python"
     )
+
+
+def declare_spark(command: argparse.ArgumentParser) -> None:
+    """The options that say which Spark to run on."""
+    command.add_argument(
+        "--master", metavar="URL", help="run on this cluster, as in spark://HOST:7077; default: on this machine"
+    )
+    command.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark, as in spark.cores.max=8"
+    )
+
+
+def spark_of(options: argparse.Namespace) -> SparkOptions:
+    """Which Spark to run on."""
+    return SparkOptions(options.master, settings_of(options.conf))
 
 
 def declare_language(command: argparse.ArgumentParser) -> None:

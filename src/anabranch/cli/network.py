@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, declare_conversion
+from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
 
@@ -32,13 +32,14 @@ def declare(commands: Commands) -> None:
     show.add_argument("--svg", type=Path, metavar="FILE", help="draw the map there, too")
     show.set_defaults(run=_show)
 
-    run = network.add_parser("run", help="let all peers run on this machine")
+    run = network.add_parser("run", help="let all peers run on one Spark")
     _file(run)
     run.add_argument(
         "--peer", action="append", default=[], metavar="NAME", help="only this super-peer; may be given again"
     )
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
     run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    declare_spark(run)
     run.set_defaults(run=_run)
 
     answer = network.add_parser("answer", help="print the committed answer of one subscription")
@@ -94,6 +95,7 @@ def _run(options: argparse.Namespace) -> None:
         once=options.once,
         dead_letters=options.dead_letter and options.dead_letter.absolute(),
         here=options.peer,
+        spark=spark_of(options),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, declare_conversion
+from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
 from anabranch.visible import tell, visible
 
@@ -20,6 +20,7 @@ def declare(commands: Commands) -> None:
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
     run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
     run.add_argument("--late", type=Path, metavar="FILE", help="items too late for time windows, one JSON line each")
+    declare_spark(run)
     run.set_defaults(run=_run)
 
     answer = commands.add_parser("answer", help="print the committed answer of one subscription")
@@ -57,6 +58,7 @@ def _run(options: argparse.Namespace) -> None:
         once=options.once,
         dead_letters=options.dead_letter and options.dead_letter.absolute(),
         late_items=options.late and options.late.absolute(),
+        spark=spark_of(options),
     )
 
 

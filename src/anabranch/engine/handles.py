@@ -38,6 +38,8 @@ class Stream(builder.DerivedStream):
 
     source: Source
     checkpoint: Checkpoint
+    url: str | None = None
+    """Where its items are to be sent, if it is pushed."""
 
     @property
     def name(self) -> str:

@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
 from anabranch.algebra.reactions.signature import Policy, known_policy
+from anabranch.endpoint.opening import TrunkEndpoint
+from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
@@ -55,7 +57,7 @@ from anabranch.sql import Language
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
-from anabranch.stream.reading.source import NO_PATH, Source, domains_of, seconds_of
+from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
 from anabranch.stream.reading.topic import Topic, message_format
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
@@ -77,6 +79,8 @@ class Engine:
     `policy` says what queries do with accents that their answers cannot express: keep them until they can
     (`accumulate`), end (`abort`), or stay in the units of their start for good (`absorb`).
     `once` reads to the end of the present input and ends; otherwise the engine follows its streams until it is closed.
+    Streams that are pushed are taken at the address and port `listen`; elsewhere than on the loopback interface,
+    clients need the token that stands in `token_file` or the environment.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
 
@@ -98,6 +102,8 @@ class Engine:
         keep: int | str | None = None,
         limits: Limits | None = None,
         functions: Mapping[str, PythonFunction] | None = None,
+        listen: str = EndpointSettings().listen,
+        token_file: str | Path | None = None,
         on_epoch: Callable[[Metrics], None] | None = None,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
@@ -126,12 +132,14 @@ class Engine:
         )
         if local and spark is not None:
             raise UsageError("an engine is local or runs on a session of Spark, not both")
+        endpoint = EndpointSettings(listen, None if token_file is None else Path(token_file).absolute())
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
                 Trunk(host_of(spark, local=local), Path(folder), settings, self.functions, listener)
             )
+            self._endpoint = held.enter_context(TrunkEndpoint(self._trunk, endpoint, listener.warning))
             self._held = held.pop_all()
         self._checking = Checking(Inputs(functions=self.functions))
         self._plan = self._trunk.plan
@@ -142,7 +150,7 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription,
+        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription | Http,
         *,
         dtd: str | Path | None = None,
         time: str | None = None,
@@ -163,6 +171,8 @@ class Engine:
         It may be a topic of Kafka, whose messages have the `format` json or xml, one item each, or hold lines.
         It may also be a subscription of this engine, whose results are the items of the stream, and whose display is a
         stream of updates (LAWS 3.12).
+        With `Http()` it is pushed: programs send its items to the stream's `url`; it is one of JSON unless `format`
+        says `document` or `lines`.
         `time` is the path to the times of items, dateTimes or numbers; `time_unit` says that those count from 1970, in
         `s`, `ms`, `us` or `ns`.
         `slack`, how late items may come, is a number or a duration, and `origin`, where time windows begin, a number or
@@ -173,16 +183,18 @@ class Engine:
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
-        answer, topic = "", None
+        answer, topic, http = "", None, source if isinstance(source, Http) else None
         if isinstance(source, Topic):
             (topic, format), path, more = message_format(source, format), NO_PATH, list[Path]()
         elif isinstance(source, LiveSubscription):
             answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
-            path, more = self._trunk.checkpoint.answer_stream(name), []
+            path, more = self._trunk.checkpoint.answer_stream(name), list[Path]()
+        elif isinstance(source, Http):
+            path, more = self._trunk.checkpoint.spool(name), []
         else:
             path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
-        for each in () if answer or topic else (path, *more):
+        for each in () if answer or topic or http else (path, *more):
             if not each.exists():
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
@@ -207,10 +219,12 @@ class Engine:
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
                 answer=answer,
                 topic=topic,
+                http=http,
             )
-            self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._check_anew()
-        return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
+            with self._endpoint.opened([fresh]):
+                self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
+                self._check_anew()
+        return Stream(StreamSource(name), fresh, self._trunk.checkpoint, self._endpoint.streams.get(name))
 
     def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
         """Register a document for `doc()`: an XML file, or JSON, with the names of its root and records.

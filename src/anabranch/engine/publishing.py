@@ -96,6 +96,11 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication 
     if source.answer:
         hint = "publish it into a stream that the answer depends on"
         raise StreamError(f"the stream '{source.name}' is the answer of '{source.answer}'", hint=hint)
+    if source.http is not None:
+        raise StreamError(
+            f"the stream '{source.name}' is pushed, and only the endpoint of its run takes what comes into it",
+            hint="send the accent there, as any item",
+        )
     accent = read_accent(text, source)
     refusal = course.now(partition).apply(accent)
     if refusal is not None:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.language import ast
-from anabranch.language.objects import LOOKUP
+from anabranch.language.objects import LOOKUP, step_to
 from anabranch.language.rewrite import conjuncts
 from anabranch.values.instants import length_seconds
 
@@ -100,7 +100,7 @@ def _term(expression: ast.Expression) -> PathTerm | None:
         expression, key = expression.arguments
         if not isinstance(key, ast.String) or key.value.startswith("@"):
             return None
-        keys.append(ast.Step("child", ast.NameTest(key.value)))
+        keys.append(step_to(key.value))
     match expression:
         case ast.Variable(name) if keys:
             return PathTerm(name, ast.Path(None, tuple(reversed(keys))), is_looked_up=True)

@@ -6,6 +6,10 @@ construct; the printer gives them their own notation.
 
 from __future__ import annotations
 
+from anabranch.errors import Span
+from anabranch.language import ast
+from anabranch.stream.reading.json_names import step_of_key
+
 LOOKUP = "op:lookup"
 """`$o.key`, `$o."odd key"`: an expression, and a string."""
 MEMBER = "op:member"
@@ -23,3 +27,11 @@ CALL = "op:call"
 
 POSTFIX = frozenset((LOOKUP, MEMBER, MEMBERS))
 JSON = frozenset((*POSTFIX, OBJECT, ARRAY, ARRAY_OF))
+
+
+def step_to(key: str, span: Span = ast.NOWHERE) -> ast.Step:
+    """The step to the element or attribute whose value a lookup finds in JSON."""
+    step = step_of_key(key)
+    if step.startswith("@"):
+        return ast.Step("attribute", ast.NameTest(step[1:]), span=span)
+    return ast.Step("child", ast.NameTest(step), span=span)

@@ -293,6 +293,7 @@ class _PartNames(dict[type, tuple[str, ...] | None]):
 
 
 _PARTS = _PartNames()
+_LOOPS = (ast.Flwor, ast.Pipeline)
 
 
 def bound_by(clause: ast.Clause) -> tuple[str, ...]:
@@ -360,13 +361,14 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
             pending += [(part, depth, span) for part in each]
         elif (names := _PARTS[type(each)]) is not None:
             depth, span = depth + 1, getattr(each, "span", span)
-            if isinstance(each, ast.Flwor | ast.Pipeline):
+            if isinstance(each, _LOOPS):
                 depth += len(each.clauses)
             elif isinstance(each, ast.Quantified):
                 depth += len(each.bindings)
-            elif isinstance(each, ast.Call):
+            elif calls and isinstance(each, ast.Call):
                 depth += calls.get(each.name, 0)
             if depth > most:
                 most, place = depth, span
-            pending += [(getattr(each, name), depth, span) for name in names]
+            below = [getattr(each, name) for name in names]
+            pending += [(part, depth, span) for part in below if part and not isinstance(part, str)]
     return most, place

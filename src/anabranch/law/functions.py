@@ -23,7 +23,8 @@ from anabranch.law.library.sequences import SEQUENCE_FUNCTIONS, size_of
 from anabranch.law.library.texts import TEXT_FUNCTIONS
 from anabranch.law.steps import text_steps
 from anabranch.law.time_functions import TIME_FUNCTIONS
-from anabranch.stream.tree import Attribute, Element, Instruction, MessageNotes, Node
+from anabranch.stream.reading.json_names import key_of_step
+from anabranch.stream.tree import Attribute, Element, Instruction, JsonMark, MessageNotes, Node
 from anabranch.values.atomic import (
     Atomic,
     Identity,
@@ -249,6 +250,18 @@ def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[Identity, ...],
     return (own, ("measured", number)), (own, ("spelt", number))
 
 
+def _json_key(node: Element | Attribute) -> str | None:
+    """The key that an element or attribute was read from, without its `@`; None where there was none (LAWS 7.1)."""
+    match node:
+        case Element(mark=JsonMark(record=False)):
+            return key_of_step(node.name.local)
+        case Attribute(parent=Element(mark=JsonMark())):
+            key = key_of_step(f"@{node.name.local}")
+            return None if key is None else key[1:]
+        case _:
+            return None
+
+
 def _name(local: bool) -> Body:
     def body(values: Values) -> Values:
         if not values:
@@ -256,6 +269,8 @@ def _name(local: bool) -> Body:
         if len(values) > 1 or not isinstance(values[0], NODES):
             raise DynamicError("name() takes one node", code="XPTY0004")
         match values[0]:
+            case Element() | Attribute() as node if (key := _json_key(node)) is not None:
+                return [key]
             case Element(name=name) | Attribute(name=name):
                 return [name.local if local else str(name)]
             case Instruction(target=target):

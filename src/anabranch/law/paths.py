@@ -19,8 +19,9 @@ from anabranch.law.inputs import Arrival, Input
 from anabranch.law.slices import Slice, WholeNeeded, slices
 from anabranch.law.steps import Counting
 from anabranch.stream.culprits import letter_for
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
-from anabranch.stream.serialize import serialize
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.reading.json_items import item_text
+from anabranch.stream.reading.json_names import is_spelled
 from anabranch.stream.tree import (
     Attribute,
     Comment,
@@ -141,7 +142,9 @@ def fulfils(node: Node, test: ast.NameTest | ast.KindTest, axis: ast.Axis, names
             return kind == "node" or isinstance(node, _KINDS[kind])
         case ast.NameTest(local, prefix):
             principal = Attribute if axis == "attribute" else Element
-            if not isinstance(node, principal) or local not in ("*", node.name.local):
+            if not isinstance(node, principal):
+                return False
+            if local not in ("*", node.name.local) and not is_spelled(local, node.name.local):
                 return False
             if prefix is None:
                 return local == "*" or node.name.uri == ("" if axis == "attribute" else namespaces.get("", ""))
@@ -362,7 +365,7 @@ class Walker(Counting):
 
 def shown(arrival: Arrival) -> tuple[Place, str]:
     """An item as a dead letter shows it."""
-    return arrival.place, serialize(arrival.item)[:LONGEST_RAW]
+    return arrival.place, item_text(arrival.item)
 
 
 def base_of(expression: ast.Expression) -> ast.Expression | None:

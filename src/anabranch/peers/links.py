@@ -23,6 +23,7 @@ from shutil import rmtree
 from urllib.parse import quote
 
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
 from anabranch.stream.reading.parse import parse_root
 
 RETAINED = 4
@@ -55,7 +56,7 @@ class Link:
         """Create its folders."""
         for path in self.paths:
             path.mkdir(parents=True, exist_ok=True)
-            durable.sweep(path)
+            Location.of(path).sweep()
 
     def append(self, plan: int, number: int, root: str, content: Iterable[str], partition: int = 0) -> int:
         """Append a document, unless it exists; gives its size.

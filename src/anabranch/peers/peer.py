@@ -35,7 +35,7 @@ from anabranch.spark.hosts.spark_host import SparkHost, pool_of
 from anabranch.spark.hosts.streamed import PoolUsage, StreamedTrunk
 from anabranch.spark.intake.folders import listing
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.session import Session, local_session
+from anabranch.spark.session import Session, start_session
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.settings import EPOCH_BYTES, Settings
 
@@ -223,7 +223,7 @@ def on_spark(
     session: Session | None, settings: Settings, on_epoch: Callable[[str, Epoch], None], held: ExitStack
 ) -> Open:
     """Peers whose epochs run on Spark, as long as `held` is open; without a session, on one of their own."""
-    spark = session or local_session()
+    spark = session or start_session()
 
     def opened(name: str, folder: Path) -> EpochRunner:
         return held.enter_context(TrunkRunner(spark, folder, settings, partial(on_epoch, name)))

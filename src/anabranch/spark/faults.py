@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
-_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)|DiskFull|SourceUnavailable): (.+)$", re.MULTILINE
+)
+_JAVA_ERROR = re.compile(r"^(?:: |Caused by: )(?:[a-z]\w*\.)+([A-Z]\w*): (.+)$", re.MULTILINE)
+_CALL = "An error occurred while calling "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
+_OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\].*?: (\S+) than that in driver: ([\d.]+)")
+_SEE = "see docs/cluster.md for the Python of workers"
 _FULL = "No space left on device"
 _OURS = {
+    "DiskFull": errors.DiskFull,
     "SourceUnavailable": errors.SourceUnavailable,
     "StateError": errors.StateError,
     "StreamError": errors.StreamError,
@@ -51,11 +59,20 @@ def translated(error: BaseException) -> AnabranchError:
     text = str(error)
     if _FULL in text:
         return errors.StateError("the disk is full", hint="make room and start again: it goes on where it was")
+    if found := _NO_PYTHON.search(text):
+        return errors.UsageError(f"a worker of Spark has no program '{found[1]}'", hint=_SEE)
+    if found := _OTHER_PYTHON.search(text):
+        return errors.UsageError(f"workers of Spark have Python {found[1]}, and the driver {found[2]}", hint=_SEE)
     innermost = _PYTHON_ERROR.findall(text)
     if innermost:
         kind, message = innermost[-1]
         if kind in _OURS:
             return _OURS[kind](message)
+        if kind == "ModuleNotFoundError":
+            return errors.UsageError(f"the Python of Spark's workers lacks a module: {message}", hint=_SEE)
         return AnabranchError(f"the trunk failed on Spark: {kind}: {message}")
+    causes = _JAVA_ERROR.findall(text) if text.startswith(_CALL) else []
+    if causes:
+        return AnabranchError(f"the trunk failed on Spark: {': '.join(causes[-1])}")
     first = _CONDITION.sub("", text.strip().split("\n", 1)[0]) or type(error).__name__
     return AnabranchError(f"the trunk failed on Spark: {first}")

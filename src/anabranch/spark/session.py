@@ -1,12 +1,15 @@
-"""A local Spark with the settings a trunk needs.
+"""A Spark with the settings a trunk needs, in this machine or on a cluster.
 
 Each setting is here because Spark's default was measured or seen to be wrong for a trunk: it listens on the network,
 ends a query at the first lost task, logs on our terminal, or spends time on optimisations that an epoch of a few rows
 cannot repay.
 `SETTINGS` is the whole list, with the reasons.
 
-Guarantees: nothing listens outside loopback; Python workers run this very interpreter; nothing is left in the
-working directory.
+Guarantees of a Spark in this machine: nothing listens outside loopback; Python workers run this very interpreter;
+nothing is left in the working directory.
+On a cluster the driver listens on one address (`options.py`), and its workers have a Python of their own, to which the
+package is sent (`cluster/shipping.py`); everything else is the same.
+
 The JVM and its Python workers have a process group of their own, so Ctrl-C on a terminal and a signal to our process
 group reach this process alone, which then ends them in order; they end by themselves when it is killed, because the
 pipe to the JVM's standard input breaks.
@@ -15,9 +18,7 @@ Signal handlers stay as they are: Spark would replace that of SIGINT.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ from threading import Event, Thread
 from typing import IO, Any, TypeAlias
 from uuid import uuid4
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
@@ -36,8 +38,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anabranch.errors import UsageError
+from anabranch.spark import faults
+from anabranch.spark.cluster.workers import join_cluster
+from anabranch.spark.options import BIND, SparkOptions
+from anabranch.spark.scratch import own_folder
 
-LOOPBACK = "127.0.0.1"
+_PYTHON, _JAVA_OPTIONS = "spark.pyspark.python", "spark.driver.extraJavaOptions"
 _JAVA_NOTICE = b"Using incubator modules"
 _LONGEST_SOCKET_NAME = 100
 """In bytes; systems allow 103 to 107."""
@@ -45,9 +51,6 @@ Session: TypeAlias = SparkSession
 """For modules that pass a session on and know no Spark."""
 
 SETTINGS: Mapping[str, str] = {
-    # Spark would listen on all interfaces.
-    "spark.driver.host": LOOPBACK,
-    "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Finished jobs are kept for a web page that we do not show; a trunk runs one job per epoch for weeks.
@@ -74,39 +77,74 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "anabranch") -> SparkSession:
-    """Start Spark in this process's own JVM, or return the running one; `cores` of None means all."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # the equivalent Spark setting is ignored in local mode
+def start_session(
+    options: SparkOptions | None = None,
+    *,
+    cores: int | None = None,
+    memory: str = "1g",
+    name: str = "anabranch",
+    tell: Callable[[str], None] = lambda message: None,
+) -> SparkSession:
+    """Start Spark's driver in a JVM of this process, or return the running session.
+
+    Without a master in the options, all of Spark is in that JVM, with so many `cores`, None for all of them.
+    Settings in the options take precedence.
+    On a cluster it returns when executors are there, and tells if that takes long.
+    """
+    chosen = options or SparkOptions()
+    settings = {**_settings(chosen, cores, memory, name), **chosen.settings}
+    settings[_JAVA_OPTIONS] = f"{_java_options()} {chosen.settings.get(_JAVA_OPTIONS, '')}".strip()
+    os.environ["PYSPARK_PYTHON"] = _worker_python(chosen)  # the equivalent Spark setting is ignored in local mode
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    if BIND in settings:
+        os.environ["SPARK_LOCAL_IP"] = settings[BIND]
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
-    scratch = tempfile.gettempdir()
-    log = Path(str(files("anabranch.spark").joinpath("log4j2.properties"))).as_uri()
-    settings = {
-        **SETTINGS,
-        # Four attempts for a task; with plain local[*] the first failure ends the query.
-        "spark.master": f"local[{cores or '*'},4]",
-        "spark.app.name": name,
-        "spark.driver.memory": memory,
-        "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 1),
-        "spark.sql.warehouse.dir": os.path.join(scratch, "anabranch-warehouse"),
-        # A plain streaming query was seen to overflow its thread's stack in a regular expression and to hang without an
-        # error, in two runs of three; whose expression it is was not found. It was not seen with more room.
-        "spark.driver.extraJavaOptions": f"-Xss4m -Dlog4j2.configurationFile={log}",
-    }
     try:
-        return _on_a_thread(lambda: _started(settings))
+        return join_cluster(_on_a_thread(lambda: _started(settings, local=chosen.is_local)), tell)
     except PySparkRuntimeError as error:
         hint = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to it"
         raise UsageError("Spark could not be started", hint=hint) from error
+    except Py4JError as error:
+        raise faults.translated(error) from error
 
 
-def _started(settings: Mapping[str, str]) -> SparkSession:
+def _settings(options: SparkOptions, cores: int | None, memory: str, name: str) -> dict[str, str]:
+    return {
+        **SETTINGS,
+        # Spark would listen on all interfaces.
+        **options.addresses(),
+        # Four attempts for a task; with plain local[*] the first failure ends the query.
+        "spark.master": options.master or f"local[{cores or '*'},4]",
+        "spark.app.name": name,
+        "spark.driver.memory": memory,
+        "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 1),
+        "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "anabranch-warehouse"),
+    }
+
+
+def _java_options() -> str:
+    """Options of the driver's JVM.
+
+    A plain streaming query was seen to overflow its thread's stack in a regular expression and to hang without an
+    error, in two runs of three; whose expression it is was not found. It was not seen with more room.
+    """
+    log = Path(str(files("anabranch.spark").joinpath("log4j2.properties"))).as_uri()
+    return f"-Xss4m -Dlog4j2.configurationFile={log}"
+
+
+def _worker_python(options: SparkOptions) -> str:
+    """The Python of tasks: on a cluster, the one that the user names, or else one in the same place as this."""
+    if options.is_local:
+        return sys.executable
+    return options.settings.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def _started(settings: Mapping[str, str], *, local: bool) -> SparkSession:
     """The running session, or a new one; a JVM is launched at most once in a process."""
     if SparkContext._active_spark_context is None:
-        folder = Path(tempfile.mkdtemp(prefix="anabranch-spark-"))  # for this user only
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        conf = SparkConf().setAll([*settings.items(), *_worker_sockets(folder).items()])
+        folder = own_folder()
+        sockets = _worker_sockets(folder) if local else {}
+        conf = SparkConf().setAll([*settings.items(), *sockets.items()])
         SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf, folder))
     builder = SparkSession.builder
     for key, value in settings.items():
@@ -196,16 +234,3 @@ def jvm_of(spark: SparkSession) -> int:
     gateway = spark.sparkContext._gateway
     assert gateway is not None, "a session that runs has a gateway"
     return int(gateway.jvm.java.lang.ProcessHandle.current().pid())
-
-
-def check_workers(spark: SparkSession) -> SparkSession:
-    """A session of the user, if its Python workers can run our code."""
-    wanted = spark.sparkContext.pythonExec
-    found = shutil.which(wanted)
-    here = found is not None and Path(found).parent == Path(sys.executable).parent
-    # On a cluster another path may be right; then the user has set it.
-    remote = not (spark.sparkContext.master or "").startswith("local") and "PYSPARK_PYTHON" in os.environ
-    if not here and not remote:
-        hint = f"set PYSPARK_PYTHON={sys.executable} in the environment before Spark is started"
-        raise UsageError(f"Spark's Python workers would run '{wanted}' and not this Python", hint=hint)
-    return spark

@@ -157,19 +157,18 @@ class SqlAggregates(SqlExpressions):
 
 def _median_of(node: exp.Expr) -> exp.Expr | None:
     """The argument of PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), which is the median."""
-    match node:
-        case exp.WithinGroup():
-            function, order = node.this, node.expression
-            is_middle = isinstance(function, exp.PercentileCont) and str(function.this.this) in ("0.5", ".5", "0.50")
-            if is_middle and isinstance(order, exp.Order) and len(order.expressions) == 1:
-                found: exp.Expr = order.expressions[0].this
-                return found
+    if isinstance(node, exp.WithinGroup):
+        function, order = node.this, node.expression
+        is_middle = isinstance(function, exp.PercentileCont) and str(function.this.this) in ("0.5", ".5", "0.50")
+        if is_middle and isinstance(order, exp.Order) and len(order.expressions) == 1:
+            found: exp.Expr = order.expressions[0].this
+            return found
     return None
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is an aggregate."""
-    return type(node) in _NAMES or _median_of(node) is not None
+def has_aggregate(nodes: Iterable[exp.Expr]) -> bool:
+    """Whether one of several nodes is an aggregate."""
+    return any(type(each) in _NAMES or _median_of(each) is not None for each in nodes)
 
 
 def _tables_in(nodes: Iterable[exp.Expr | None], scope: SqlScope, names: SqlExpressions) -> list[SqlTable]:

@@ -53,7 +53,7 @@ class SqlExpressions(SqlConditions):
         """A value that is compared or computed with: a column that is a time becomes one."""
         value = self.value(node, scope)
         kind = self.times.type_of(bare(node))
-        return value if kind is None or names_of(bare(node)) is None else call(kind, (value,), value.span)
+        return value if kind is None else call(kind, (value,), value.span)
 
     def value(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
         """The value of an expression: nothing where it is NULL."""
@@ -177,7 +177,7 @@ class SqlExpressions(SqlConditions):
             raise self.refuse("'*' beside other columns" if isinstance(node.this, exp.Star) else kind_of(node), node)
         if len(names) == 1 and (output := scope.outputs.get(names[0])) is not None:
             return self.value(output, scope)
-        return self.column(node, scope)
+        return self.column(node, scope, names)
 
     def _literal(self, node: exp.Literal, span: Span) -> ast.Expression:
         if node.is_string:

@@ -8,9 +8,10 @@ recurses, and takes exponential time for brackets inside one another.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.risingwave import RisingWave
@@ -32,9 +33,16 @@ E = TypeVar("E", bound=exp.Expr)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL}
+_DOT = TokenType.DOT
+_NESTING = {*_OPENING, *_CLOSING, *_PREFIXES, _DOT}
+_SECOND = {TokenType.ON, TokenType.FROM, TokenType.L_BRACKET}
+"""The second words of what is refused before it is parsed."""
 _CLOSED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|[^'"/-]+|.""", re.DOTALL)
 """Strings, names and comments that are closed, and whatever else there is."""
 _DIALECT = RisingWave()
+_WORDS = (exp.Literal, exp.Identifier)
+"""Nodes of one token, whose own place is known."""
+_NO_START = sys.maxsize
 
 
 class _Misread(ParseError):
@@ -76,7 +84,7 @@ def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
     if len(given) != 1:
         place = next((each.start for each in tokens if each.token_type == TokenType.SEMICOLON), 0)
         raise refuse_sql("several statements", text, Span(place, place + 1))
-    return given[0], _places(given[0], text)
+    return given[0], _places(given[0])
 
 
 def _unexpected(text: str, token: Token | None) -> QueryError:
@@ -111,12 +119,15 @@ def _tokens(text: str) -> list[Token]:
     if first.token_type not in (TokenType.SELECT, TokenType.WITH):
         raise refuse_sql("statement other than SELECT", text, Span(first.start, first.end + 1))
     for each, following in pairwise(tokens):
-        if each.text.upper() == "EMIT" and following.token_type == TokenType.ON:
-            raise refuse_sql("EMIT", text, Span(each.start, following.end + 1))
-        if each.token_type == TokenType.COMMA and following.token_type == TokenType.FROM:
-            raise _unexpected(text, following)
-        if each.token_type == TokenType.ARRAY and following.token_type == TokenType.L_BRACKET:
-            raise refuse_sql("array", text, Span(each.start, following.end + 1))
+        if following.token_type not in _SECOND:
+            continue
+        match each.token_type, following.token_type:
+            case _, TokenType.ON if each.text.upper() == "EMIT":
+                raise refuse_sql("EMIT", text, Span(each.start, following.end + 1))
+            case TokenType.COMMA, TokenType.FROM:
+                raise _unexpected(text, following)
+            case TokenType.ARRAY, TokenType.L_BRACKET:
+                raise refuse_sql("array", text, Span(each.start, following.end + 1))
     return tokens
 
 
@@ -126,8 +137,11 @@ def _check_nesting(text: str, tokens: list[Token]) -> None:
     before = None
     for each in tokens:
         kind = each.token_type
-        dots = dots + 1 if kind == TokenType.DOT else dots if before == TokenType.DOT else 0
+        dots = dots + 1 if kind == _DOT else dots if before == _DOT else 0
         before = kind
+        if kind not in _NESTING:
+            prefixes = 0
+            continue
         depth += (kind in _OPENING) - (kind in _CLOSING)
         brackets += kind == TokenType.L_BRACKET
         bracket_depth += (kind == TokenType.L_BRACKET) - (kind == TokenType.R_BRACKET)
@@ -147,27 +161,39 @@ def _unread(text: str) -> QueryError:
     return QueryError("this is no query in SQL", text=text, span=Span(0, len(text)))
 
 
-def _places(root: exp.Expr, text: str) -> dict[int, Span]:
-    """Where nodes stand: from the first token of what is in them to the last."""
+def _places(root: exp.Expr) -> dict[int, Span]:
+    """Where nodes stand: from the first token of what is in them to the last.
+
+    Nodes forget what is above them, which nobody asks for: a tree without cycles is freed as soon as it is translated.
+    """
+    nodes, above = [root], [0]
+    for at, node in enumerate(nodes):  # which grows as it goes
+        node.parent = None
+        for given in node.args.values():
+            if isinstance(given, exp.Expr):
+                nodes.append(given)
+                above.append(at)
+            elif isinstance(given, list):
+                below = [each for each in given if isinstance(each, exp.Expr)]
+                nodes += below
+                above += [at] * len(below)
     places: dict[int, Span] = {}
-    nodes: list[tuple[exp.Expr, list[exp.Expr]]] = []
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        below = list(node.iter_expressions())
-        nodes.append((node, below))
-        pending += below
-    for node, below in reversed(nodes):
-        meta: dict[str, Any] = node.meta
-        inside = [places[id(each)] for each in below if id(each) in places]
-        starts = [each.start for each in inside]
-        ends = [each.end for each in inside]
-        if "start" in meta:
-            starts.append(meta["start"])
-            ends.append(meta["end"] + 1)
-        if "last" in meta and not isinstance(node, exp.Literal | exp.Identifier):
-            ends.append(meta["last"] + 1)
-        if starts or ends:
-            start = min(starts) if starts else max(ends) - 1
-            places[id(node)] = Span(start, max(max(ends, default=start), start + 1))
+    starts, ends = [_NO_START] * len(nodes), [0] * len(nodes)
+    for at in range(len(nodes) - 1, -1, -1):  # what is below a node stands behind it
+        node, start, end = nodes[at], starts[at], ends[at]
+        meta: dict[str, int] = node.meta
+        first, last = meta.get("start", start), meta.get("end", -1)
+        if not isinstance(node, _WORDS):
+            last = max(last, meta.get("last", -1))
+        start = first if first < start else start
+        end = last + 1 if last >= end else end
+        if end == 0:
+            continue
+        start = start if start < end else end - 1
+        places[id(node)] = Span(start, end)
+        over = above[at]
+        if start < starts[over]:
+            starts[over] = start
+        if end > ends[over]:
+            ends[over] = end
     return places

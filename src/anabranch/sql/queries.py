@@ -23,12 +23,11 @@ from anabranch.language import ast
 from anabranch.language.clauses import expression_of
 from anabranch.language.objects import OBJECT
 from anabranch.language.parsing.cursor import MAX_NESTING
-from anabranch.language.positions import with_positions
 from anabranch.language.rewrite import deepest, parts, substituted
-from anabranch.sql.aggregates import AggregatedRows, is_aggregate
+from anabranch.sql.aggregates import AggregatedRows, has_aggregate
 from anabranch.sql.ordering import OutputColumn, SqlOrder
 from anabranch.sql.parsing import read_statement
-from anabranch.sql.scope import GroupedKey, SqlScope, SqlTable, names_of
+from anabranch.sql.scope import GroupedKey, SqlScope, SqlTable, names_of, nodes_in
 from anabranch.sql.sources import JoinedTable
 from anabranch.sql.times import TimeColumns, bare
 
@@ -61,7 +60,7 @@ def _read(text: str, documents: Collection[str]) -> ast.Query:
     if nesting > MAX_NESTING:
         message = f"more than {MAX_NESTING} constructs inside one another"
         raise QueryError(message, text=text, span=place)
-    return with_positions(query)
+    return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +155,12 @@ class SqlQueries(SqlOrder):
         tables = (first, *(each.table for each in joined))
         window = self.variable("w") if first.window is not None else None
         scope = SqlScope(tables, window)
-        nodes = list(node.walk())
+        nodes = nodes_in(node)
         self.times = TimeColumns(nodes, lambda each: self._column_key(each, scope))
         columns = self._columns(node, scope)
         outputs = {each.name: each.node for each in columns or () if not _uses_name(each)}
         group = self._group(node, columns, outputs)
-        aggregates = any(map(is_aggregate, nodes)) or node.args.get("having") is not None
+        aggregates = has_aggregate(nodes) or node.args.get("having") is not None
         if (group is not None or aggregates) and any(each.source.kind == "stream" for each in tables[1:]):
             raise self.refuse("aggregate over a join of streams", node)
         if group is None and aggregates:
@@ -183,10 +182,11 @@ class SqlQueries(SqlOrder):
 
     def _column_key(self, node: exp.Expr, scope: SqlScope) -> tuple[str, ...] | None:
         """What tells a column from others: its table and names."""
-        if names_of(node) is None or self.window_column(node, scope) is not None:
+        names = names_of(node)
+        if names is None or self.window_column(node, scope) is not None:
             return None
         try:
-            table, keys = self.resolved(node, scope)
+            table, keys = self.resolved(node, scope, names)
         except QueryError:
             return None  # told where it is translated
         return table.alias, *keys
@@ -237,7 +237,7 @@ class SqlQueries(SqlOrder):
         group = node.args.get("group")
         if node.args.get("distinct") is not None:
             self.check_args(node.args["distinct"], ())
-            if group is not None or columns is None or any(map(is_aggregate, node.walk())):
+            if group is not None or columns is None or has_aggregate(nodes_in(node)):
                 raise self.refuse("DISTINCT beside groups, aggregates or '*'", node.args["distinct"])
             return [each.node for each in columns]
         if group is None:
@@ -407,7 +407,7 @@ def _is_star(node: exp.Expr) -> bool:
 
 def _uses_name(column: OutputColumn) -> bool:
     """Whether an output column is made of a column of its own name, which then is what the name means."""
-    return any(names_of(each) == (column.name,) for each in column.node.walk())
+    return any(names_of(each) == (column.name,) for each in nodes_in(column.node))
 
 
 def _orders(node: exp.Expr) -> bool:

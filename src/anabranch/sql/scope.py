@@ -7,7 +7,7 @@ Names are taken as they are written: keys of JSON differ in their cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -21,6 +21,8 @@ from anabranch.sql.refusals import refuse_sql
 MAX_NODES = 100_000
 """How large the tree of a query may become: conditions are written out where several aggregates need them."""
 WINDOW_COLUMNS: Mapping[str, str] = {"window_start": "window-start", "window_end": "window-end"}
+_NAMED = (exp.Column, exp.Dot)
+_PARTS_OF_COLUMNS = ("catalog", "db", "table", "this")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,10 @@ class SqlScope:
 
     def of_rows(self, variables: Mapping[str, str] | None = None) -> SqlScope:
         """The scope of single rows, in which tables may have other variables."""
-        named = variables or {}
-        tables = tuple(replace(each, variable=named.get(each.alias, each.variable)) for each in self.tables)
-        return replace(self, tables=tables, keys=None, outputs={})
+        if variables is None:
+            return self if self.keys is None and not self.outputs else SqlScope(self.tables, self.window)
+        tables = tuple(replace(each, variable=variables.get(each.alias, each.variable)) for each in self.tables)
+        return SqlScope(tables, self.window)
 
 
 class SqlNames:
@@ -70,12 +73,13 @@ class SqlNames:
     def __init__(self, text: str, places: Mapping[int, Span]) -> None:
         self.text = text
         self.places = places
+        self._everywhere = Span(0, len(text))
         self._names: set[str] = set()
         self._made = 0
 
     def span(self, node: exp.Expr | None) -> Span:
         """Where a node stands; the whole text where that is not known."""
-        return self.places.get(id(node), Span(0, len(self.text)))
+        return self.places.get(id(node), self._everywhere)
 
     def made(self, node: exp.Expr, parts: int = 1) -> Span:
         """The same, for a part of the tree that is made of it, or so many."""
@@ -83,7 +87,7 @@ class SqlNames:
         if self._made > MAX_NODES:
             hint = "write fewer aggregates over conditions so long"
             raise self.error("the query becomes too large", node, hint)
-        return self.span(node)
+        return self.places.get(id(node), self._everywhere)
 
     def derived(self, node: exp.Expr) -> Span:
         """A place for a literal that says something else than what is written there.
@@ -99,11 +103,10 @@ class SqlNames:
     def refuse(self, name: str, node: exp.Expr | None) -> Refused:
         return refuse_sql(name, self.text, self.span(node))
 
-    def check_args(self, node: exp.Expr, known: Iterable[str]) -> None:
+    def check_args(self, node: exp.Expr, known: Collection[str]) -> None:
         """Refuse what a node says beyond what is translated."""
-        allowed = set(known)
         for name, value in node.args.items():
-            if value and name not in allowed:
+            if value and name not in known:
                 at = value if isinstance(value, exp.Expr) else node
                 word = name.strip("_").replace("_", " ").upper()
                 raise self.refuse(f"{word} of {kind_of(node)}", at)
@@ -120,9 +123,9 @@ class SqlNames:
 
     # --- columns ------------------------------------------------------------------------------------------
 
-    def column(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
+    def column(self, node: exp.Expr, scope: SqlScope, names: tuple[str, ...]) -> ast.Expression:
         """The value of a column: what its names lead to from its table's row."""
-        table, keys = self.resolved(node, scope)
+        table, keys = self.resolved(node, scope, names)
         if not keys:
             raise self.error(f"'{table.alias}' is a table, not a column", node, "name a column of it")
         if scope.keys is not None:
@@ -137,9 +140,11 @@ class SqlNames:
             base = ast.Call(LOOKUP, (base, ast.String(key, span=span)), span=span)
         return base
 
-    def resolved(self, node: exp.Expr, scope: SqlScope) -> tuple[SqlTable, tuple[str, ...]]:
+    def resolved(
+        self, node: exp.Expr, scope: SqlScope, names: tuple[str, ...] | None = None
+    ) -> tuple[SqlTable, tuple[str, ...]]:
         """The table of a column, and the keys that lead to its value."""
-        names = names_of(node)
+        names = names or names_of(node)
         assert names is not None, "it is a column"
         if len(names) > 1 and (table := scope.table(names[0])) is not None:
             return table, names[1:]
@@ -162,6 +167,8 @@ class SqlNames:
 
 def names_of(node: exp.Expr) -> tuple[str, ...] | None:
     """The names with dots between them that a column is written as; None for what is none."""
+    if not isinstance(node, _NAMED):
+        return None
     behind: list[str] = []
     while isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         behind.append(node.expression.name)
@@ -170,10 +177,28 @@ def names_of(node: exp.Expr) -> tuple[str, ...] | None:
             node = node.this
     if not isinstance(node, exp.Column):
         return None
-    parts = [node.args.get(each) for each in ("catalog", "db", "table", "this")]
-    if any(each is not None and not isinstance(each, exp.Identifier) for each in parts):
-        return None
-    return (*(each.name for each in parts if each is not None), *reversed(behind))
+    if not behind and len(node.args) == 1 and isinstance(node.this, exp.Identifier):
+        return (node.this.args["this"],)  # as most are
+    names: list[str] = []
+    for part in _PARTS_OF_COLUMNS:
+        each = node.args.get(part)
+        if isinstance(each, exp.Identifier):
+            names.append(each.args["this"])
+        elif each is not None:
+            return None
+    return (*names, *reversed(behind))
+
+
+def nodes_in(root: exp.Expr) -> list[exp.Expr]:
+    """A node and all below it, level by level: sqlglot's `walk` in a fifth of its time."""
+    nodes = [root]
+    for node in nodes:  # which grows as it goes
+        for given in node.args.values():
+            if isinstance(given, exp.Expr):
+                nodes.append(given)
+            elif isinstance(given, list):
+                nodes += [each for each in given if isinstance(each, exp.Expr)]
+    return nodes
 
 
 def kind_of(node: exp.Expr) -> str:

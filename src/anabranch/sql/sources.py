@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from anabranch.errors import Span
 from anabranch.language import ast
+from anabranch.language.objects import step_to
 from anabranch.sql.aggregates import SqlAggregates
 from anabranch.sql.scope import SqlTable, kind_of, names_of
 from anabranch.sql.times import bare, interval_of
@@ -136,11 +137,7 @@ class SqlSources(SqlAggregates):
         if names is None:
             raise self.error("a window takes a column here", node)
         span = self.made(node)
-        steps = tuple(
-            ast.Step("attribute" if each.startswith("@") else "child", ast.NameTest(each.removeprefix("@")), span=span)
-            for each in names
-        )
-        return ast.Path(None, steps, span=span)
+        return ast.Path(None, tuple(step_to(each, span) for each in names), span=span)
 
     def _amount(self, node: exp.Expr) -> ast.Amount:
         """The size of a window: an interval, or a number in the units of its column."""

@@ -32,7 +32,10 @@ TYPES: Mapping[exp.DType, str] = {
     **dict.fromkeys((exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.DATETIME), "xs:dateTime"),
     exp.DType.DATE: "xs:date",
 }
+_TIMELY = (exp.Interval, exp.Cast, exp.Anonymous)
+"""What a query has in it where it uses columns as times; bounds of windows are those of a function."""
 COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_OF_OPERANDS = (*COMPARISONS, exp.Between, exp.In, exp.Add, exp.Sub)
 
 
 def interval_of(node: exp.Interval) -> DayTimeDuration | YearMonthDuration | None:
@@ -86,7 +89,9 @@ class TimeColumns:
         self._above: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._types: dict[tuple[str, ...], str] = {}
         found: list[tuple[tuple[str, ...], str]] = []
-        for node in nodes if any(isinstance(each, exp.Interval | exp.Cast | exp.Anonymous) for each in nodes) else ():
+        for node in nodes if any(isinstance(each, _TIMELY) for each in nodes) else ():
+            if not isinstance(node, _OF_OPERANDS):
+                continue
             for operands in _compared(node):
                 found += self._tie(operands)
             if isinstance(node, exp.Add | exp.Sub) and _has_interval(node):
@@ -104,7 +109,7 @@ class TimeColumns:
 
     def type_of(self, node: exp.Expr) -> str | None:
         """The type of a column that is a time; None for others."""
-        name = self._key(node)
+        name = self._key(node) if self._types else None
         return None if name is None else self._types.get(self._root(name))
 
     def _tie(self, operands: Iterable[exp.Expr]) -> Iterator[tuple[tuple[str, ...], str]]:

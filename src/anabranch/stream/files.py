@@ -68,8 +68,8 @@ class Claim:
 
 
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
-    """The claims of streams; streams that are answers read files of the run itself, and topics are no files."""
-    named = (source for source in streams if not source.answer and source.topic is None)
+    """The claims of streams; those that are answers, or are pushed, read files of the run, and topics are no files."""
+    named = (source for source in streams if not source.answer and source.http is None and source.topic is None)
     return [Claim(path, stream_use(source.name), whole=path.is_dir()) for source in named for path in source.partitions]
 
 

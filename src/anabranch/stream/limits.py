@@ -43,4 +43,7 @@ class Limits:
 DOCUMENT = Limits(item_bytes=64 * MEBIBYTE - 1, depth=200, nodes=5_000_000)
 """For the finite documents behind `doc()`, which are read completely."""
 LONGEST_NAME = 1_000
-"""The longest name of an element, attribute or namespace, in characters; names are cached, so they must be short."""
+"""The longest name of an element, attribute or namespace, in characters; names are cached, so they must be short.
+
+That of a key of JSON is escaped, and may be longer than the key (LAWS 7.1).
+"""

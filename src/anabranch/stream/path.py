@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from anabranch.errors import StreamError
+from anabranch.stream.reading.json_names import named
 
 _STEP = re.compile(r"@?[^\W\d][\w.\-]*(:[^\W\d][\w.\-]*)?\Z")
 
@@ -49,7 +50,7 @@ class Path:
         bad = [step for step in steps if not _STEP.match(step)]
         if bad or any(step.startswith("@") for step in steps[:-1]):
             raise StreamError(f"'{text}' is not a path", hint="write names with '/' between them, as in coord/cel/ra")
-        return Path(steps)
+        return Path(tuple(step if ":" in step else named(step) for step in steps))
 
     def __str__(self) -> str:
         return "/".join(self.steps) or "."

@@ -16,6 +16,22 @@ EPOCH_BYTES = 16 << 20
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
+def size_in(text: str) -> int | None:
+    """The bytes of a size with its unit, as in '500 MB'; None if it is none."""
+    amount, unit = text[:-2].strip(), text[-2:]
+    return int(amount) * _UNITS[unit] if unit in _UNITS and amount.isdecimal() else None
+
+
+def size_of(given: object, key: str) -> int:
+    """A number of bytes as users write it, 1000000 or '1 MB'; UsageError where it is none."""
+    match given:
+        case int() if not isinstance(given, bool) and given > 0:
+            return given
+        case str() if size := size_in(given):
+            return size
+    raise UsageError(f"'{key}' takes a number of bytes or a size, not '{given}'", hint="as in 1000000 or '1 MB'")
+
+
 @dataclass(frozen=True, slots=True)
 class Keep:
     """How much of the answer log is retained: a number of epochs, a number of bytes of answers, or everything."""
@@ -31,8 +47,8 @@ class Keep:
                 return Keep()
             case int() if not isinstance(value, bool) and value > 0:
                 return Keep(epochs=value)
-            case str() if value[-2:] in _UNITS and value[:-2].strip().isdecimal():
-                return Keep(bytes=int(value[:-2]) * _UNITS[value[-2:]])
+            case str() if (size := size_in(value)) is not None:
+                return Keep(bytes=size)
         raise UsageError(f"'keep' takes a number of epochs or a size, not '{value}'", hint="as in 5000 or '20 GB'")
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from anabranch.stream.affine import Affine
-from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Measure, Name, Text
+from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, JsonMark, Measure, Name, Text
 from anabranch.values.atomic import NULL, Atomic, JsonNull, JsonNumber, Measured, Rounded, Untyped, WrittenDouble
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.numbers import read_fraction, write_fraction
@@ -88,7 +88,8 @@ def write_value(value: Value) -> list[Any]:
         case Element():
             attributes = [write_value(each) for each in value.attributes]
             children = [write_value(each) for each in value.children]
-            return ["element", _name(value.name), value.namespaces, attributes, children]
+            mark = [] if value.mark is None else [write_mark(value.mark)]
+            return ["element", _name(value.name), value.namespaces, attributes, children, *mark]
         case Document():
             return ["document", [write_value(each) for each in value.children]]
         case Attribute():
@@ -108,8 +109,8 @@ def write_value(value: Value) -> list[Any]:
 def read_value(data: Sequence[Any]) -> Value:
     """What `write_value` has written."""
     match data:
-        case ["element", name, namespaces, attributes, children]:
-            element = Element(Name(*name), dict(namespaces))
+        case ["element", name, namespaces, attributes, children, *mark]:
+            element = Element(Name(*name), dict(namespaces), read_mark(mark[0]) if mark else None)
             for _, own, text, measure in attributes:
                 element.set(Name(*own), text, None if measure is None else read_measure(measure))
             _fill(element, children)
@@ -143,6 +144,18 @@ def _name(name: Name) -> list[str]:
 
 def _measured(node: Attribute | Text) -> list[str] | None:
     return None if node.measure is None else write_measure(node.measure)
+
+
+def write_mark(mark: JsonMark) -> list[Any]:
+    """What an element was in JSON, as plain data."""
+    return [mark.kind, mark.listed, mark.record, mark.empty, mark.types]
+
+
+def read_mark(data: Sequence[Any]) -> JsonMark:
+    """What `write_mark` has written."""
+    kind, listed, record, *pairs = data
+    empty, types = (tuple((first, second) for first, second in each) for each in pairs)
+    return JsonMark(kind, listed, record, empty, types)
 
 
 def write_measure(measure: Measure) -> list[str]:

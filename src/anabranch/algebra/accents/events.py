@@ -22,9 +22,9 @@ from anabranch.stream import description
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Doubt, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import DOCUMENT
 from anabranch.stream.path import Path
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.wire import element_of, write
-from anabranch.stream.serialize import serialize
 
 Event: TypeAlias = Accent | Punctuation | DeadLetter
 
@@ -91,7 +91,7 @@ def judged(element: StreamElement | DeadLetter, evolution: Evolution) -> StreamE
     match element:
         case Item(tree, place):
             reason = evolution.bad(tree)
-            return element if reason is None else DeadLetter(place, reason, serialize(tree)[:LONGEST_RAW])
+            return element if reason is None else DeadLetter(place, reason, item_text(tree))
         case Accent():
             refused = evolution.apply(element)
             return element if refused is None else _letter(refused)

@@ -22,7 +22,7 @@ from anabranch.language import check, parse
 from anabranch.law import evaluate
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.spark.hosts.spark_host import SparkHost
-from anabranch.spark.session import local_session
+from anabranch.spark.session import start_session
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
@@ -32,7 +32,7 @@ from anabranch.stream.settings import Settings
 @contextmanager
 def workshop() -> Iterator[tuple[Spark, Path]]:
     """A Spark of the bench's own, and an empty folder."""
-    spark = local_session(memory="2g", name="bench")
+    spark = start_session(memory="2g", name="bench")
     try:
         with TemporaryDirectory(prefix="anabranch-bench-") as folder:
             yield spark, Path(folder)

@@ -97,8 +97,8 @@ class LiveTrunk:
 
     def feed(self, file: Path, until: float = inf) -> float:
         """The seconds of any file; the answers of the file before it are dropped."""
-        for folder in self._trunk.checkpoint.segments.iterdir():
-            rmtree(folder)
+        segments = self._trunk.checkpoint.segments
+        segments.delete_all(segments.names(below=True))
         known, last = len(self.epochs), self._trunk.last
         os.link(file, self._stream.path / f"{self._stream.name}-{next(self._numbers):05}")
         found: list[Epoch] = []

@@ -26,9 +26,10 @@ from anabranch.branch.document.entries import ChainPlace, DocumentEntries, Docum
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, JsonMark, Name, Text
+from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
 from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.written import read_mark, write_mark
 
 
 def write_rank(rank: OrderRank) -> Any:
@@ -170,7 +171,7 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
             lives: list[Data] = []
             for each in versions:
                 inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
-                mark = [] if each.mark is None else [_mark(each.mark)]
+                mark = [] if each.mark is None else [write_mark(each.mark)]
                 lives.append([write_fraction(each.start), each.number, inside, *mark])
             return [kept.register.number(content), lives]
 
@@ -181,7 +182,7 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
             return [local]
         case Element():
             attributes = [[*_name(each.name), each.value] for each in node.attributes]
-            mark = [] if node.mark is None else [_mark(node.mark)]
+            mark = [] if node.mark is None else [write_mark(node.mark)]
             return [*_name(node.name), dict(namespaces), attributes, *mark]
         case Text():
             return node.value
@@ -193,16 +194,6 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
 
 def _name(name: Name) -> list[str]:
     return [name.local, name.uri, name.prefix]
-
-
-def _mark(mark: JsonMark) -> Data:
-    return [mark.kind, mark.listed, mark.record, mark.empty, mark.types]
-
-
-def _read_mark(data: Data) -> JsonMark:
-    kind, listed, record, *pairs = data
-    empty, types = (tuple((first, second) for first, second in each) for each in pairs)
-    return JsonMark(kind, listed, record, empty, types)
 
 
 class _RowReader:
@@ -271,7 +262,7 @@ class _RowReader:
         unnamed = chain not in self._kept.register.known
         self._kept.held[chain] = ChainPlace(sight, entry, inside, is_unnamed=unnamed)
         for start, number, written, *mark in versions:
-            version = Version(read_fraction(start), number, mark=_read_mark(mark[0]) if mark else None)
+            version = Version(read_fraction(start), number, mark=read_mark(mark[0]) if mark else None)
             self.versions = max(self.versions, number + 1)
             chain.versions.append(version)
             for each in written:
@@ -291,7 +282,7 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
         case ["instruction", target, text]:
             return Instruction(target, text), {}
         case [local, uri, prefix, namespaces, attributes, *mark]:
-            element = Element(Name(local, uri, prefix), mark=_read_mark(mark[0]) if mark else None)
+            element = Element(Name(local, uri, prefix), mark=read_mark(mark[0]) if mark else None)
             for *name, value in attributes:
                 element.set(Name(*name), value)
             return element, namespaces

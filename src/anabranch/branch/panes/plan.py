@@ -31,6 +31,7 @@ from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.sessions import EARLY, PLACED
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.objects import step_to
 from anabranch.language.rewrite import parts
 from anabranch.language.windows.aggregates import Aggregated, aggregated, is_lookup
 from anabranch.language.windows.grouping import KeyKind, groups_of
@@ -306,7 +307,7 @@ def _bare(path: ast.Expression) -> list[ast.Path]:
             return _bare(inner)
         case ast.Call(_, (base, ast.String(key))):
             (before,) = _bare(base)
-            return [ast.Path(None, (*before.steps, ast.Step("child", ast.NameTest(key))))]
+            return [ast.Path(None, (*before.steps, step_to(key)))]
         case ast.Flwor((ast.For(variable, source, None),), _, _, result):
             (before,) = _bare(source)
             read = [each for each in parts(result) if each == ast.Variable(variable) or _starts_from(each, variable)]

@@ -46,6 +46,7 @@ from anabranch.predicate import compare
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Place, Punctuation
 from anabranch.stream.path import Path
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, copy
@@ -267,7 +268,7 @@ def partitioned(plan: Plan, partitions: Mapping[str, int]) -> Plan:
 def _raw(cause: Element | Event | None) -> str:
     match cause:
         case Element():
-            return serialize(cause)[:LONGEST_RAW]
+            return item_text(cause)
         case Accent() | Punctuation():
             return write(cause)[:LONGEST_RAW]
         case _:

@@ -408,8 +408,8 @@ class ValueScope(LookupScope):
         if len(spots) != 1 or not spots[0].is_single:
             raise NotColumnar("the name of several nodes, or of none")
         there = self.nodes_at(spots[0]).condition or TRUE
-        found = spots[0].name.rpartition(":")[2] if local else spots[0].name
-        return behind(self.asked(spots), Choice(there, ConstantValue(found), ConstantValue("")))
+        name = spots[0].called(local=local)
+        return behind(self.asked(spots), Choice(there, ConstantValue(name), ConstantValue("")))
 
     def _exists(self, operand: ast.Expression) -> Expression:
         found = self.sequence(operand, counted=True)

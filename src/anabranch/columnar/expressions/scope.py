@@ -16,6 +16,7 @@ from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
 from anabranch.language.objects import POSTFIX
+from anabranch.stream.reading.json_names import key_of_step
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
@@ -171,6 +172,16 @@ class Spot:
     def name(self) -> str:
         """The name of the element or attribute, as it is written."""
         return self.look.parts[self.part].name.removeprefix("@")
+
+    def called(self, *, local: bool) -> str:
+        """What `name()` and `local-name()` give: the key of JSON that it was read from, or else its name."""
+        part = self.look.parts[self.part]
+        key = key_of_step(part.name)
+        if self.part >= len(self.look.of_items.parts) and key not in (None, part.name):
+            raise NotColumnar("the name of what may be a key in a document of JSON, and is no name of XML")
+        if key is not None and part.json_type:
+            return key.removeprefix("@")
+        return self.name.rpartition(":")[2] if local else self.name
 
     @property
     def text(self) -> PartColumn:

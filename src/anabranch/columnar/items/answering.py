@@ -48,12 +48,12 @@ from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.errors import DynamicError
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
-from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
 _Controls: TypeAlias = Mapping[int, StreamElement | DeadLetter]
@@ -221,7 +221,7 @@ class SingleItemAnswers:
                 follows = self._course.follows if self._course else None
                 piece = follows.piece(number, item) if follows else member.slow(item.tree)
             except DynamicError as error:  # LAWS 2.4: it concerns this query and this item only
-                raw = serialize(item.tree)[:LONGEST_RAW]
+                raw = item_text(item.tree)
                 for _, name in member.subscribers:
                     self._out.bury(DeadLetter(item.place, error.message, raw, error.code, name))
             else:

@@ -46,7 +46,7 @@ from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
-from anabranch.stream.serialize import serialize
+from anabranch.stream.reading.json_items import item_text
 from anabranch.values.placing import Moment
 
 _MOST_BYTES = 4 * LONGEST_RAW
@@ -281,7 +281,7 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     if (shredded.wanted is not None and shredded.wanted.look.is_json) or _SPELLED_ELSE.search(data):
-        return serialize(shredded.tree(entry))[:LONGEST_RAW]
+        return item_text(shredded.tree(entry))
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
 
 
@@ -429,7 +429,7 @@ class SingleItems:
     ) -> None:
         order = (self._entries + entry) << NODES | min(place_in, _MOST_NODES)
         query = self._queries[member]
-        at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
+        at = ItemAt(self._file, item.place.offset, item_text(item.tree))
         error = node.spoils or (node.key if isinstance(node.key, DynamicError) else None)
         known = zip(node.texts, query.numeric, strict=True)
         partials = tuple(_partial(each, order, at, asked) for each, asked in known)
@@ -446,7 +446,7 @@ class SingleItems:
         self.put(member, number, pane, Pane(order, at, partials, is_early))
 
     def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
-        raw = serialize(item.tree)[:LONGEST_RAW]
+        raw = item_text(item.tree)
         self._bury(member, DeadLetter(item.place, error.message, raw, error.code, self._names[member]))
 
 

@@ -2,6 +2,8 @@
 
 Keys are looked up among the parts of the look, starting with the one that came next in the record before, since most
 records have their keys in one order.
+They are compared as the law spells them (`json_items.write_string`); a record that spells one otherwise is left to the
+law.
 Attributes can only be written while the start tag is open, so a key with `@` behind others is left to the law.
 
 Where a look knows the type of a part and it is wanted, a value of this type is noted once more, in a row of its own;
@@ -52,7 +54,7 @@ REFUSED = -1
 NO_ROOM = -2
 """In the place of a position: the log is full."""
 
-_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _BEGIN_ARRAY, _END_ARRAY, _AT_SIGN = b",:{}[]@"
+_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _BEGIN_ARRAY, _END_ARRAY = b",:{}[]"
 _T, _F, _N = b"tfn"
 _LESS, _GREATER, _SLASH, _EQUALS = b"<>/="
 
@@ -166,7 +168,7 @@ def write_item(
         if expected <= _KEY and at < stop and data[at] == QUOTE:
             low, high, last = heads[parts[level] + 1], heads[parts[level] + 2], last_places[level]
             place, at = _find_key(
-                data, at + 1, stop, names, bounds, are_attributes, children, low, high, followers, last
+                data, at + 1, stop, guide.keys, guide.key_bounds, children, low, high, followers, last
             )
             if at < 0:
                 return REFUSED
@@ -320,9 +322,8 @@ def _find_key(
     data: Bytes,
     at: int,
     stop: int,
-    names: Bytes,
+    keys: Bytes,
     bounds: Indices,
-    are_attributes: Flags,
     children: Indices,
     low: int,
     high: int,
@@ -334,12 +335,12 @@ def _find_key(
     The key that followed the last key in an earlier record is tried first, then the others, from the last one on.
     """
     place = followers[last]
-    end = _key_end(data, at, stop, names, bounds, are_attributes, children[place]) if place >= 0 else REFUSED
+    end = _key_end(data, at, stop, keys, bounds, children[place]) if place >= 0 else REFUSED
     if end < 0:
         place = last if last < len(children) else high - 1
         for _ in range(high - low):
             place = place + 1 if place + 1 < high else low
-            end = _key_end(data, at, stop, names, bounds, are_attributes, children[place])
+            end = _key_end(data, at, stop, keys, bounds, children[place])
             if end >= 0:
                 followers[last] = place
                 break
@@ -352,15 +353,11 @@ def _find_key(
 
 
 @compiled_inline
-def _key_end(data: Bytes, at: int, stop: int, names: Bytes, bounds: Indices, are_attributes: Flags, part: int) -> int:
-    """The place behind the key at `at`, if it is the name of a part; no name has a quote or a backslash in it."""
+def _key_end(data: Bytes, at: int, stop: int, keys: Bytes, bounds: Indices, part: int) -> int:
+    """The place behind the key at `at`, if it is that of a part; the quote behind a key that is equal ends it."""
     low, size = bounds[part], bounds[part + 1] - bounds[part]
-    if are_attributes[part]:
-        if at >= stop or data[at] != _AT_SIGN:
-            return REFUSED
-        at += 1
     end = at + int(size)
-    if end >= stop or data[end] != QUOTE or not are_equal(data, at, names, low, size):
+    if end >= stop or data[end] != QUOTE or not are_equal(data, at, keys, low, size):
         return REFUSED
     return end + 1
 

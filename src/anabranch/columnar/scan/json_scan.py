@@ -178,7 +178,7 @@ def transcode_entries(
 
 # --- records as lines -----------------------------------------------------------------------------------------
 
-_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _AT_SIGN, _DOLLAR, _SMALL_N, _SMALL_T = b",:{}@$nt"
+_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _AT_SIGN, _SMALL_N, _SMALL_T = b",:{}@nt"
 
 
 @compiled_lean
@@ -244,7 +244,7 @@ def _put_line(data: Bytes, at: int, stop: int, out: Bytes, write: int) -> int:
         elif byte == _COLON:
             out[write] = SPACE
             write += 1
-            if data[begin + 1] == _DOLLAR or (data[begin + 1] == _AT_SIGN and not only_attributes):
+            if data[begin + 1] == _AT_SIGN and not only_attributes:
                 return REFUSED
             only_attributes = data[begin + 1] == _AT_SIGN
         elif byte == _BEGIN_OBJECT:

@@ -18,6 +18,7 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 from anabranch.columnar.kernel_cache import folder_of
+from anabranch.columnar.kernel_locator import KernelLocator
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -49,15 +50,20 @@ _LOOK = 4096
 
 _KEPT = Path(config.CACHE_DIR or Path(__file__).resolve().parent.parent / "__pycache__")  # type: ignore[attr-defined]
 """The cache of compiled loops: beside these files, or where the user says."""
+_LOCATOR = f"{KernelLocator.__module__}.{KernelLocator.__qualname__}"
+_LOCATORS_OF_OTHERS = getattr(config, "CACHE_LOCATOR_CLASSES", "")
 
 
 def compiled(function: Kernel, **options: Any) -> Kernel:
     """Compile a function with Numba; type checkers still see its type."""
     config.CACHE_DIR = str(folder_of(function.__code__.co_filename, _KEPT))  # type: ignore[attr-defined]
+    config.CACHE_LOCATOR_CLASSES = _LOCATOR  # type: ignore[attr-defined]
     try:
         return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # there is no folder for the cache: each process compiles for itself
         return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
+    finally:
+        config.CACHE_LOCATOR_CLASSES = _LOCATORS_OF_OTHERS  # type: ignore[attr-defined]
 
 
 def compiled_lean(function: Kernel) -> Kernel:

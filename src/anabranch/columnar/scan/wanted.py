@@ -20,6 +20,8 @@ from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemC
 from anabranch.columnar.scan.look import JSON_TYPES, NULL_ONLY, Look, LookPart, PartColumn
 from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart, declaring
 from anabranch.columnar.scan.words import WORD
+from anabranch.stream.reading.json_items import write_string
+from anabranch.stream.reading.json_names import key_of_step
 
 
 class Guide(NamedTuple):
@@ -61,6 +63,10 @@ class Guide(NamedTuple):
     """By part: the row of the places of its arrays in the record, -1 where it is not wanted."""
     holds_typed: Flags
     """By part: whether one of these is wanted of a part inside of it."""
+    keys: Bytes
+    """In JSON, the keys of all parts one behind the other, as the law writes them in quotes; then a word of zeros."""
+    key_bounds: Indices
+    """By part: the start of its key; then the end of the last."""
 
 
 class FrameLog(NamedTuple):
@@ -141,7 +147,10 @@ class WantedColumns:
         parts = look.parts
         names = [part.name.removeprefix("@").encode() for part in parts]
         uris = [uri.encode() for _, _, uri in declared]
-        children = [look.children(number) for number in range(-1, len(parts))]
+        keys = [key_of_step(part.name) if self.look.is_json else "" for part in parts]
+        own, *inside = [look.children(number) for number in range(-1, len(parts))]
+        children = [own, *([child for child in each if keys[child] is not None] for each in inside)]
+        spelled = [write_string(key or "")[1:-1].encode() for key in keys]
         frame_numbers = {-1: 0, **{part: number for number, part in enumerate(self.frames, 1)}}
         return Guide(
             np.frombuffer(b"".join((*names, *uris)) + bytes(WORD), np.uint8),
@@ -158,6 +167,8 @@ class WantedColumns:
             np.cumsum([0, *(len(part.declared) for part in parts)]),
             sum(map(len, names)) + np.cumsum([0, *map(len, uris)]),
             *self._typing(look),
+            np.frombuffer(b"".join(spelled) + bytes(WORD), np.uint8),
+            np.cumsum([0, *map(len, spelled)]),
         )
 
     def _typing(self, look: Look) -> tuple[Indices, Indices, Indices, Flags]:

@@ -29,6 +29,7 @@ from anabranch.language.checks.streams import (
     over_updates,
 )
 from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
+from anabranch.language.objects import step_to
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
@@ -162,7 +163,9 @@ class _Checker(PathChecker):
             return self.tried(call, scope)
         match call:
             case ast.Call("op:lookup", (base, ast.String(key))):
-                step = ast.Step("child", ast.NameTest(key), span=call.span)
+                step = step_to(key, call.span)
+                if ":" in key:  # of XML it may have a prefix, and no schema knows such names
+                    step = replace(step, test=ast.NameTest(key))
                 return replace(self.step(self.visit(base, scope), step, scope), flowing=False)
         known = [self.visit(argument, scope) for argument in call.arguments]
         if name in ("position", "last") and not scope.counted:

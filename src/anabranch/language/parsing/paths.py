@@ -14,6 +14,7 @@ from anabranch.language.parsing.constructors import ConstructorReader
 from anabranch.language.parsing.cursor import NCNAME, QueryToken, scan
 from anabranch.language.parsing.lookups import LookupParser
 from anabranch.language.parsing.prolog import with_types
+from anabranch.stream.reading.json_names import named
 from anabranch.values.instants import length_seconds
 from anabranch.values.numbers import shown
 
@@ -127,7 +128,7 @@ class PathParser(LookupParser):
         if self.take("*"):
             if self.at_symbol(":") and self.peek().kind == "name":
                 self.advance()
-                return ast.NameTest(self.advance().text, "*")
+                return ast.NameTest(named(self.advance().text), "*")
             return ast.NameTest("*")
         if self.token.kind != "name":
             self.unexpected("a name, '*', text() or node()")
@@ -141,8 +142,7 @@ class PathParser(LookupParser):
             self.advance()
             self.advance()
             return ast.NameTest("*", name.text)
-        prefix, _, local = name.text.rpartition(":")
-        return ast.NameTest(local, prefix or None)
+        return _name_test(name.text)
 
     def kind_test(self, axis: ast.Axis) -> ast.NameTest | ast.KindTest:
         """`element(a)` where elements are meant anyway is the name test `a`, and so with attributes."""
@@ -150,8 +150,7 @@ class PathParser(LookupParser):
         if kind == "document-node" and name:
             raise refuse("kind test", self.text, self.token.span)
         if kind in ("element", "attribute") and (kind == "attribute") == (axis == "attribute"):
-            prefix, _, local = (name or "*").rpartition(":")
-            return ast.NameTest(local, prefix or None)
+            return _name_test(name) if name else ast.NameTest("*")
         if kind in ("attribute", "element") and name:
             raise refuse("kind test", self.text, self.token.span)
         return ast.KindTest(cast(ast.NodeKind, kind), name or None)
@@ -368,3 +367,9 @@ class PathParser(LookupParser):
         if self.token.kind != "string":
             self.unexpected(expected)
         return self.advance()
+
+
+def _name_test(text: str) -> ast.NameTest:
+    """The test for a name as it is written, which may have a prefix."""
+    prefix, _, local = text.rpartition(":")
+    return ast.NameTest(local, prefix) if prefix else ast.NameTest(named(local))

@@ -38,8 +38,8 @@ from anabranch.law.pipelines import StreamUnit
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
 from anabranch.stream import tree
 from anabranch.stream.culprits import letter_for, letter_of
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
-from anabranch.stream.serialize import serialize
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, Node, Text
 from anabranch.values.sequences import NODES, Value, Values
 
@@ -173,7 +173,7 @@ class HistoryEvaluator(Evaluator):
 
     def _shown(self, entry: Child) -> tuple[Place, str]:
         places = [view.places[entry] for view in self._views.values() if entry in view.places]
-        return places[0] if places else Place("", "", 0), serialize(entry)[:LONGEST_RAW]
+        return places[0] if places else Place("", "", 0), item_text(entry)
 
     # --- qualifiers ---------------------------------------------------------------------------------------
 

@@ -17,15 +17,12 @@ are on the disk.
 from __future__ import annotations
 
 import json
-import os
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +31,7 @@ from anabranch.columnar.items.answering import ROW, Rows
 from anabranch.columnar.items.kernels import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location, Writer
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible_json
 
@@ -79,10 +77,10 @@ class Chunk:
 class SegmentWriter:
     """Collects the answers of one task; the file is created with the first of them."""
 
-    def __init__(self, folder: Path, epoch: int, sequence: int) -> None:
+    def __init__(self, folder: Location, epoch: int, sequence: int) -> None:
         self._name = f"{epoch:08}/{sequence:06}-{uuid.uuid4().hex}"
         self._path = folder / self._name
-        self._file: BinaryIO | None = None
+        self._file: Writer | None = None
         self._single: dict[tuple[int, ...], list[tuple[bytes, int, int]]] = {}
         """Answers that were added singly since the last bulk `lay`."""
         self._parts: list[tuple[bytes | memoryview, Rows]] = []
@@ -148,8 +146,7 @@ class SegmentWriter:
         self._gather()
         with durable.writing(self._path):
             if self._file is None:
-                self._path.parent.mkdir(exist_ok=True)
-                self._file = self._path.open("xb")
+                self._file = self._path.writer()
             for data, rows in self._parts:
                 found = np.empty(len(rows), np.uint32)
                 checks(np.frombuffer(data, np.uint8), rows["offset"].copy(), rows["length"].copy(), found)
@@ -174,8 +171,6 @@ class SegmentWriter:
             index = rows.tobytes()
             with durable.writing(self._path), self._file:
                 self._file.write(index)
-                self._file.flush()
-                os.fsync(self._file.fileno())
             letters, late = (
                 int(rows["entries"][rows["subscription"] == each].sum()) for each in (DEAD_LETTERS, LATE_ITEMS)
             )
@@ -261,12 +256,12 @@ class SegmentIndex:
 
 
 @lru_cache(maxsize=4)
-def read_index(folder: Path, segments: tuple[Segment, ...]) -> SegmentIndex:
+def read_index(folder: Location, segments: tuple[Segment, ...]) -> SegmentIndex:
     """The merged index of some segments."""
     return SegmentIndex([each.name for each in segments], [_rows(folder, each) for each in segments])
 
 
-def _rows(folder: Path, segment: Segment) -> Rows:
+def _rows(folder: Location, segment: Segment) -> Rows:
     data = _read(folder / segment.name, segment.index, segment.chunks * ROW.itemsize)
     if zlib.crc32(data) != segment.crc:
         raise StateError(f"'{folder / segment.name}' is damaged: its index has changed", hint=_RESTORE)
@@ -276,19 +271,14 @@ def _rows(folder: Path, segment: Segment) -> Rows:
 _RESTORE = "restore the checkpoint from a copy, or begin with a new one"
 
 
-def _read(path: Path, offset: int, length: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(length)
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+def _read(path: Location, offset: int, length: int) -> bytes:
+    data = durable.read(path, offset, length)
     if len(data) < length:
         raise StateError(f"'{path}' is damaged: it is too short")
     return data
 
 
-def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
+def read_chunk(folder: Location, chunk: Chunk, most: int | None = None) -> str:
     """The text of a chunk, or of its first `most` bytes, without checking the checksum and cut between characters."""
     length = chunk.length if most is None else min(chunk.length, most)
     path = folder / chunk.segment
@@ -310,7 +300,7 @@ def stream_of(line: str) -> str:
     return str(json.loads(line)["stream"])
 
 
-def late_places(folder: Path, segments: tuple[Segment, ...]) -> list[str]:
+def late_places(folder: Location, segments: tuple[Segment, ...]) -> list[str]:
     """The lines of the late items in some segments; an item that several branches logged counts once."""
     if not any(each.late for each in segments):
         return []
@@ -318,7 +308,7 @@ def late_places(folder: Path, segments: tuple[Segment, ...]) -> list[str]:
     return list(dict.fromkeys(line for text in noted for line in text.split("\n") if line))
 
 
-def read_dead_letters(folder: Path, chunk: Chunk) -> Iterator[DeadLetter]:
+def read_dead_letters(folder: Location, chunk: Chunk) -> Iterator[DeadLetter]:
     """The dead letters in a chunk of them."""
     for line in read_chunk(folder, chunk).splitlines():
         yield letter_from_json(line)

@@ -1,7 +1,7 @@
 """The checkpoint: one folder with all durable state of a trunk, and the lock that keeps a second run out.
 
     format.json          kind, version and site; a folder without it is not ours
-    lock, run.json       the run at work: its lock; its number, process and JVM
+    lock, run.json       the run at work: its lock; its number, process, JVM, and where its endpoint listens
     intake.json          the streams and the size of epochs, which the intake reads for every epoch
     sight.json           files that the intake saw and that epochs have not read to the end
     reached.json         the largest times of items by stream, for heartbeats (`spark/intake/reached.py`)
@@ -14,6 +14,7 @@
     evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
     sinks/<name>.json    the position of a sink; .topics: what is known of topics (`spark/sinks/topics/record.py`)
     answers/<stream>/    documents not yet read by streams that are answers (`spark/sinks/answer_streams.py`)
+    spool/<stream>/      what was pushed into streams and is not read yet (`spark/spool/`)
     spark/               Spark's own checkpoint, which follows the manifests
 
 A folder that is not ours, or that is damaged, is refused by name and never silently replaced.
@@ -33,6 +34,7 @@ from urllib.parse import quote
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location, Where
 
 _KIND = "anabranch checkpoint"
 _VERSION = 4
@@ -42,31 +44,37 @@ _JVM_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The paths of a checkpoint's parts; reading them needs no lock."""
+    """The locations of a checkpoint's parts; reading them needs no lock."""
 
-    folder: Path
+    folder: Location
 
     @staticmethod
-    def open(folder: Path, site: Path | None = None) -> Checkpoint:
+    def at(where: Where) -> Checkpoint:
+        """The checkpoint in a folder, which need not exist yet."""
+        return Checkpoint(Location.of(where))
+
+    @staticmethod
+    def open(where: Where, site: Path | None = None) -> Checkpoint:
         """A checkpoint that exists; `StateError` if it is none, or belongs to another site."""
-        found = Checkpoint(folder.absolute())
+        found = Checkpoint.at(where)
         if not found.identity.exists():
-            raise StateError(f"'{folder}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
+            raise StateError(f"'{where}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
         found._check(site)
         return found
 
     @staticmethod
-    def make(folder: Path, site: Path | None = None) -> Checkpoint:
+    def make(where: Where, site: Path | None = None) -> Checkpoint:
         """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is its site file."""
-        found = Checkpoint(folder.absolute())
-        with durable.writing(folder):
+        found = Checkpoint.at(where)
+        folder = found.scratch
+        with durable.writing(where):
             folder.mkdir(parents=True, exist_ok=True)
             if not found.identity.exists():
                 if any(not _begun(each.name) for each in folder.iterdir()):
-                    raise StateError(f"'{folder}' holds other files and is not a checkpoint", hint="name a new folder")
+                    raise StateError(f"'{where}' holds other files and is not a checkpoint", hint="name a new folder")
                 for name in _FOLDERS:
                     (folder / name).mkdir(exist_ok=True)
-                owner = None if site is None else os.path.relpath(site, found.folder)  # both may move together
+                owner = None if site is None else os.path.relpath(site, folder)  # both may move together
                 durable.publish(found.identity, durable.sealed({"kind": _KIND, "version": _VERSION, "site": owner}))
         found._check(site)
         return found
@@ -81,66 +89,78 @@ class Checkpoint:
                 raise StateError(f"the checkpoint '{self.folder}' has version {version}", hint=hint)
             case _:
                 raise StateError(f"'{self.folder}' is not a checkpoint of this engine")
-        missing = [name for name in _FOLDERS if not (self.folder / name).is_dir()]
+        missing = [name for name in _FOLDERS if not (self.scratch / name).is_dir()]
         if missing:
             raise StateError(f"the checkpoint '{self.folder}' is damaged: '{missing[0]}' is missing")
 
     def _check_owner(self, owner: str | None, site: Path | None) -> None:
         """Refuse another site; from Python no site is named, and such a checkpoint belongs to none."""
-        if site is not None and owner is not None and os.path.relpath(site, self.folder) != owner:
+        if site is not None and owner is not None and os.path.relpath(site, self.scratch) != owner:
             here = site.absolute().parent
-            made = os.path.relpath(self.folder / owner, here)
+            made = os.path.relpath(self.scratch / owner, here)
             raise StateError(
-                f"the checkpoint '{os.path.relpath(self.folder, here)}' belongs to the site '{made}', "
+                f"the checkpoint '{os.path.relpath(self.scratch, here)}' belongs to the site '{made}', "
                 f"not to '{site.name}'",
                 hint=f'name another checkpoint; if the file was renamed, add name = "{made}" to its [engine]',
             )
 
     @property
-    def identity(self) -> Path:
+    def scratch(self) -> Path:
+        """The folder on the driver's disk for what the driver, its survey and Spark tell each other."""
+        found = self.folder.path
+        assert found is not None, "a checkpoint is on a disk"
+        return found
+
+    @property
+    def identity(self) -> Location:
         return self.folder / "format.json"
 
     @property
+    def run_record(self) -> Location:
+        """The record of the run at work."""
+        return self.folder / "run.json"
+
+    @property
     def intake(self) -> Path:
-        return self.folder / "intake.json"
+        return self.scratch / "intake.json"
 
     @property
     def sight(self) -> Path:
-        return self.folder / "sight.json"
+        return self.scratch / "sight.json"
 
     @property
     def reached(self) -> Path:
-        return self.folder / "reached.json"
+        return self.scratch / "reached.json"
 
     @property
     def weights(self) -> Path:
-        return self.folder / "weights.json"
+        return self.scratch / "weights.json"
 
     @property
-    def states(self) -> Path:
+    def states(self) -> Location:
         return self.folder / "state"
 
     @property
-    def plans(self) -> Path:
+    def plans(self) -> Location:
         return self.folder / "plans"
 
     @property
-    def manifests(self) -> Path:
+    def manifests(self) -> Location:
         return self.folder / "manifest"
 
     @property
-    def segments(self) -> Path:
+    def segments(self) -> Location:
         return self.folder / "segments"
 
     @property
     def spark(self) -> Path:
-        return self.folder / "spark"
+        return self.scratch / "spark"
 
     def order(self, stream: str) -> Path:
-        return self.folder / "order" / f"{_file_name(stream)}.jsonl"
+        return self.scratch / "order" / f"{_file_name(stream)}.jsonl"
 
     @property
-    def evolution(self) -> Path:
+    def evolution(self) -> Location:
         return self.folder / "evolution"
 
     def evolution_name(self, stream: str) -> str:
@@ -149,17 +169,21 @@ class Checkpoint:
 
     def answer_stream(self, stream: str) -> Path:
         """The folder with the documents of a stream that is the answer of a subscription."""
-        return self.folder / "answers" / _file_name(stream)
+        return self.scratch / "answers" / _file_name(stream)
 
-    def sink(self, path: Path) -> Path:
-        """The position file of the sink that writes to a file; the site may move as a whole."""
-        return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.folder))}.json"
+    def spool(self, stream: str) -> Path:
+        """The folder with what was pushed into a stream."""
+        return self.scratch / "spool" / _file_name(stream)
 
-    def topics(self, *names: str) -> Path:
+    def sink(self, path: Path, suffix: str = ".json") -> Location:
+        """The position record of the sink that writes to a file; the site may move as a whole."""
+        return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.scratch))}{suffix}"
+
+    def topics(self, *names: str) -> Location:
         """The file for what is known of topics: of all, of those of a cluster, or of one subscription there."""
         return self.folder / "sinks" / f"{_file_name(json.dumps(['kafka', *names]))}.topics"
 
-    def reader(self, subscription: str, name: str) -> Path:
+    def reader(self, subscription: str, name: str) -> Location:
         """The position file of a named reader of a subscription."""
         # joined by a blank, two other names could look the same
         both = json.dumps([subscription, name]) if " " in subscription + name else f"{subscription} {name}"
@@ -173,8 +197,8 @@ class RunLock:
     """
 
     def __init__(self, checkpoint: Checkpoint, jvm: int) -> None:
-        self._path = checkpoint.folder / "lock"
-        self._about = checkpoint.folder / "run.json"
+        self._path = checkpoint.scratch / "lock"
+        self._about = checkpoint.run_record
         self._jvm = jvm
         self.run = 1
         """The number of this run, from 1."""
@@ -203,14 +227,18 @@ class RunLock:
             before = durable.unsealed(self._about)
             self.run = before["run"] + 1
             self._await_end(before["jvm"], before["jvm_started"])
-        for each in (self._path.parent, *(self._path.parent / name for name in _FOLDERS)):
-            durable.sweep(each)
+        for each in (self._about.parent, *(self._about.parent / name for name in _FOLDERS)):
+            each.sweep()
+        self.record()
+
+    def record(self, endpoint: str | None = None) -> None:
+        """Write down what this run is, and where its endpoint listens, if it has one."""
         about = {"run": self.run, "pid": os.getpid(), "jvm": self._jvm, "jvm_started": _started(self._jvm)}
-        durable.replace(self._about, durable.sealed(about))
+        durable.replace(self._about, durable.sealed(about | ({"endpoint": endpoint} if endpoint else {})))
 
     def _holder(self) -> str:
         try:
-            return f" (process {json.loads(self._about.read_bytes().split(bytes([10]))[0])['pid']})"
+            return f" (process {json.loads(self._about.read().split(bytes([10]))[0])['pid']})"
         except (OSError, ValueError, KeyError):
             return ""
 

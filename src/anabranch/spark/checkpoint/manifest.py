@@ -20,6 +20,8 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.evolution.log import Logged
 from anabranch.spark.intake.ranges import Offset
 from anabranch.spark.state.files import SavedState
+from anabranch.storage import Location
+from anabranch.storage.disk import sync
 from anabranch.stream.plain import to_plain
 
 
@@ -75,21 +77,22 @@ class Manifest:
 class Manifests:
     """The manifests of all retained epochs, which have no gaps."""
 
-    folder: Path
+    folder: Location
 
     def publish(self, manifest: Manifest) -> None:
-        durable.publish(self._path(manifest.epoch), durable.sealed(to_plain(manifest)))
+        durable.publish(self._at(manifest.epoch), durable.sealed(to_plain(manifest)))
 
     def has(self, epoch: int) -> bool:
-        return self._path(epoch).exists()
+        return self._at(epoch).exists()
 
     def load(self, epoch: int) -> Manifest:
-        path = self._path(epoch)
-        return _load(path, _version(path))
+        found = self._at(epoch)
+        stat = found.stat()
+        return _load(found, stat.version if stat else ())
 
     def epochs(self) -> range:
         """The epochs that are retained."""
-        found = [int(each.stem) for each in self.folder.glob("[0-9]*.json")]
+        found = [int(name.removesuffix(".json")) for name in self.folder.names() if name[:1].isdecimal()]
         kept = range(min(found), max(found) + 1) if found else range(0)
         if len(kept) != len(found):
             raise StateError(f"'{self.folder}' is damaged: a manifest between the first and the last is missing")
@@ -108,36 +111,24 @@ class Manifests:
 
     def drop(self, epoch: int) -> None:
         """Remove the manifest of an epoch, the first of those retained."""
-        self._path(epoch).unlink()
+        self._at(epoch).delete()
 
-    def _path(self, epoch: int) -> Path:
+    def _at(self, epoch: int) -> Location:
         return self.folder / f"{epoch:08}.json"
 
 
 def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
-    """Sync what a manifest refers to: names of segments and states, and offsets, which Spark never syncs."""
-    offsets, segments = checkpoint.spark / "offsets", checkpoint.segments
-    found = [offsets, offsets / str(manifest.epoch)]
-    if manifest.segments:
-        found += [segments, segments / f"{manifest.epoch:08}"]
-    fresh = checkpoint.states / f"{manifest.epoch:08}"
-    if fresh.exists():
-        found += [fresh.parent, fresh]
-    durable.sync_all(found)
+    """Make durable what a manifest refers to: segments and states, and offsets, which Spark never syncs."""
+    epoch, offsets = f"{manifest.epoch:08}", checkpoint.spark / "offsets"
+    with durable.writing(checkpoint.folder):
+        sync(offsets / str(manifest.epoch))
+        checkpoint.folder.settle("spark/offsets", "segments", f"segments/{epoch}", "state", f"state/{epoch}")
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, version: tuple[int, ...]) -> Manifest:
-    return durable.read_record(Manifest, path)
-
-
-def _version(path: Path) -> tuple[int, ...]:
-    """Identifies a version of the file: a checkpoint may be restored from a copy while workers cache manifests."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return (found.st_ino, found.st_ctime_ns, found.st_size)
+def _load(at: Location, version: tuple[int | str, ...]) -> Manifest:
+    """Load a manifest; a checkpoint may be restored from a copy while workers cache manifests, hence its version."""
+    return durable.read_record(Manifest, at)
 
 
 # --- Spark's part of a checkpoint, checked before a trunk recovers from it --------------------------------------------

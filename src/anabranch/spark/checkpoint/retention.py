@@ -8,8 +8,6 @@ An epoch's manifest is removed first; segments that no manifest names are swept 
 
 from __future__ import annotations
 
-import shutil
-
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.files import Plans
@@ -31,9 +29,10 @@ class Retention:
 
     def sweep(self) -> None:
         """Remove segments that no manifest names: of failed attempts, or of a drop that was interrupted."""
-        for folder in self._checkpoint.segments.iterdir():
-            if folder.name.isdecimal() and int(folder.name) not in self._sizes:
-                shutil.rmtree(folder)
+        segments = self._checkpoint.segments
+        folders = ((name, name.partition("/")[0]) for name in segments.names(below=True))
+        unnamed = [name for name, epoch in folders if epoch.isdecimal() and int(epoch) not in self._sizes]
+        segments.delete_all(unnamed)
 
     def add(self, epoch: int, size: int, needed: int) -> None:
         """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
@@ -44,7 +43,8 @@ class Retention:
             if oldest >= needed:
                 break
             self._manifests.drop(oldest)
-            shutil.rmtree(self._checkpoint.segments / f"{oldest:08}", ignore_errors=True)
+            folder = self._checkpoint.segments / f"{oldest:08}"
+            folder.delete_all(folder.names())
             del self._sizes[oldest]
             dropped = True
         if dropped:

@@ -103,7 +103,7 @@ def run_queries(
     streams = {source.name: source for source in sources if source.name in needed}
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = RunProgress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
-    display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
+    display = _Display(AnswerLog(Checkpoint.at(work)), start)
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)

@@ -16,7 +16,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
@@ -32,6 +31,7 @@ from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.spark.state.files import SavedState
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain
 from anabranch.stream.reading.source import KnownStream
 
@@ -40,16 +40,14 @@ from anabranch.stream.reading.source import KnownStream
 class EpochEvents:
     """The events of the epoch itself, in a file that its tasks read before their ranges."""
 
-    path: Path
+    path: Location
     digest: str
 
     @staticmethod
-    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> EpochEvents:
+    def save(folder: Location, changes: Mapping[str, Sequence[LoggedEvent]]) -> EpochEvents:
         data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
-        with durable.writing(path):
-            folder.mkdir(exist_ok=True)
         durable.replace(path, data)
         return EpochEvents(path, digest)
 
@@ -60,10 +58,7 @@ class EpochEvents:
 
 @lru_cache(maxsize=2)
 def _load_events(events: EpochEvents) -> Mapping[str, Sequence[LoggedEvent]]:
-    try:
-        data = events.path.read_bytes()
-    except OSError as error:
-        raise StateError(f"cannot read '{events.path}': {error.strerror}") from None
+    data = durable.read(events.path)
     if durable.digest(data) != events.digest:
         raise StateError(f"'{events.path}' is damaged")
     return {stream: list(map(LoggedEvent.from_json, found)) for stream, found in json.loads(data).items()}
@@ -91,7 +86,7 @@ class Job:
         return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.name))
 
     @property
-    def segments(self) -> Path:
+    def segments(self) -> Location:
         return self.checkpoint.segments
 
     def carry(self, reach: Range) -> str | None:

@@ -44,7 +44,7 @@ from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.rerun import drop_segments
 from anabranch.spark.hosts.host import EpochQuery, Host
-from anabranch.spark.intake.order_logs import OrderLogs
+from anabranch.spark.intake.order_logs import OrderLogs, position_read
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
@@ -58,6 +58,7 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
+from anabranch.spark.spool.spool import Spools
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
@@ -107,7 +108,8 @@ class Trunk:
 
     def __enter__(self) -> Trunk:
         checkpoint = self.checkpoint = Checkpoint.make(self._folder)
-        self.run = self._held.enter_context(RunLock(checkpoint, self.host.process)).run
+        self._lock = self._held.enter_context(RunLock(checkpoint, self.host.process))
+        self.run = self._lock.run
         with ExitStack() as on_error:
             on_error.callback(self._held.close)
             self._manifests = Manifests(checkpoint.manifests)
@@ -124,9 +126,12 @@ class Trunk:
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
+            self.spools = Spools(self._listener.warning)
+            """What was pushed into streams."""
+            self._held.callback(self.spools.close)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)
             self._orders = OrderLogs(checkpoint)
-            self._stages = self.host.stages()
+            self._stages = self.host.stages(checkpoint, self._functions.values())
             self._lookout = Lookout(checkpoint)
             self._background = Background()
             self._wanted = Workload({}, {})
@@ -150,7 +155,7 @@ class Trunk:
                 wanted.streams,
                 wanted.subscriptions,
                 wanted.sinks,
-                checkpoint=self.checkpoint.folder,
+                checkpoint=self.checkpoint.scratch,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
                 read=document_claims(wanted.documents),
             )
@@ -158,18 +163,19 @@ class Trunk:
             self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
-            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
-            streams, settings = tuple(wanted.streams.values()), self._settings
-            before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
-            IntakeSettings(
-                streams,
-                wanted.epoch_bytes or settings.epoch_bytes,
-                wanted.epoch_files or settings.epoch_files,
-                self._cores,
-                settings.finite,
-                before.followed_by(streams) if before else (),
-                self._holds,
-            ).save(self.checkpoint)
+            with self.spools.changed(wanted.streams.values(), partial(position_read, self._last)):
+                self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items, wanted.streams.values())
+                streams, settings = tuple(wanted.streams.values()), self._settings
+                before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
+                IntakeSettings(
+                    streams,
+                    wanted.epoch_bytes or settings.epoch_bytes,
+                    wanted.epoch_files or settings.epoch_files,
+                    self._cores,
+                    settings.finite,
+                    before.followed_by(streams) if before else (),
+                    self._holds,
+                ).save(self.checkpoint)
             with self._workload_lock:
                 self._wanted = wanted
 
@@ -312,6 +318,10 @@ class Trunk:
         """The newest epoch that is committed and reported to the listener, -1 if there is none."""
         return self._reported
 
+    def announce(self, endpoint: str) -> None:
+        """Write down where the endpoint of this run listens."""
+        self._lock.record(endpoint)
+
     def waits(self) -> list[Wait]:
         """Input that cannot be read yet, and why; looked up anew."""
         return self._lookout.waits(self._wanted.streams.values(), self._last, self.plan)
@@ -412,6 +422,7 @@ class Trunk:
         begun = monotonic()
         self._sinks.deliver(manifest, plan)
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
+        self.spools.forget(partial(position_read, manifest))
         point("sinks-moved", manifest.epoch)
         self._retention.add(manifest.epoch, manifest.size, self._sinks.needed)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()

@@ -31,6 +31,7 @@ from anabranch.errors import StateError, StreamError
 from anabranch.logic import EVERYTHING
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.storage import Location
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
 _TOLERATED = 64
@@ -84,17 +85,11 @@ class Logged:
     crossed: int = -1
     """The last epoch in which an event was followed by another range of its partition, -1 if there was none."""
 
-    def read(self, folder: Path, start: int = 0) -> bytes:
+    def read(self, folder: Location, start: int = 0) -> bytes:
         """The valid lines, from a byte on."""
-        path = folder / self.file
-        try:
-            with path.open("rb") as file:
-                file.seek(start)
-                return file.read(self.size - start)
-        except OSError as error:
-            raise StateError(f"cannot read '{path}': {error.strerror}") from None
+        return durable.read(folder / self.file, start, self.size - start)
 
-    def damaged(self, folder: Path) -> StateError:
+    def damaged(self, folder: Location) -> StateError:
         """The error for a file that differs from the manifest's record."""
         path = folder / self.file
         return StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
@@ -108,7 +103,7 @@ def events_of(lines: bytes) -> list[LoggedEvent]:
 class EvolutionLogs:
     """The logs as the driver appends to them; nobody else does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Location) -> None:
         self._folder = folder
         self._held: dict[str, _LoadedLog] = {}
 
@@ -126,20 +121,16 @@ class EvolutionLogs:
         if len(held.superfluous) > max(_TOLERATED, len(held.events) // 2):
             number = int(held.file.rpartition("-")[2].removesuffix(".jsonl")) + 1
             held = self._held[stream] = held.compacted(f"{name}-{number:04}.jsonl")
-        with durable.writing(self._folder):
-            self._folder.mkdir(exist_ok=True)
         held.write(self._folder)
         return Logged(held.file, held.size, held.hash.hexdigest(), crossed)
 
     def sweep(self, logged: Mapping[str, Logged]) -> None:
         """Remove the files that no manifest needs any more."""
         named = {each.file for each in logged.values()}
-        for path in self._folder.iterdir() if self._folder.exists() else ():
-            if path.name not in named:
-                path.unlink(missing_ok=True)
+        self._folder.delete_all([name for name in self._folder.names() if name not in named])
 
 
-def read_log(folder: Path, logged: Logged) -> list[LoggedEvent]:
+def read_log(folder: Location, logged: Logged) -> list[LoggedEvent]:
     """All events of a stream, in the order of their epochs, those of one partition in the order of the stream."""
     return _LoadedLog.read(folder, logged).events
 
@@ -162,7 +153,7 @@ class _LoadedLog:
         """By partition: its punctuations since its last accent that no later one covers, each a single box."""
 
     @staticmethod
-    def read(folder: Path, logged: Logged) -> _LoadedLog:
+    def read(folder: Location, logged: Logged) -> _LoadedLog:
         held, data = _LoadedLog(logged.file), logged.read(folder)
         held.hash.update(data)
         if held.hash.hexdigest() != logged.digest:
@@ -206,10 +197,17 @@ class _LoadedLog:
                 fresh.take(event)
         return fresh
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Location) -> None:
         """Append the events that are not in the file yet."""
         lines = (json.dumps(each.to_json()).encode() + b"\n" for each in self.events[self._written :])
         data = b"".join(lines)
-        self.size = durable.append(folder / self.file, (data,), self.size)
+        self.size = durable.append(_on_disk(folder / self.file), (data,), self.size)
         self.hash.update(data)
         self._written = len(self.events)
+
+
+def _on_disk(at: Location) -> Path:
+    """The path of a log, to which the driver appends."""
+    assert at.path is not None, "a checkpoint is on a disk"
+    at.path.parent.mkdir(exist_ok=True)
+    return at.path

@@ -71,9 +71,7 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
 
 def drop_segments(job: Job, reports: Sequence[Report]) -> None:
     """Remove what the tasks of an attempt have written."""
-    for report in reports:
-        for segment in report.segments:
-            (job.segments / segment.name).unlink(missing_ok=True)
+    job.segments.delete_all([segment.name for report in reports for segment in report.segments])
 
 
 def searched_first(job: Job) -> frozenset[str]:

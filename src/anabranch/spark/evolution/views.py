@@ -14,13 +14,13 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from anabranch.algebra.accents.events import Announced, Event, judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.spark.evolution.log import Logged, LoggedEvent, events_of
+from anabranch.storage import Location
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation
 from anabranch.stream.reading.source import KnownStream
 
@@ -88,7 +88,7 @@ class KnownLog:
     size: int = 0
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
-    def read_on(self, folder: Path, logged: Logged) -> bool:
+    def read_on(self, folder: Location, logged: Logged) -> bool:
         """Read new lines; False if the lines read before are not those of the manifest."""
         data = logged.read(folder, self.size)
         self.hash.update(data)
@@ -134,12 +134,12 @@ class KnownLog:
         return begin
 
 
-_known: dict[Path, KnownLog] = {}
+_known: dict[Location, KnownLog] = {}
 _MOST_KNOWN = 256
 """The number of cached streams; fewer than a trunk has would never hit, for each range needs all of them."""
 
 
-def known_log(folder: Path, stream: KnownStream, logged: Logged | None) -> KnownLog:
+def known_log(folder: Location, stream: KnownStream, logged: Logged | None) -> KnownLog:
     """The log of a stream, up to the manifest's record; an empty one where there is none."""
     if logged is None:
         return KnownLog(stream, _fresh(stream))

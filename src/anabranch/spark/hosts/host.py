@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from anabranch.errors import AnabranchError
+from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.options import SparkOptions
 
 if TYPE_CHECKING:
     from anabranch.spark.session import Session
@@ -56,8 +58,8 @@ class Host(Protocol):
     def translated(self, error: Exception) -> AnabranchError:
         """An exception of the host as one of our errors."""
 
-    def stages(self) -> Stages:
-        """The stages of one trunk."""
+    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> Stages:
+        """The stages of the trunk of a checkpoint, whose queries call these functions."""
 
     def enter(self, checkpoint: Checkpoint) -> None:
         """Assign this thread's jobs to the trunk of a checkpoint."""
@@ -66,13 +68,17 @@ class Host(Protocol):
         """Trigger epochs of a checkpoint: to the end of the present input (None), or polling at this interval."""
 
 
-def host_of(spark: Session | None = None, *, local: bool) -> Host:
-    """This process, or a session of Spark, ours if none is given; only the modules of the chosen host are loaded."""
+def host_of(spark: Session | None = None, *, local: bool, options: SparkOptions | None = None) -> Host:
+    """This process, or a session of Spark; where none is given, one of our own, as the options ask for.
+
+    Only the modules of the chosen host are loaded.
+    """
     if local:
         from anabranch.spark.hosts.local_host import LocalHost
 
         return LocalHost()
+    from anabranch.spark.cluster.workers import check_workers, join_cluster
     from anabranch.spark.hosts.spark_host import SparkHost
-    from anabranch.spark.session import check_workers, local_session
+    from anabranch.spark.session import start_session
 
-    return SparkHost(local_session() if spark is None else check_workers(spark))
+    return SparkHost(start_session(options) if spark is None else join_cluster(check_workers(spark)))

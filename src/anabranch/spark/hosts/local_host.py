@@ -7,10 +7,11 @@ Tasks, shards, states and manifests are those of any host, so answers are equal,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Condition, Thread
 
 from anabranch.errors import AnabranchError
+from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.drivers import EpochSteps
 from anabranch.spark.epoch.job import Job, Report
@@ -41,7 +42,7 @@ class LocalHost:
     def translated(self, error: Exception) -> AnabranchError:
         raise AssertionError("this process raises errors of ours only") from error
 
-    def stages(self) -> LocalStages:
+    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> LocalStages:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:

@@ -6,7 +6,9 @@ process, and each of its stages costs a multiple of the work in a small epoch.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -18,8 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.errors import AnabranchError
+from anabranch.law.calls import PythonFunction
 from anabranch.spark import faults, garbage
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.cluster.shared import SharedRecord
+from anabranch.spark.cluster.workers import check_shared, is_remote, ship_functions
 from anabranch.spark.epoch.job import Job, Report, SentReport
 from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.epoch.task import answer_ranges, send_ranges
@@ -70,8 +75,17 @@ class SparkHost:
     def translated(self, error: Exception) -> AnabranchError:
         return faults.translated(error)
 
-    def stages(self) -> SparkStages:
-        return SparkStages(self.session.sparkContext)
+    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> SparkStages:
+        """On a cluster, workers get the functions' modules, and are refused where they do not see the checkpoint."""
+        if not is_remote(self.session):
+            return SparkStages(self.session.sparkContext)
+        record = SharedRecord.of(checkpoint.run_record)
+        try:
+            ship_functions(self.session, functions)
+            check_shared(self.session, record)
+        except self.errors as error:
+            raise self.translated(error) from error
+        return SparkStages(self.session.sparkContext, record)
 
     def enter(self, checkpoint: Checkpoint) -> None:
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
@@ -82,7 +96,8 @@ class SparkHost:
         def run_batch(_: DataFrame, number: int) -> None:
             epoch(number)
 
-        self.session.dataSource.register(intake.RangeSource)
+        with _python_of_driver(self.session.sparkContext):
+            self.session.dataSource.register(intake.RangeSource)
         self.enter(checkpoint)
         ranges = self.session.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
         writer = ranges.writeStream.foreachBatch(run_batch).option("checkpointLocation", str(checkpoint.spark))
@@ -96,8 +111,10 @@ class SparkHost:
 class SparkStages:
     """Runs the jobs of one trunk; it keeps the time of the last branch work."""
 
-    def __init__(self, context: SparkContext) -> None:
+    def __init__(self, context: SparkContext, shared: SharedRecord | None = None) -> None:
+        """`shared` is what workers of a cluster must see."""
         self._context = context
+        self._shared = shared
         self._branch_seconds: float | None = None
         """Seconds of branch work in the latest epoch that had some."""
 
@@ -111,7 +128,7 @@ class SparkStages:
         found = [each for task in tasks for each in task if each.stream in searched_first(job)]
         if sum(each.size for each in found) <= _LOCAL_SEARCH_BYTES:
             return [search(job, found)]
-        return [report for _, report in _collected(_mapped(self._spread(tasks), partial(search_ranges, job)))]
+        return [report for _, report in _collected(self._mapped(self._spread(tasks), partial(search_ranges, job)))]
 
     def _run(self, tasks: _Tasks, shards: int, job: Job) -> list[Report]:
         """Run the tasks of an epoch.
@@ -123,32 +140,48 @@ class SparkStages:
         if not tasks:
             return []
         if not branches:
-            return [report for _, report in _collected(_mapped(self._spread(tasks), partial(answer_ranges, job)))]
+            return [report for _, report in _collected(self._mapped(self._spread(tasks), partial(answer_ranges, job)))]
         strands = any(each.is_braid for each in branches)
         short = self._branch_seconds is not None and self._branch_seconds <= _SHORT_SECONDS
         if len(tasks) == 1 and (short or shards == 1):
-            reports = _collected(_mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
+            reports = _collected(self._mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
         else:
-            sent = _mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(shards, int)
+            sent = self._mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(shards, int)
             if strands:
-                sent = _mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
-            reports = _collected(_mapped(sent, partial(answer_shards, job)))
+                sent = self._mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
+            reports = _collected(self._mapped(sent, partial(answer_shards, job)))
         self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= SHARD_SEQUENCE)
         return [report for _, report in reports]
 
     def _spread(self, tasks: _Tasks) -> RDD[Sequence[Range]]:
         return self._context.parallelize(tasks, len(tasks))
 
+    def _mapped(self, given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
+        """Map a function over the partitions of an RDD, in Spark's Python workers."""
+        return given.mapPartitions(partial(_as_task, self._shared, function))
 
-def _mapped(given: RDD[_Given], function: _Mapping[_Given, _Made]) -> RDD[_Made]:
-    """Map a function over the partitions of an RDD, in Spark's Python workers."""
-    return given.mapPartitions(partial(_as_task, function))
 
-
-def _as_task(function: _Mapping[_Given, _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+def _as_task(
+    shared: SharedRecord | None, function: _Mapping[_Given, _Made], given: Iterable[_Given]
+) -> Iterator[_Made]:
     """Run a function as a task, in a process whose garbage collections are bounded (`spark/garbage.py`)."""
     garbage.here.begin_task()
+    if shared is not None:
+        shared.check()
     return function(given)
+
+
+@contextmanager
+def _python_of_driver(context: SparkContext) -> Iterator[None]:
+    """Let what is registered with Spark run this Python; the workers' may not be there on this machine.
+
+    Spark runs a source's planning, unlike its reading, on the driver.
+    """
+    workers, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = workers
 
 
 def _collected(found: RDD[SentReport]) -> list[tuple[int, Report]]:

@@ -37,7 +37,7 @@ class FileStretch:
     start: int
     packed: bool
     head: str
-    """A digest of the file's first bytes, to detect that it was overwritten; of a topic, its id."""
+    """A digest of the file's first bytes, to detect that it was overwritten; a topic's id; empty for a spool."""
     note: Note | None = None
     """Why the user is warned: the file came late under a smaller name, or grew after it had ended."""
     end: int | None = None

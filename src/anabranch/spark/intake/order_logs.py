@@ -55,6 +55,13 @@ class OrderLogs:
                 f"the stream '{source.name}' was taken out while an epoch was under way, which went on without it",
                 hint="what stood there is answered to nobody: give the stream another name",
             )
+        begun = log.stretches("0")
+        if begun and bool(begun[0].head) is not (source.http is None):
+            kinds = ("pushed", "read from files") if source.http is None else ("read from files", "pushed")
+            raise UsageError(
+                f"the stream '{source.name}' was {kinds[0]} until now, not {kinds[1]}",
+                hint="give the stream another name",
+            )
         if log.form is not None and source.format not in ("auto", log.form.format):
             raise UsageError(
                 f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
@@ -121,6 +128,11 @@ class OrderLogs:
     def ranges(self, epoch: int) -> list[Range]:
         """The ranges of an epoch that has begun; call `warnings` first, which reads the logs."""
         return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))
+
+
+def position_read(last: Manifest | None, stream: str) -> int:
+    """The position up to which a pushed stream, which is one file, was read in committed epochs."""
+    return last.offsets.get(f"{stream}/0", {}).get("position", 0) if last else 0
 
 
 # --- the offsets of epochs, which Spark logs before an epoch runs -----------------------------------------------------

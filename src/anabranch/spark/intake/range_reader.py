@@ -59,7 +59,7 @@ def _open(stream: KnownStream, root: Element, limits: Limits, reach: Range, carr
         return HeartbeatBytes(stream, root, limits, reach.beat)
     if stream.source.topic is not None:
         return MessageBytes(stream.source, stream.form.format, limits, reach)
-    return FileBytes(stream.form.format, limits, reach, carry)
+    return FileBytes(stream.form.format, limits, reach, carry, continues=stream.source.http is None)
 
 
 class RangeReader:

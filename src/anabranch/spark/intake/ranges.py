@@ -29,6 +29,8 @@ MICROSECONDS = 1_000_000
 
 Offset: TypeAlias = dict[str, dict[str, int]]
 """`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
+CLOCK = ":clock"
+"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 Cuts: TypeAlias = Literal["after lines", "anywhere", "nowhere"]
 Mark: TypeAlias = Literal["ended", "passed"]
 

@@ -25,16 +25,15 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
 from anabranch.spark.intake.order import OrderLog
-from anabranch.spark.intake.ranges import Offset, Position, Range
+from anabranch.spark.intake.ranges import CLOCK, Offset, Position, Range
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.sources import connector_of
 from anabranch.spark.intake.sources.connector import Connector, Listing, ReadyPartition
+from anabranch.spark.intake.sources.http import SINCE, moment_before
 from anabranch.spark.intake.weights import read_weights
 from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
-_CLOCK = ":clock"
-"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was read to its end."""
 _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
 
@@ -84,7 +83,7 @@ class Survey:
         settings = IntakeSettings.load(self._checkpoint)
         sight = self._look(settings, start, self._unfinished(start))
         moves = self._moves(settings, start, sight)
-        if not moves.to and start.get(_CLOCK, {}).get("position") == sight.moment:
+        if not moves.to and start.get(CLOCK, {}).get("position") == sight.moment:
             sight = self._look(settings, start, None)
             moves = self._moves(settings, start, sight)
         ended = self._ended(settings, start, moves)
@@ -94,14 +93,15 @@ class Survey:
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
             durable.write_record(self._checkpoint.sight, sight)
-        return (
-            start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
-        )
+        clock: Offset = {CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        if any(each.accepts for each in settings.streams):
+            clock[SINCE] = {"file": 0, "position": moment_before(start)}
+        return start | moves.to | ended | beats | clock
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
         settings = IntakeSettings.load(self._checkpoint)
-        clock = end.get(_CLOCK)
+        clock = end.get(CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
         former = ((stream, None) for stream in settings.former)
@@ -111,14 +111,15 @@ class Survey:
             for key in connector.keys:
                 if key in end and end[key] != start.get(key):
                     for each in connector.ranges(key, start, end, cores):
-                        found.append(replace(each, sequence=len(found), arrived=moment))
+                        arrived = moment if each.arrived is None else each.arrived
+                        found.append(replace(each, sequence=len(found), arrived=arrived))
                 partition = key.rpartition("/")[2]
                 beat = beat_of(end, key)
                 if beat is not None and beat != beat_of(start, key):
                     found.append(Range.heartbeat(stream.name, partition, beat, len(found), moment))
                 if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
                     found.append(Range.ended(stream.name, partition, len(found)))
-        if clock is not None and clock["file"] and clock != start.get(_CLOCK):
+        if clock is not None and clock["file"] and clock != start.get(CLOCK):
             found.append(Range.passed(clock["position"], len(found)))
         return found
 
@@ -141,7 +142,7 @@ class Survey:
 
     def _unfinished(self, start: Offset) -> SourceSnapshot | None:
         """The sight that the epochs so far have not finished."""
-        clock = start.get(_CLOCK)
+        clock = start.get(CLOCK)
         if clock is None or clock["file"]:
             return None
         if self._sight is None or self._sight.moment != clock["position"]:
@@ -156,7 +157,7 @@ class Survey:
             files |= self._connector(stream).sight(there, None if before is None else before.files)
         if before is not None:
             return SourceSnapshot(before.moment, files)
-        return SourceSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+        return SourceSnapshot(max(time_ns() // 1_000, start.get(CLOCK, {}).get("position", 0) + 1), files)
 
     def _listing(self, stream: Source, settings: IntakeSettings) -> Listing:
         """What may be read of a stream; where it ends with that, it is waited for."""

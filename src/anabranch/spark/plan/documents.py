@@ -25,6 +25,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.display import may_read
+from anabranch.storage import Location
 from anabranch.stream.reading.documents import DocumentSource
 
 _SETTLED = 2.0
@@ -38,10 +39,10 @@ class DocumentFile:
     """A copy of a document; equal values hold equal documents."""
 
     document: PlannedDocument
-    path: Path
+    path: Location
 
     @staticmethod
-    def of(document: PlannedDocument, folder: Path) -> DocumentFile:
+    def of(document: PlannedDocument, folder: Location) -> DocumentFile:
         """A document of a plan whose files are in a folder."""
         return DocumentFile(document, folder / f"{document.digest[:32]}.document")
 
@@ -61,18 +62,15 @@ class DocumentFile:
         return known[1]
 
 
-_loaded: dict[tuple[Path, str], tuple[DocumentFile, Input]] = {}
+_loaded: dict[tuple[Location, str], tuple[DocumentFile, Input]] = {}
 """By folder and name."""
 
 
 def _load(file: DocumentFile) -> Input:
-    try:
-        data = file.path.read_bytes()
-    except OSError as error:
-        raise StateError(f"cannot read '{file.path}': {error.strerror}") from None
+    data = durable.read(file.path)
     if durable.digest(data) != file.document.digest:
         raise StateError(f"the document '{file.path}' is damaged")
-    source = DocumentSource(file.path, file.document.root, file.document.item)
+    source = DocumentSource(Path(str(file.path)), file.document.root, file.document.item)
     return as_table(document_input(source.parse(data), file.document.name))
 
 
@@ -110,7 +108,7 @@ class _ReadDocument:
 class DocumentCopies:
     """The copies in a folder of plans; used by the driver's epoch, and while the workload is set."""
 
-    def __init__(self, folder: Path, last: Plan | None, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Location, last: Plan | None, warn: Callable[[str], None]) -> None:
         self._folder = folder
         self._warn = warn
         self._before = {each.name: each for each in last.documents} if last else {}
@@ -167,10 +165,9 @@ class DocumentCopies:
         """Remove the copies that neither the newest plan names nor the next one will."""
         needed = frozenset((*plan.documents, *(each.good for each in self._held.values())))
         if needed != self._swept:
-            named = {DocumentFile.of(each, self._folder).path for each in needed}
-            for path in self._folder.glob("*.document"):
-                if path not in named:
-                    path.unlink(missing_ok=True)
+            named = {DocumentFile.of(each, self._folder).path.name for each in needed}
+            there = (name for name in self._folder.names() if name.endswith(".document"))
+            self._folder.delete_all([name for name in there if name not in named])
             self._swept = needed
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 
 _VERSION = 3
@@ -39,11 +39,11 @@ _Block: TypeAlias = tuple[Registration, ...]
 class PlanFile:
     """A plan on disk; equal values hold equal plans."""
 
-    path: Path
+    path: Location
     digest: str
 
     @staticmethod
-    def save(plan: Plan, folder: Path) -> PlanFile:
+    def save(plan: Plan, folder: Location) -> PlanFile:
         known: dict[str, Any] = {"version": _VERSION, **to_plain(replace(plan, subscriptions=()))}
         blocks = groupby(plan.subscriptions, key=lambda each: each.id // _BLOCK)
         known["subscriptions"] = [_saved_block(folder, number, tuple(block)) for number, block in blocks]
@@ -54,7 +54,7 @@ class PlanFile:
         return _load(self)
 
     @property
-    def blocks(self) -> list[Path]:
+    def blocks(self) -> list[Location]:
         """The files that it refers to."""
         return [_path(self.path.parent, digest, "block") for digest in _head(self)["subscriptions"]]
 
@@ -63,7 +63,7 @@ class PlanFile:
 class Plans:
     """The plans of all retained epochs."""
 
-    folder: Path
+    folder: Location
 
     def of(self, epoch: int) -> PlanFile | None:
         """The plan that an epoch was begun with, None if it was not begun."""
@@ -87,15 +87,11 @@ class Plans:
 
     def again(self, epoch: int, file: PlanFile) -> None:
         """Record an existing plan for another epoch."""
-        durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
-
-    def forget(self, epoch: int) -> None:
-        """Let an epoch that was begun and never committed start again, with another plan."""
-        durable.remove(self._pointer(epoch))
+        durable.replace(self._pointer(epoch), durable.sealed({"plan": file.digest}))
 
     def epochs(self) -> list[int]:
         """The epochs that were begun and are retained, in order."""
-        return sorted(int(each.stem) for each in self.folder.glob("[0-9]*.json"))
+        return [int(name.removesuffix(".json")) for name in self.folder.names() if name.endswith(".json")]
 
     def newest(self) -> Plan | None:
         """The plan of the newest epoch that was begun."""
@@ -116,22 +112,21 @@ class Plans:
         """Remove the plans of the epochs before `until`, unless a later one has them."""
         for epoch in self.epochs():
             if epoch < until:
-                self._pointer(epoch).unlink()
+                self._pointer(epoch).delete()
         kept = {file for epoch in self.epochs() if (file := self.of(epoch))}
-        named = {path for file in kept for path in (file.path, *file.blocks)}
-        for path in (*self.folder.glob("*.plan"), *self.folder.glob("*.block")):
-            if path not in named:
-                path.unlink()
+        named = {path.name for file in kept for path in (file.path, *file.blocks)}
+        there = (name for name in self.folder.names() if name.endswith((".plan", ".block")))
+        self.folder.delete_all([name for name in there if name not in named])
 
-    def _pointer(self, epoch: int) -> Path:
+    def _pointer(self, epoch: int) -> Location:
         return self.folder / f"{epoch:08}.json"
 
 
-def _path(folder: Path, digest: str, kind: str) -> Path:
+def _path(folder: Location, digest: str, kind: str) -> Location:
     return folder / f"{digest[:32]}.{kind}"
 
 
-def _saved(folder: Path, data: bytes, kind: str) -> str:
+def _saved(folder: Location, data: bytes, kind: str) -> str:
     """Write a file unless it exists; gives its digest."""
     digest = durable.digest(data)
     path = _path(folder, digest, kind)
@@ -140,14 +135,14 @@ def _saved(folder: Path, data: bytes, kind: str) -> str:
     return digest
 
 
-_written: dict[tuple[Path, int], tuple[_Block, str]] = {}
+_written: dict[tuple[Location, int], tuple[_Block, str]] = {}
 """The blocks that this process wrote last, by folder and number."""
 _blocks: dict[str, _Block] = {}
 """The blocks that it wrote or read, by digest; so a plan that is read shares the objects of the one written."""
 _MOST_BLOCKS = 2_000
 
 
-def _saved_block(folder: Path, number: int, block: _Block) -> str:
+def _saved_block(folder: Location, number: int, block: _Block) -> str:
     before = _written.get((folder, number))
     if before is not None and before[0] == block and _path(folder, before[1], "block").exists():
         return before[1]
@@ -183,7 +178,7 @@ def _head(file: PlanFile) -> dict[str, Any]:
     return found
 
 
-def _load_block(path: Path, digest: str) -> _Block:
+def _load_block(path: Location, digest: str) -> _Block:
     if digest not in _blocks:
         _keep(digest, tuple(Registration(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
     return _blocks[digest]
@@ -193,11 +188,8 @@ def _with_tuples(values: list[Any]) -> tuple[Any, ...]:
     return tuple(tuple(each) if isinstance(each, list) else each for each in values)
 
 
-def _read(path: Path, digest: str) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+def _read(path: Location, digest: str) -> bytes:
+    data = durable.read(path)
     if durable.digest(data) != digest:
         raise StateError(f"the plan '{path}' is damaged")
     return data

@@ -83,8 +83,6 @@ class Planning:
         streams = tuple(
             KnownStream.of(source.counting(counts.get(name, 0)), forms[name]) for name, source in wanted.streams.items()
         )
-        if written is not None:
-            self._plans.forget(epoch)
         rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
         documents = self.documents.look(wanted.documents)
         followed = streams, rooted, documents

@@ -22,6 +22,7 @@ from anabranch.spark.answers.log import AnswerFrame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.sinks.pieces import lines_in, results_in
+from anabranch.storage import Location
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import DOCUMENT
 from anabranch.stream.reading.json_items import parse_line, parse_records
@@ -45,7 +46,7 @@ class AnswerStream:
         self._functions = functions
         with durable.writing(source.path):
             source.path.mkdir(parents=True, exist_ok=True)
-        durable.sweep(source.path)
+        Location.of(source.path).sweep()
         names = _names(source.path)
         self.next = int(Path(names[-1]).stem) + 1 if names else 0
         """The next epoch to deliver."""

@@ -29,6 +29,7 @@ from anabranch.spark.sinks.growing import GrowingFile
 from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.spark.sinks.topics.delivery import TopicDelivery
 from anabranch.spark.sinks.topics.flow import DeliveryHost
+from anabranch.storage import Location
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -46,7 +47,7 @@ class Destination(Protocol):
 class AnswerFile(GrowingFile):
     """A file with a prefix of an answer."""
 
-    def __init__(self, path: Path, record: Path, functions: Mapping[str, PythonFunction]) -> None:
+    def __init__(self, path: Path, record: Location, functions: Mapping[str, PythonFunction]) -> None:
         super().__init__(path, record)
         self._functions = functions
 

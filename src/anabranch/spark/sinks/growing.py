@@ -14,6 +14,8 @@ from pathlib import Path
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
+from anabranch.storage.disk import sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class FilePosition:
 class GrowingFile:
     """A file that grows by whole epochs; `record` is where its position is kept."""
 
-    def __init__(self, path: Path, record: Path) -> None:
+    def __init__(self, path: Path, record: Location) -> None:
         self.path = path
         self._record = record
         self.reached = durable.read_record(FilePosition, record) if record.exists() else None
@@ -78,5 +80,5 @@ def move_aside(path: Path, owner: int, again: int = 0) -> Path:
         if aside.exists():
             raise StateError(f"'{path}' cannot be moved aside: '{aside}' exists", hint="move one of them away")
         path.rename(aside)
-        durable.sync(path.parent)
+        sync(path.parent)
     return aside

@@ -37,6 +37,8 @@ from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
 from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
 from anabranch.spark.sinks.tables import ColumnType, columns, computed_columns
+from anabranch.storage import Location
+from anabranch.storage.disk import sync
 from anabranch.visible import visible_json
 
 SET_ASIDE = "_set_aside.jsonl"
@@ -66,7 +68,7 @@ class FolderPosition:
     """How often the folder was moved aside for the same subscription."""
 
     @staticmethod
-    def load(record: Path) -> FolderPosition:
+    def load(record: Location) -> FolderPosition:
         """Read a position; columns without types there are text."""
         fields = durable.unsealed(record)
         given = fields["columns"]
@@ -91,7 +93,7 @@ class ParquetFolder:
         self._path = path
         self._warn = warn
         self._checkpoint = checkpoint
-        self._record = checkpoint.sink(path).with_suffix(".parquet")
+        self._record = checkpoint.sink(path, ".parquet")
         self._reached = FolderPosition.load(self._record) if self._record.exists() else None
         if self._reached is None and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it", hint="name a new folder")
@@ -102,7 +104,7 @@ class ParquetFolder:
         self._set_aside = self._opened_set_aside()
         self.next = self._reached.next if self._reached else 0
         with durable.writing(path):
-            durable.sweep(path)
+            Location.of(path).sweep()
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write the rows of an epoch for a subscription."""
@@ -115,7 +117,7 @@ class ParquetFolder:
         if not self._path.exists():
             with durable.writing(self._path):
                 self._path.mkdir(parents=True)
-                durable.sync(self._path.parent)
+                sync(self._path.parent)
         others: list[str] = []
         tables = [_schema(reached.columns).empty_table()]
         for text in texts:
@@ -158,7 +160,7 @@ class ParquetFolder:
             return False
         with durable.writing(self._path):
             aside = move_aside(self._path, reached.owner, reached.moved)
-            self._checkpoint.sink(self._path / SET_ASIDE).unlink(missing_ok=True)
+            self._checkpoint.sink(self._path / SET_ASIDE).delete()
             self._move(FolderPosition(reached.owner, 0, known, reached.moved + 1))
         self._warn(
             f"subscription '{subscription.name}': the columns of '{self._path}' have other types now, "

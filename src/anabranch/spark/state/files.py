@@ -11,16 +11,15 @@ When an epoch's manifest is published, the files that it no longer names are rem
 
 from __future__ import annotations
 
-import os
 import uuid
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location, Writer
 
 
 class Blob(NamedTuple):
@@ -70,19 +69,18 @@ class SavedState:
 class StateWriter:
     """Writes the state file of one shard and epoch; the file is created with the first bytes."""
 
-    def __init__(self, folder: Path, epoch: int, shard: int) -> None:
+    def __init__(self, folder: Location, epoch: int, shard: int) -> None:
         self._folder = folder
         self._name = f"{epoch:08}/{shard:04}-{uuid.uuid4().hex}"
         self._path = folder / self._name
-        self._file: BinaryIO | None = None
+        self._file: Writer | None = None
         self._offset = 0
 
     def write(self, data: bytes) -> str:
         """Write a blob; gives its location."""
         with durable.writing(self._path):
             if self._file is None:
-                self._path.parent.mkdir(exist_ok=True)
-                self._file = self._path.open("xb")
+                self._file = self._path.writer()
             self._file.write(data)
         found = Blob(self._name, self._offset, len(data), zlib.crc32(data))
         self._offset += len(data)
@@ -90,10 +88,11 @@ class StateWriter:
 
     def read(self, ref: str) -> bytes:
         """The bytes of a blob, also of one just written."""
-        if self._file is not None:
-            with durable.writing(self._path):
-                self._file.flush()
-        return read_blob(self._folder, ref)
+        at = Blob.parse(ref)
+        if self._file is None or at.file != self._name:
+            return read_blob(self._folder, ref)
+        with durable.writing(self._path):
+            return _checked(self._path, at, self._file.read(at.offset, at.length))
 
     def __enter__(self) -> StateWriter:
         return self
@@ -101,33 +100,23 @@ class StateWriter:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             with durable.writing(self._path), self._file:
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                pass
 
 
-def read_blob(folder: Path, ref: str) -> bytes:
+def read_blob(folder: Location, ref: str) -> bytes:
     """The bytes of a blob; `StateError` where they are not those written."""
     at = Blob.parse(ref)
     path = folder / at.file
-    try:
-        with path.open("rb") as file:
-            file.seek(at.offset)
-            data = file.read(at.length)
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    return _checked(path, at, durable.read(path, at.offset, at.length))
+
+
+def _checked(path: Location, at: Blob, data: bytes) -> bytes:
     if len(data) < at.length or zlib.crc32(data) != at.check:
         raise StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
     return data
 
 
-def sweep(folder: Path, kept: Iterable[SavedState]) -> None:
+def sweep(folder: Location, kept: Iterable[SavedState]) -> None:
     """Remove the state files that no state refers to."""
     named = {file for each in kept for file in each.files}
-    for epoch in folder.iterdir():
-        if not epoch.is_dir():
-            continue
-        for path in epoch.iterdir():
-            if f"{epoch.name}/{path.name}" not in named:
-                path.unlink(missing_ok=True)
-        if not any(epoch.iterdir()):
-            epoch.rmdir()
+    folder.delete_all([name for name in folder.names(below=True) if name not in named])

@@ -2,10 +2,11 @@
 
 An object is an element and its keys are the children; a key with `@` in front is an attribute; an array is a repeated
 child; `null` is an empty element; numbers keep their spelling.
+Any key has a name, be it a name of XML or not (`json_names.py`).
 Elements are marked with what they were (`stream/tree.py`), so that lookups and answers tell `"5"` from `5`, and `[]`,
 `["a"]`, `"a"`, `null` and a missing key from one another (LAWS 7.1).
-Keys with `$` in front are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and
-an object of one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after` is a control element:
+Seven keys are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and an object of
+one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after` is a control element:
 
     {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
     {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
@@ -27,15 +28,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import Literal, NoReturn, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
-from anabranch.stream.elements import Item, Place, StreamElement
-from anabranch.stream.limits import Limits
+from anabranch.stream.elements import LONGEST_RAW, Item, Place, StreamElement
+from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading import wire
-from anabranch.stream.tree import STREAM_NAMESPACE, Element, JsonMark, Name, Text, string_value
+from anabranch.stream.reading.json_names import NOT_XML, key_of_step, step_of_key
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, JsonMark, Name, Text, string_value
 
 
 class _Digits(str):
@@ -49,13 +53,8 @@ Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
 
 _WITH_CONTENT = ("$mutable", "$replace", "$before", "$after")
 _CONTROLS = ("$accent", "$punctuation", *_WITH_CONTENT)
+_RESERVED = (*_CONTROLS, "$at")
 _PRIMITIVES = ("add", "drop", "alter")
-_START = (
-    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
-    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME = re.compile(rf"[{_START}][{_START}\-.0-9\u00b7\u0300-\u036f\u203f-\u2040]*\Z")
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive, so that no string is scanned twice
 _BARE = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false)\Z")
 
@@ -115,6 +114,14 @@ def to_json(element: StreamElement) -> str:
             return write_object(time + _entries(tree))
         case _:
             return write_control(wire.tree_of(element))
+
+
+def item_text(item: Child) -> str:
+    """An item's text for a dead letter: in JSON where it came as a record of JSON, else in XML."""
+    if isinstance(item, Element) and item.mark is not None and item.mark.record:
+        with suppress(StreamError):  # an update may have put something into it that JSON cannot say
+            return write_value(item)[:LONGEST_RAW]
+    return serialize(item)[:LONGEST_RAW]
 
 
 def write_control(control: Element) -> str:
@@ -196,8 +203,8 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def _quoted(key: str) -> str:
-    shown = key.encode("ascii", "backslashreplace").decode() if _NOT_XML.search(key) else key
-    return f"'{shown[:80]}'"
+    shown = NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", key[:80])
+    return f"'{shown}'"
 
 
 def _scalar(key: str, value: Json) -> str:
@@ -207,8 +214,7 @@ def _scalar(key: str, value: Json) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            bad = _NOT_XML.search(value)
-            if bad:
+            if bad := NOT_XML.search(value):
                 raise BadItem(f"character U+{ord(bad[0]):04X} in {_quoted(key)}")
             return value
         case _:
@@ -260,22 +266,22 @@ class _Grower:
         if len(attributes) > self.limits.attributes:
             raise BadItem(f"more than {self.limits.attributes:,} attributes")
         for key in attributes:
-            if key == "@xmlns":
-                raise BadItem("'@xmlns' is not an attribute")
+            name = _step(key)[1:]
             self.count()
-            element.set(_name(key[1:]), _scalar(key, record[key]))
+            element.set(Name(name), _scalar(key, record[key]))
         for key, value in record.items():
             if key.startswith("@"):
                 continue
+            name = _step(key)
             if value == []:
-                empty.append((len(element.children), _name(key).local))
+                empty.append((len(element.children), name))
             for each in value if isinstance(value, list) else [value]:
                 if isinstance(each, list):
                     raise BadItem(f"an array in an array under {_quoted(key)}")
-                child = self.element(_name(key))
+                child = self.element(Name(name))
                 self.fill(child, each, key, listed=isinstance(value, list))
                 element.append(child)
-        types = tuple((key, kind) for key in attributes if (kind := _kind(record[key])) != "string")
+        types = tuple((_step(key), kind) for key in attributes if (kind := _kind(record[key])) != "string")
         plain = not empty and not types
         element.mark = _MARKS["object", listed] if plain else JsonMark("object", listed, False, tuple(empty), types)
 
@@ -338,11 +344,16 @@ def _kind(value: Json) -> JsonKind:
             return "object"
 
 
-def _name(key: str) -> Name:
-    if not _NAME.match(key):
-        reserved = "a reserved key that cannot stand here" if key in (*_CONTROLS, "$at") else "not an XML name"
-        raise BadItem(f"key {_quoted(key)} is {reserved}")
-    return Name(key)
+def _step(key: str) -> str:
+    """The step of a key that an item may have."""
+    if key in _RESERVED:
+        raise BadItem(f"key {_quoted(key)} is a reserved key that cannot stand here")
+    if bad := NOT_XML.search(key):
+        raise BadItem(f"character U+{ord(bad[0]):04X} in key {_quoted(key)}")
+    step = step_of_key(key)
+    if len(step.removeprefix("@")) > LONGEST_NAME:
+        raise BadItem(f"key {_quoted(key)} has a name of more than {LONGEST_NAME:,} characters")
+    return step
 
 
 # --- writing ------------------------------------------------------------------------------------------------
@@ -384,13 +395,13 @@ def _entries(element: Element) -> list[tuple[str, str]]:
     types = dict(mark.types) if mark else {}
     entries: list[tuple[str, str]] = []
     for each in element.attributes:
-        key = f"@{_key(each.name)}"
-        kind = types.get(key, "string" if mark else None)
-        entries.append((key, write_untyped(each.value) if kind is None else _scalar_text(kind, each.value)))
+        kind = types.get(f"@{each.name}", "string" if mark else None)
+        written = write_untyped(each.value) if kind is None else _scalar_text(kind, each.value)
+        entries.append((_key(each.name, "@"), written))
     children = [child for child in element.children if isinstance(child, Element)]
     if len(children) < len(element.children):
         raise _inexpressible(f"text or comments beside the children or attributes of '{element.name}'")
-    empty = list(mark.empty if mark else ())
+    empty = [(number, _key(Name(name))) for number, name in (mark.empty if mark else ())]
     place = 0
     for key, group in groupby(children, lambda child: _key(child.name)):
         while empty and empty[0][0] <= place:
@@ -411,10 +422,12 @@ def _scalar_text(kind: str, text: str) -> str:
     return "null" if kind == "null" else write_string(text) if kind == "string" else text
 
 
-def _key(name: Name) -> str:
-    if name.uri or name.prefix or not _NAME.match(name.local):
+def _key(name: Name, mark: str = "") -> str:
+    """The key of a child, or with the mark `@` of an attribute."""
+    key = None if name.uri or name.prefix else key_of_step(f"{mark}{name.local}")
+    if key is None or key in _RESERVED or (key.startswith("@") and not mark):
         raise _inexpressible(f"the name '{name}'")
-    return name.local
+    return key
 
 
 def _control_entry(control: Element) -> tuple[str, str]:

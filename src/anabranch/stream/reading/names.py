@@ -30,6 +30,8 @@ def first_names(source: Source) -> FirstNames | None:
     """The names in a stream; None where a schema has them, or where nothing can be read yet."""
     if source.schema is not None or source.answer or source.updates:
         return None
+    if source.http is not None and source.format == "document":
+        return None  # what was pushed is read by the run alone
     try:
         return _names(source)
     except AnabranchError:

@@ -40,6 +40,18 @@ _HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
+class Http:
+    """A stream that programs push over HTTP, `engine.stream("orders", Http())`."""
+
+    backlog: int = 256 << 20
+    """The bytes that may wait to be read; while there are more, requests are refused."""
+
+    def __post_init__(self) -> None:
+        if self.backlog < 1:
+            raise UsageError("'backlog' must be at least 1 byte")
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A stream as registered: where it comes from, its format, and its time (LAWS 1.3, 3.1, 3.2)."""
 
@@ -79,8 +91,17 @@ class Source:
     """The subscription whose answer it is, where it is one of the same site (LAWS 3.12)."""
     topic: Topic | None = None
     """The topic that it comes from, where it is in no file."""
+    http: Http | None = None
+    """That it is pushed over HTTP; `path` is the folder of its spool then, which only a run reads."""
 
     def __post_init__(self) -> None:
+        if self.http is not None and self.format == "auto":
+            if self.schema is not None:
+                raise UsageError(
+                    "a pushed stream with a DTD is one of XML, and its format must be said",
+                    hint='use format = "document", or "lines" for one item on each line',
+                )
+            object.__setattr__(self, "format", "json")
         if self.time is not None:
             unit = self.time_unit or self.time.unit
             object.__setattr__(self, "time", self.time.counting(unit))
@@ -141,6 +162,11 @@ class Source:
         return self.heartbeat is not None and self.is_timed
 
     @property
+    def accepts(self) -> bool:
+        """Whether its elements have the moment at which they were accepted, since it is pushed and declares no time."""
+        return self.http is not None and self.time is None
+
+    @property
     def item_name(self) -> str:
         """The name of items that have none of their own."""
         return self.item or "item"
@@ -166,7 +192,9 @@ class Source:
         return () if self.topic else tuple(file for partition in self.partitions for file in self.files_of(partition))
 
     def files_of(self, partition: FilePath) -> list[FilePath]:
-        """The files of one partition, in reading order."""
+        """The files of one partition, in reading order; what is pushed lies in no file of the user's."""
+        if self.http is not None:
+            return []
         if partition.is_file():
             return [partition]
         if not partition.is_dir():

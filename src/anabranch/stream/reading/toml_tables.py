@@ -21,9 +21,10 @@ from anabranch.kafka import KafkaCluster
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
-from anabranch.stream.reading.source import NO_PATH, Source, domains_of, seconds_of
+from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
 from anabranch.stream.reading.topic import Topic, message_format
 from anabranch.stream.schema import Schema
+from anabranch.stream.settings import size_of
 
 _Value = TypeVar("_Value")
 _HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
@@ -134,6 +135,8 @@ class Table:
     def path(self, key: str) -> Path | None:
         """A path, relative to the file."""
         text = self.text(key, None)
+        if text is not None and "://" in text:
+            raise self.wrong(f"'{text}' is not on a disk", key=key, hint="only files and folders can be named here")
         return None if text is None else self.file.absolute().parent / text
 
     def named(self, key: str) -> Path | None:
@@ -240,27 +243,38 @@ def _topic_of(table: Table) -> tuple[Topic, str]:
         raise table.wrong(error.message, hint=error.hint) from None
 
 
+class StreamFolders(Protocol):
+    """Gives the folders of streams that the run itself fills."""
+
+    def answer_stream(self, stream: str) -> Path:
+        """The folder of a stream that is an answer."""
+
+    def spool(self, stream: str) -> Path:
+        """The folder of a stream that is pushed."""
+
+
+_SOURCES = ("files", "kafka", "http", "answer")
+
+
 def source_of(
-    name: str,
-    table: Table,
-    timing: TimingReader,
-    answers: Callable[[str], Path] | None = None,
-    *,
-    is_here: bool = True,
+    name: str, table: Table, timing: TimingReader, folders: StreamFolders | None = None, *, is_here: bool = True
 ) -> Source:
-    """A stream as registered; `answers` gives the folder of a stream that is an answer, where that is possible.
+    """A stream as registered; without `folders` it can only be read from files.
 
     The files of a stream that is not read here need not be there.
     """
     kind = table.text("source", "files")
-    if kind not in ("files", "answer", "kafka") or (kind != "files" and answers is None):
-        hint = "use 'files', 'kafka' or 'answer'" if answers else "only 'files' can be read here"
-        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=hint)
-    answer = ""
+    if kind not in _SOURCES:
+        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=f"use {', '.join(_SOURCES)}")
+    if folders is None and kind != "files":
+        raise table.wrong(f"the source '{kind}' cannot be read here yet", key="source", hint="only 'files' can")
+    answer, http = "", None
     topic: Topic | None = None
-    if answers is not None and kind == "answer":
+    if folders is not None and kind == "answer":
         answer = table.needed("of", "the subscription whose answer it is")
-        path, more, form = answers(name), list[Path](), "document"
+        path, more, form = folders.answer_stream(name), list[Path](), "document"
+    elif folders is not None and kind == "http":
+        http, path, more, form = _pushed(table), folders.spool(name), [], table.text("format", "auto")
     elif kind == "kafka":
         path, more = NO_PATH, []
         topic, form = _topic_of(table)
@@ -296,6 +310,20 @@ def source_of(
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             answer=answer,
             topic=topic,
+            http=http,
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None
+
+
+def _pushed(table: Table) -> Http:
+    return Http(sized(table, "backlog", Http().backlog))
+
+
+def sized(table: Table, key: str, default: int) -> int:
+    """A number of bytes, or a size such as '256 MB'."""
+    given = table.take(key, lambda value: isinstance(value, int | str), "a number of bytes or a size", default)
+    try:
+        return size_of(given, key)
+    except UsageError as error:
+        raise table.wrong(error.message, key=key, hint=error.hint) from None

@@ -3,6 +3,8 @@
 The mark of an element that was read from JSON says what it stands for: a number keeps its spelling, text is a string,
 and objects and arrays are views.
 An XML element can be looked into as well: its children are its keys, one after the other, and their text has no type.
+A key leads to the children whose name is that of the key (`stream/reading/json_names.py`), and one with a prefix to the
+children that are written so.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from anabranch.errors import DynamicError
+from anabranch.stream.reading.json_names import key_of_step, step_of_key
 from anabranch.stream.tree import Attribute, Element, Text, string_value, texts
 from anabranch.values.atomic import NULL, Atomic, JsonNumber, Measured, Untyped, as_number, kind_of, spell
 from anabranch.values.objects.json_text import json_text
@@ -94,15 +97,20 @@ def made_object(entries: Sequence[Values]) -> JsonObject:
 
 
 def _in_element(element: Element, key: str) -> Values:
-    if key.startswith("@"):
-        attributes = (each for each in element.attributes if f"@{each.name}" == key)
-        return [_attribute(element, each) for each in attributes]
-    children = [each for each in element.children if isinstance(each, Element) and str(each.name) == key]
+    step = step_of_key(key)
+    if step.startswith("@"):
+        return [_attribute(element, each) for each in element.attributes if _is_called(each, step[1:], key[1:])]
+    children = [each for each in element.children if isinstance(each, Element) and _is_called(each, step, key)]
     if element.mark is None:
         return [_value(each) for each in children]
-    if any(key == name for _, name in element.mark.empty):
+    if any(step == name for _, name in element.mark.empty):
         return [JsonArray([])]
     return _together(children)
+
+
+def _is_called(node: Element | Attribute, name: str, prefixed: str) -> bool:
+    """Whether a node has a name, or a prefix and a name as they are written."""
+    return str(node.name) == (prefixed if node.name.prefix else name)
 
 
 def _together(children: Sequence[Element]) -> Values:
@@ -147,15 +155,21 @@ def _scalar(kind: str, text: str) -> Atomic:
 
 def _entries(element: Element) -> dict[str, Values]:
     """All keys of an element with their values, in order."""
-    found: dict[str, Values] = {f"@{each.name}": [_attribute(element, each)] for each in element.attributes}
+    found: dict[str, Values] = {_key(f"@{each.name}"): [_attribute(element, each)] for each in element.attributes}
     empty = list(element.mark.empty if element.mark else ())
-    by_key: dict[str, list[Element]] = {}
+    by_name: dict[str, list[Element]] = {}
     for place, child in enumerate(element.children):
         while empty and empty[0][0] <= place:
-            by_key[empty.pop(0)[1]] = []
+            by_name[empty.pop(0)[1]] = []
         if isinstance(child, Element):
-            by_key.setdefault(str(child.name), []).append(child)
-    by_key.update({key: [] for _, key in empty})
-    for key, children in by_key.items():
-        found[key] = _together(children) if children else [JsonArray([])]
+            by_name.setdefault(str(child.name), []).append(child)
+    by_name.update({name: [] for _, name in empty})
+    for name, children in by_name.items():
+        found[_key(name)] = _together(children) if children else [JsonArray([])]
     return found
+
+
+def _key(step: str) -> str:
+    key = key_of_step(step)
+    assert key is not None, "an element that is no object was written as JSON, to see that it can be"
+    return key

@@ -34,6 +34,7 @@ from anabranch.columnar.expressions.tree import (
 from anabranch.columnar.scan.look import Look
 from anabranch.language import ast
 from anabranch.language.objects import LOOKUP, MEMBER, MEMBERS
+from anabranch.stream.reading.json_names import step_of_key
 from anabranch.values.operators import ComparisonOperator
 
 _WORDS: Mapping[bool, str] = {True: "true", False: "false"}
@@ -66,7 +67,8 @@ def _under(spot: Spot, key: str) -> list[Spot]:
     if spot.is_array:
         raise NotColumnar("a key of what is an array in most items", "`[]` for its members")
     look = spot.look
-    found = [each for each in look.children(look.shown(spot.part)) if look.parts[each].name == key]
+    name = step_of_key(key)
+    found = [each for each in look.children(look.shown(spot.part)) if look.parts[each].name == name]
     return [typed_spot(replace(spot, part=each)) for each in found]
 
 

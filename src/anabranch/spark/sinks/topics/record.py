@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from uuid import uuid4
 
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.topics.upserts import ShownKeys
+from anabranch.storage import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,6 @@ def identity_of(checkpoint: Checkpoint) -> str:
     return f"anabranch-{durable.unsealed(path)['identity']}"
 
 
-def read_record(path: Path) -> TopicRecord:
+def read_record(path: Location) -> TopicRecord:
     """The record of a cluster's topics; an empty one where there is none."""
     return durable.read_record(TopicRecord, path) if path.exists() else TopicRecord()

@@ -8,7 +8,6 @@ that retention leaves there (`spark/checkpoint/retention.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 from anabranch.kafka.transactions import OutgoingMessage
 from anabranch.spark.checkpoint import durable
@@ -16,6 +15,7 @@ from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.topics.messages import TopicAddress
 from anabranch.spark.sinks.topics.record import UpsertSnapshot
 from anabranch.spark.sinks.topics.upserts import ShownKeys, Upserts
+from anabranch.storage import Location
 
 SNAPSHOT_EPOCHS = 50
 """The number of epochs with changes after which a snapshot is written."""
@@ -26,7 +26,7 @@ _SNAPSHOT_BYTES = 4 << 20
 class KeyedDisplay:
     """What a display shows by key; it lives as long as no transaction fails."""
 
-    def __init__(self, name: str, key: str | None, path: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, name: str, key: str | None, path: Location, warn: Callable[[str], None]) -> None:
         self._name = name
         self._key = key
         self._path = path

@@ -1,0 +1,1 @@
+"""The HTTP endpoint of a run: programs push items into its streams."""

@@ -1,0 +1,79 @@
+"""The idempotency keys that a spool remembers, so that a request that is repeated counts once.
+
+A key is durable with the bytes of its request, in the footer of their file.
+When files are removed because they were read, the keys of all of them go into a snapshot first: a file of its own,
+numbered like them, of which only the newest counts.
+So after a crash the keys are those of the newest snapshot and of the files that are there.
+
+They are remembered for a day, and of one stream the latest hundred thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.spool.files import KeyedRequest
+from anabranch.stream.plain import from_plain, to_plain
+
+MOST_KEYS = 100_000
+"""The number of keys that are remembered of one stream."""
+KEY_SECONDS = 86_400
+"""The seconds for which a key is remembered."""
+_PREFIX = "keys-"
+
+
+class RememberedKeys:
+    """The keys of the latest requests of a stream, the oldest first; its spool guards it."""
+
+    def __init__(self, most: int = MOST_KEYS) -> None:
+        self._most = most
+        self._held: dict[str, KeyedRequest] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def find(self, key: str, now: int) -> KeyedRequest | None:
+        """The request that was accepted under a key, if that is remembered; `now` is in microseconds."""
+        found = self._held.get(key)
+        return found if found is not None and found.moment > _oldest(now) else None
+
+    def add(self, requests: Iterable[KeyedRequest], now: int) -> None:
+        """Remember requests in the order in which they were accepted, and forget old ones."""
+        for each in requests:
+            self._held.pop(each.key, None)
+            self._held[each.key] = each
+        while self._held:
+            first = next(iter(self._held))
+            if len(self._held) <= self._most and self._held[first].moment > _oldest(now):
+                break
+            del self._held[first]
+
+    def all(self) -> list[KeyedRequest]:
+        """The requests that are remembered, in order."""
+        return list(self._held.values())
+
+
+def _oldest(now: int) -> int:
+    return now - KEY_SECONDS * 1_000_000
+
+
+def save(folder: Path, position: int, requests: list[KeyedRequest]) -> None:
+    """Write a snapshot, by the position up to which the stream was read, and remove those before it."""
+    fresh = folder / f"{_PREFIX}{position:018}"
+    if not fresh.exists():
+        durable.publish(fresh, durable.sealed([to_plain(each) for each in requests]))
+    for path in _snapshots(folder):
+        if path.name < fresh.name:
+            path.unlink(missing_ok=True)
+
+
+def load(folder: Path) -> list[KeyedRequest]:
+    """The requests of the newest snapshot."""
+    found = _snapshots(folder)
+    return [from_plain(KeyedRequest, each) for each in durable.unsealed(found[-1])] if found else []
+
+
+def _snapshots(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{_PREFIX}[0-9]*"))

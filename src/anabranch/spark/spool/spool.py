@@ -1,0 +1,422 @@
+"""The spool of a pushed stream: it takes the bodies of requests, and tells of each when it is durable.
+
+One thread writes: while it waits for the disk, requests gather, and the next write takes all of them (a group commit).
+So a request waits for at most two writes, and a disk that manages a hundred writes a second takes in thousands of
+requests.
+The order of the stream is that of the requests in these writes, which is the order in which they are answered.
+
+A request that was accepted is read exactly once: its bytes are in the stream, under a key if it has one, from the
+moment at which its file exists, and an epoch that reads them is committed or repeated.
+One whose writer was killed before it was answered may be in the stream or not; whoever repeats it under its key makes
+it count once.
+What was read in a committed epoch is removed.
+
+The moment of acceptance is recorded with the bytes (LAWS 1.3).
+Its clock ticks twenty times a second, so that what came together can be read together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import Condition, Thread
+from time import monotonic, time_ns
+
+from anabranch.errors import AnabranchError, StateError, UsageError
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.crash import spool_point
+from anabranch.spark.spool import keys
+from anabranch.spark.spool.files import Footer, KeyedRequest, file_at, read_footer, starts
+from anabranch.spark.spool.keys import RememberedKeys
+from anabranch.storage import Location
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import Source
+
+_TICK = 50_000
+"""Microseconds."""
+_GROUP_BYTES = 16 << 20
+"""The bytes from which on a group takes no further request."""
+_LEAST_COUNTED = 16 << 10
+"""The bytes that a file counts at least, so that many small ones cannot pile up below the backlog."""
+_KEPT_SECONDS = 30.0
+_KEPT_BYTES = 256 << 20
+"""Where keys are remembered, files that were read are removed in rounds: each takes a snapshot of the keys."""
+
+
+class TrunkBehind(AnabranchError):
+    """So much waits to be read that nothing more is accepted for now."""
+
+
+class KeyReused(AnabranchError):
+    """A key that belongs to a request with another body."""
+
+
+class SpoolClosed(AnabranchError):
+    """The run is about to end, or the stream was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushedBody:
+    """The body of a request as it goes into the stream: whole items, with a line's end behind the last."""
+
+    data: bytes
+    format: Format
+    digest: str
+    """Of the body as it was sent."""
+    front: int = 0
+    """How many bytes stand before those that were sent."""
+    length: int = 0
+    """How many bytes were sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The place of a body: byte `i` of what was sent is byte `start + i` of the stream."""
+
+    start: int
+    end: int
+    repeated: bool = False
+    """Whether it was accepted before, under the same key."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolState:
+    """How many bytes of a stream were accepted, and how many of these were read in committed epochs."""
+
+    accepted: int
+    read: int
+
+    @property
+    def behind(self) -> int:
+        return self.accepted - self.read
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request that waits for its group to be written."""
+
+    body: PushedBody
+    key: str | None
+    done: Future[Acceptance]
+
+
+class Spool:
+    """The spool of one stream in the run that holds its checkpoint; any thread may call it."""
+
+    def __init__(
+        self,
+        source: Source,
+        read: int,
+        warn: Callable[[str], None] = lambda message: None,
+        most_keys: int = keys.MOST_KEYS,
+    ) -> None:
+        """`read` is the position up to which committed epochs have read the stream."""
+        self.source = source
+        self._format: Format = "json"
+        """That of the newest file."""
+        self._backlog = 0
+        self._warn = warn
+        self._folder = source.path
+        self._keys = RememberedKeys(most_keys)
+        self._moved = Condition()
+        """Guards what follows; notified when a request waits, and when the spool is closed."""
+        self._waiting: list[_Waiting] = []
+        self._writing: list[_Waiting] = []
+        """The requests of the group that is being written."""
+        self._read = read
+        self._moment = 0
+        self._files: list[tuple[int, int]] = []
+        """The first byte of each file, and the first behind it."""
+        self._kept_since = monotonic()
+        self._refusing = False
+        """Whether the latest group could not be written."""
+        self._closed = False
+        with durable.writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        Location.of(self._folder).sweep()
+        self._load()
+        self._check_whole()
+        self.check(source)
+        self.follow(source)
+        self._thread = Thread(target=self._work, name=f"spool {source.name}", daemon=True)
+        self._thread.start()
+
+    def _load(self) -> None:
+        """Read what the folder says beyond what is known."""
+        now, known = _now(), {start for start, _ in self._files}
+        if not known:
+            self._keys.add(keys.load(self._folder), now)
+        for start in starts(self._folder):
+            if start not in known:
+                footer = read_footer(file_at(self._folder, start))
+                self._files.append((footer.start, footer.end))
+                self._moment = max(self._moment, footer.moment)
+                self._keys.add(footer.keyed, now)
+                self._format = footer.format
+
+    def check(self, source: Source) -> None:
+        """Refuse another format for what nobody has read yet."""
+        if self._files and self._end > self._read and source.format != self._format:
+            raise UsageError(
+                f"the stream '{source.name}' holds requests that nobody has read, "
+                f"as '{self._format}', not as '{source.format}'",
+                hint="let a run read them first, or give the stream another name",
+            )
+
+    def follow(self, source: Source) -> None:
+        """Go on with a new declaration of the stream, which was checked."""
+        assert source.http is not None, "the stream is one that is pushed"
+        assert source.format != "auto", "... and has a format"
+        with self._moved:
+            self.source, self._format, self._backlog = source, source.format, source.http.backlog
+
+    def _check_whole(self) -> None:
+        """Check that nothing is missing."""
+        borders = zip(self._files, self._files[1:], strict=False)
+        whole = all(first[1] == second[0] for first, second in borders)
+        if not whole or self._read > self._end or (self._files and self._files[0][0] > self._read):
+            hint = "restore the whole checkpoint from one copy"
+            raise StateError(f"'{self._folder}' is damaged: a part of what was accepted is missing", hint=hint)
+
+    @property
+    def _end(self) -> int:
+        return self._files[-1][1] if self._files else 0
+
+    @property
+    def state(self) -> SpoolState:
+        with self._moved:
+            return SpoolState(self._end, self._read)
+
+    # --- requests -----------------------------------------------------------------------------------------
+
+    def check_room(self) -> None:
+        """Refuse what would only be refused later: `TrunkBehind` or `SpoolClosed`."""
+        with self._moved:
+            self._check_room(0)
+
+    def _check_room(self, size: int) -> None:
+        if self._closed:
+            raise SpoolClosed(f"the stream '{self.source.name}' is not read any more", hint="send it again later")
+        unread = (len(self._files) - bisect_right(self._files, self._read, key=_behind)) * _LEAST_COUNTED
+        held = sum(len(each.body.data) for each in (*self._waiting, *self._writing))
+        if max(self._end - self._read, unread) + held + size > self._backlog:
+            raise TrunkBehind(
+                f"'{self.source.name}' is behind: {self._end - self._read:,} bytes wait to be read",
+                hint="send it again later",
+            )
+
+    def accept(self, body: PushedBody, key: str | None = None) -> Future[Acceptance]:
+        """Take a body; the future has its place when it is durable, or the error if it could not be written."""
+        with self._moved:
+            if key is not None and (known := self._known(body, key)) is not None:
+                return known
+            self._check_room(len(body.data))
+            if body.format != self._format:
+                raise SpoolClosed(f"the stream '{self.source.name}' was just declared anew", hint="send it again")
+            fresh = _Waiting(body, key, _promise())
+            self._waiting.append(fresh)
+            self._moved.notify_all()
+        return fresh.done
+
+    def _known(self, body: PushedBody, key: str) -> Future[Acceptance] | None:
+        """The outcome of the request that has the key already; it may still be waiting."""
+        found = self._keys.find(key, _now())
+        if found is not None:
+            _check_digest(found.digest, body, key)
+            done = _promise()
+            done.set_result(Acceptance(found.start, found.end, repeated=True))
+            return done
+        for each in (*self._writing, *self._waiting):
+            if each.key == key:
+                _check_digest(each.body.digest, body, key)
+                return _repeating(each.done)
+        return None
+
+    # --- the writer ---------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._moved:
+                self._moved.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+                size = count = 0
+                while count < len(self._waiting) and (not count or size < _GROUP_BYTES):
+                    size += len(self._waiting[count].body.data)
+                    count += 1
+                self._writing, self._waiting = self._waiting[:count], self._waiting[count:]
+            self._write(self._writing)
+
+    def _write(self, group: list[_Waiting]) -> None:
+        """Write a group, and tell its requests."""
+        try:
+            places = self._publish(group)
+        except Exception as error:
+            self._fail(group, error)
+            return
+        with self._moved:
+            self._writing = []
+            self._refusing = False
+        for each, place in zip(group, places, strict=True):
+            each.done.set_result(place)
+
+    def _publish(self, group: list[_Waiting]) -> list[Acceptance]:
+        start = at = self._end
+        moment = max(self._moment, _now() // _TICK * _TICK)
+        places: list[Acceptance] = []
+        keyed: list[KeyedRequest] = []
+        for each in group:
+            first = at + each.body.front
+            places.append(Acceptance(first, first + each.body.length))
+            if each.key is not None:
+                keyed.append(KeyedRequest(each.key, each.body.digest, places[-1].start, places[-1].end, moment))
+            at += len(each.body.data)
+        footer = Footer(start, at, moment, self._format, tuple(keyed))
+        spool_point("spool-begun")
+        durable.publish(file_at(self._folder, start), footer.behind(b"".join(each.body.data for each in group)))
+        spool_point("spool-written")
+        with self._moved:
+            self._files.append((start, at))
+            self._moment = moment
+            self._keys.add(keyed, _now())
+        return places
+
+    def _fail(self, group: list[_Waiting], error: Exception) -> None:
+        """Tell the requests of a group that it could not be written.
+
+        Its file may be there all the same, if the disk failed at the very end; then it is a part of the stream.
+        """
+        told = error if isinstance(error, AnabranchError) else StateError(f"cannot write: {error}")
+        with self._moved:
+            try:
+                self._load()
+            except AnabranchError as another:
+                told = another
+            self._writing = []
+            first, self._refusing = not self._refusing, True
+        if first:
+            self._warn(f"requests to '{self.source.name}' are refused: {told.message}")
+        for each in group:
+            each.done.set_exception(told)
+
+    # --- what was read ------------------------------------------------------------------------------------
+
+    def forget(self, read: int, *, at_once: bool = False) -> None:
+        """Note up to where committed epochs have read, and remove files that hold nothing else, except the newest."""
+        with self._moved:
+            self._read = max(self._read, read)
+            done = [each for each in self._files[:-1] if each[1] <= self._read]
+            kept = self._keys.all() if len(self._keys) else []
+            size = sum(end - start for start, end in done)
+            due = not kept or at_once or size >= _KEPT_BYTES or monotonic() - self._kept_since >= _KEPT_SECONDS
+            position = self._read
+        if not done or not due:
+            return
+        if kept:
+            keys.save(self._folder, position, kept)
+        for start, _ in done:
+            path = file_at(self._folder, start)
+            with durable.writing(path):
+                path.unlink(missing_ok=True)
+        with self._moved:
+            self._files = self._files[len(done) :]
+            self._kept_since = monotonic()
+
+    def close(self) -> None:
+        """Accept nothing more; what waits is still written."""
+        with self._moved:
+            self._closed = True
+            self._moved.notify_all()
+        self._thread.join()
+        self.forget(self._read, at_once=True)
+
+
+def _now() -> int:
+    return time_ns() // 1_000
+
+
+def _behind(file: tuple[int, int]) -> int:
+    return file[1]
+
+
+def _promise() -> Future[Acceptance]:
+    """A future that its reader cannot cancel: what is accepted is accepted."""
+    done: Future[Acceptance] = Future()
+    done.set_running_or_notify_cancel()
+    return done
+
+
+def _check_digest(known: str, body: PushedBody, key: str) -> None:
+    if known != body.digest:
+        raise KeyReused(f"the key '{key}' belongs to a request with another body", hint="use a new key for each body")
+
+
+def _repeating(done: Future[Acceptance]) -> Future[Acceptance]:
+    """The outcome of a request for another that repeats it."""
+    found = _promise()
+
+    def tell(first: Future[Acceptance]) -> None:
+        error = first.exception()
+        if error is not None:
+            found.set_exception(error)
+        else:
+            place = first.result()
+            found.set_result(Acceptance(place.start, place.end, repeated=True))
+
+    done.add_done_callback(tell)
+    return found
+
+
+class Spools:
+    """The spools of a trunk, by stream; only the trunk changes which there are."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._held: dict[str, Spool] = {}
+
+    def get(self, stream: str) -> Spool | None:
+        """The spool of a stream that is pushed."""
+        return self._held.get(stream)
+
+    @property
+    def names(self) -> list[str]:
+        """The streams that are pushed."""
+        return list(self._held)
+
+    @contextmanager
+    def changed(self, streams: Iterable[Source], read: Callable[[str], int]) -> Iterator[None]:
+        """Have a spool for each pushed stream and for no other from the end of the block on, unless it fails.
+
+        `read` gives how far a stream was read.
+        """
+        wanted = {each.name: each for each in streams if each.http is not None}
+        with ExitStack() as on_error:
+            fresh: dict[str, Spool] = {}
+            for name, source in wanted.items():
+                if name in self._held:
+                    self._held[name].check(source)
+                else:
+                    fresh[name] = Spool(source, read(name), self._warn)
+                    on_error.callback(fresh[name].close)
+            yield
+            on_error.pop_all()
+        gone = [each for name, each in self._held.items() if name not in wanted]
+        for name, source in wanted.items():
+            if name in self._held:
+                self._held[name].follow(source)
+        self._held = {name: self._held.get(name) or fresh[name] for name in wanted}
+        for each in gone:
+            each.close()
+
+    def forget(self, read: Callable[[str], int]) -> None:
+        """Remove what the streams have read."""
+        for name, each in self._held.items():
+            each.forget(read(name))
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        for each in self._held.values():
+            each.close()

@@ -1,0 +1,422 @@
+"""Spools: what was accepted is there, once and in order, whatever ends the writer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import pytest
+
+from anabranch.errors import DiskFull, StateError, UsageError
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.intake import storage
+from anabranch.spark.spool import files, keys
+from anabranch.spark.spool import spool as spooling
+from anabranch.spark.spool.files import SpooledFile
+from anabranch.spark.spool.spool import (
+    Acceptance,
+    KeyReused,
+    PushedBody,
+    Spool,
+    SpoolClosed,
+    Spools,
+    TrunkBehind,
+)
+from anabranch.storage import disk
+from anabranch.stream.reading.source import Source
+from endpoint.client import pushed
+from faults.disk import Disk
+
+DAY = 86_400 * 1_000_000
+
+
+def body(text: str, digest: str | None = None) -> PushedBody:
+    return PushedBody(text.encode(), "json", digest or text, 0, len(text))
+
+
+def content(source: Source) -> str:
+    """All that a spool holds, from its first file on."""
+    with SpooledFile(source.path) as file:
+        file.seek((files.starts(source.path) or [0])[0])
+        return file.read(1 << 30).decode()
+
+
+class Gate:
+    """Holds writes of a spool back until it is opened."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._open, self.reached, self.writes = Event(), Event(), 0
+        real = durable.publish
+
+        def publish(path: Path, data: bytes) -> None:
+            self.reached.set()
+            assert self._open.wait(60)
+            self.writes += 1
+            real(path, data)
+
+        patch.setattr(durable, "publish", publish)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+def test_bodies_lie_one_behind_the_other(tmp_path: Path) -> None:
+    """Each acceptance says where its body is; without the bytes that were put in front of it."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    assert spool.accept(body("one\n")).result(60) == Acceptance(0, 4)
+    wrapped = PushedBody(b"<r>two</r>\n", "json", "d", 3, 3)
+    assert spool.accept(wrapped).result(60) == Acceptance(7, 10)
+    assert (spool.state.accepted, spool.state.read, spool.state.behind) == (15, 0, 15)
+    spool.close()
+    assert content(source) == "one\n<r>two</r>\n"
+    assert files.listing(str(source.path)) == {"http": 15}
+    with pytest.raises(SpoolClosed):
+        spool.accept(body("three\n"))
+
+
+def test_requests_that_wait_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one write is under way all others gather, and the next write takes them, in the order of acceptance."""
+    gate, source = Gate(monkeypatch), pushed(tmp_path)
+    spool = Spool(source, 0)
+    first = spool.accept(body("0\n"))
+    assert gate.reached.wait(60)
+    others = [spool.accept(body(f"{number}\n")) for number in range(1, 9)]
+    gate.open()
+    assert first.result(60) == Acceptance(0, 2)
+    assert [each.result(60) for each in others] == [Acceptance(2 * n, 2 * n + 2) for n in range(1, 9)]
+    assert gate.writes == 2
+    spool.close()
+
+
+def test_a_key_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeated while it waits, while it is written, later, and after a restart; with another body it is refused."""
+    gate, source = Gate(monkeypatch), pushed(tmp_path)
+    spool = Spool(source, 0)
+    first = spool.accept(body("a\n"), "k")
+    assert gate.reached.wait(60)
+    written, waiting = spool.accept(body("a\n"), "k"), spool.accept(body("b\n"), "l")
+    waiting_too = spool.accept(body("b\n"), "l")
+    with pytest.raises(KeyReused):
+        spool.accept(body("c\n"), "k")
+    with pytest.raises(KeyReused):
+        spool.accept(body("c\n"), "l")
+    gate.open()
+    assert first.result(60) == Acceptance(0, 2)
+    assert written.result(60) == Acceptance(0, 2, repeated=True)
+    assert waiting.result(60) == Acceptance(2, 4)
+    assert waiting_too.result(60) == Acceptance(2, 4, repeated=True)
+    assert spool.accept(body("a\n"), "k").result(60) == Acceptance(0, 2, repeated=True)
+    spool.close()
+    spool = Spool(source, 0)
+    assert spool.accept(body("b\n"), "l").result(60) == Acceptance(2, 4, repeated=True)
+    with pytest.raises(KeyReused, match="the key 'l' belongs to a request with another body"):
+        spool.accept(body("c\n"), "l")
+    assert spool.accept(body("b\n")).result(60) == Acceptance(4, 6), "without a key it is another request"
+    spool.close()
+
+
+def test_many_threads(tmp_path: Path) -> None:
+    """Whatever comes at once is there once, where it was said to be, and each sender's in its order."""
+    source = pushed(tmp_path, backlog=1 << 30)
+    spool = Spool(source, 0)
+
+    def send(sender: int) -> list[tuple[str, Acceptance]]:
+        texts = [f"{sender}.{number}{'x' * Random(number).randrange(50)}\n" for number in range(50)]
+        return [(text, spool.accept(body(text)).result(60)) for text in texts]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = [each for sent in threads.map(send, range(8)) for each in sent]
+    spool.close()
+    text = content(source)
+    assert sum(len(sent) for sent, _ in found) == len(text)
+    assert all(text[place.start : place.end] == sent for sent, place in found)
+    for sender in range(8):
+        starts = [place.start for sent, place in found if sent.startswith(f"{sender}.")]
+        assert starts == sorted(starts)
+
+
+def test_what_was_read_is_removed(tmp_path: Path) -> None:
+    """File by file as epochs are committed, but for the newest, which says where the stream ends."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    for number in range(5):
+        spool.accept(body(f"{number}\n")).result(60)
+    spool.forget(5)
+    assert files.starts(source.path) == [4, 6, 8], "half of the third file is unread"
+    assert spool.state.behind == 5
+    spool.forget(10)
+    assert files.starts(source.path) == [8]
+    spool.close()
+    spool = Spool(source, 10)
+    assert spool.accept(body("5\n")).result(60) == Acceptance(10, 12)
+    spool.close()
+
+
+def test_keys_outlive_their_bytes(tmp_path: Path) -> None:
+    """A snapshot has the keys of files that were removed; it is written before they are."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    for number in range(4):
+        spool.accept(body(f"{number}\n"), f"k{number}").result(60)
+    spool.forget(8)
+    assert len(files.starts(source.path)) == 4, "with keys files are removed in rounds"
+    spool.close()
+    assert files.starts(source.path) == [6]
+    for read in (8, 10):
+        spool = Spool(source, read)
+        for number in range(4):
+            assert spool.accept(body(f"{number}\n"), f"k{number}").result(60).repeated
+        spool.accept(body("z\n"), f"z{read}").result(60)
+        spool.close()
+    assert [each.name for each in source.path.glob("keys-*")] == ["keys-000000000000000010"], "the newest alone"
+
+
+def test_keys_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a day, and when there are more than are remembered: the oldest first, also across a restart."""
+    now, source = [10 * DAY], pushed(tmp_path)
+    monkeypatch.setattr(spooling, "time_ns", lambda: now[0] * 1_000)
+
+    def repeated(spool: Spool, *names: str) -> list[bool]:
+        return [spool.accept(body(f"{name}\n"), name).result(60).repeated for name in names]
+
+    spool = Spool(source, 0, most_keys=3)
+    assert repeated(spool, "a", "b", "c", "a") == [False, False, False, True]
+    assert repeated(spool, "d", "b", "a") == [False, True, False]
+    spool.close()
+    spool = Spool(source, 0, most_keys=3)
+    assert repeated(spool, "c", "d", "a") == [True, True, True]
+    now[0] += DAY - 1
+    assert repeated(spool, "a", "e") == [True, False]
+    now[0] += 1
+    assert repeated(spool, "e", "a") == [True, False]
+    spool.close()
+
+
+def test_backlog(tmp_path: Path) -> None:
+    """More than the backlog is refused until epochs have read; a repeated key is answered all the same."""
+    source = pushed(tmp_path, backlog=100_000)
+    spool = Spool(source, 0)
+    large = body("x" * 80_000 + "\n")
+    spool.accept(large, "k").result(60)
+    with pytest.raises(TrunkBehind, match="'orders' is behind: 80,001 bytes wait to be read"):
+        spool.accept(large)
+    assert spool.accept(large, "k").result(60).repeated
+    spool.check_room()
+    spool.forget(80_001)
+    spool.accept(large).result(60)
+    spool.close()
+
+
+def test_many_small_files_are_a_backlog_too(tmp_path: Path) -> None:
+    """A file counts as 16 KiB at least: a million small ones would be slow to read."""
+    source = pushed(tmp_path, backlog=100_000)
+    spool = Spool(source, 0)
+    for _ in range(6):
+        spool.accept(body("x\n")).result(60)
+    spool.accept(body("x\n")).result(60)
+    with pytest.raises(TrunkBehind):
+        spool.check_room()
+    spool.forget(2)
+    spool.check_room()
+    spool.close()
+
+
+def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever write fails, the sender is told, a warning says so once, and a repeated key counts once."""
+    source, warnings = pushed(tmp_path), list[str]()
+    spool = Spool(source, 0, warnings.append)
+    spool.accept(body("a\n"), "a").result(60)
+    with monkeypatch.context() as patch:
+        disk = Disk(tmp_path, patch, 0)
+        for _ in range(2):
+            with pytest.raises(DiskFull, match="the disk is full: cannot write"):
+                spool.accept(body("b\n"), "b").result(60)
+        assert disk.refused
+    with monkeypatch.context() as patch:
+        Disk(tmp_path, patch, 1)  # the bytes are written, and then the name is not
+        with pytest.raises(DiskFull):
+            spool.accept(body("b\n"), "b").result(60)
+    assert len(warnings) == 1
+    assert warnings[0].startswith("requests to 'orders' are refused: the disk is full")
+    assert spool.accept(body("b\n"), "b").result(60) == Acceptance(2, 4)
+    assert spool.accept(body("a\n"), "a").result(60).repeated
+    spool.close()
+    assert content(source) == "a\nb\n"
+
+
+def test_a_write_that_fails_at_its_very_end_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is there, though its writer was told otherwise: who repeats the request under its key counts once."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "sync", _broken)
+        with pytest.raises(StateError, match="cannot write"):
+            spool.accept(body("a\n"), "a").result(60)
+    assert spool.accept(body("a\n"), "a").result(60) == Acceptance(0, 2, repeated=True)
+    assert spool.accept(body("b\n")).result(60) == Acceptance(2, 4)
+    spool.close()
+    assert content(source) == "a\nb\n"
+
+
+def _broken(path: Path) -> None:
+    raise OSError(5, "Input/output error")
+
+
+def test_a_place_that_is_taken_is_not_written_over(tmp_path: Path) -> None:
+    """Another run that has the checkpoint by mistake cannot put its bytes in the place of ours."""
+    source = pushed(tmp_path)
+    one, other = Spool(source, 0), Spool(source, 0)
+    one.accept(body("a\n")).result(60)
+    with pytest.raises(StateError, match="another run is at work on this checkpoint"):
+        other.accept(body("b\n")).result(60)
+    one.close()
+    other.close()
+    assert content(source) == "a\n"
+
+
+def _cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-3])
+
+
+def _changed(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b'"moment"', b'"MOMENT"'))
+
+
+def _longer(file: Path) -> None:
+    file.write_bytes(b"x" + file.read_bytes())
+
+
+def _renamed(file: Path) -> None:
+    os.rename(file, file.with_name("000000000000000003"))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _cut_short, _changed, _longer, _renamed])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: int) -> None:
+    """A file that is missing, cut short or changed is an error, for the next run and for who reads it."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    for number in range(3):
+        spool.accept(body(f"{number}\n")).result(60)
+    spool.close()
+    damage(files.file_at(source.path, 2 * which))
+    lost = which == 2 and damage is Path.unlink
+    with pytest.raises(StateError, match="is damaged"):
+        Spool(source, 6 if lost else 0)
+    if not lost:
+        with pytest.raises(StateError, match="is damaged"), SpooledFile(source.path) as file:
+            file.read(100)
+
+
+def test_any_part_can_be_read(tmp_path: Path) -> None:
+    """To its readers a spool is one file: any range of it in any pieces, line ends, and where files end."""
+    source = pushed(tmp_path)
+    spool = Spool(source, 0)
+    random = Random(3)
+    text = ""
+    borders = []
+    for _ in range(20):
+        lines = "".join("x" * random.randrange(9) + "\n" for _ in range(1, random.randrange(2, 5)))
+        spool.accept(body(lines)).result(60)
+        text += lines
+        borders.append(len(text))
+    spool.close()
+    path = str(source.path)
+    assert storage.size_of(path) == len(text)
+    assert not storage.is_packed(path)
+    for _ in range(200):
+        start = random.randrange(len(text))
+        end = random.randrange(start, len(text) + 1)
+        size = random.randrange(1, 30)
+        assert b"".join(storage.pieces(path, start, end, size)).decode() == text[start:end]
+        assert b"".join(storage.pieces(path, start, end, size, lines=True)).decode() == text[start:end]
+        if start:
+            expected = text.find("\n", start - 1) + 1
+            assert storage.line_end(path, start, len(text)) == expected
+            behind = next(each for each in borders if each >= start)
+            assert files.border(path, start, end) == min(behind, max(end, start))
+        assert sum(stop - first for first, stop, _ in files.moments(path, start, end)) == end - start
+
+
+def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is set back shows in no stream, also across a restart; what came within a tick has one moment."""
+    now, source = [1_000_000], pushed(tmp_path)
+    monkeypatch.setattr(spooling, "time_ns", lambda: now[0] * 1_000)
+    spool = Spool(source, 0)
+    for moment in (1_000_000, 1_020_000, 1_049_999, 1_050_000, 400_000):
+        now[0] = moment
+        spool.accept(body("x\n")).result(60)
+    spool.close()
+    spool = Spool(source, 0)
+    spool.accept(body("x\n")).result(60)
+    now[0] = 2_000_000
+    spool.accept(body("x\n")).result(60)
+    spool.close()
+    assert list(files.moments(str(source.path), 0, 14)) == [
+        (0, 6, 1_000_000),
+        (6, 12, 1_050_000),
+        (12, 14, 2_000_000),
+    ]
+
+
+def test_spools_follow_the_streams(tmp_path: Path) -> None:
+    """Streams come, go and change; one that cannot be opened leaves all others as they were."""
+    found = Spools(lambda message: None)
+    orders, sales = pushed(tmp_path), pushed(tmp_path, "sales")
+    with found.changed([orders], lambda name: 0):
+        pass
+    spool = found.get("orders")
+    assert spool is not None
+    spool.accept(body("a\n")).result(60)
+    with found.changed([orders, sales], lambda name: 0):
+        pass
+    assert found.names == ["orders", "sales"]
+    assert found.get("orders") is spool
+    with (
+        pytest.raises(UsageError, match="holds requests that nobody has read, as 'json', not as 'lines'"),
+        found.changed([pushed(tmp_path, format="lines")], lambda name: 0),
+    ):
+        pass
+    with pytest.raises(KeyError), found.changed([pushed(tmp_path, "more")], lambda name: 0):
+        raise KeyError  # whatever else cannot be changed
+    assert found.names == ["orders", "sales"]
+    spool.accept(body("b\n")).result(60)
+    with found.changed([pushed(tmp_path, backlog=1)], lambda name: 0):
+        pass
+    with pytest.raises(TrunkBehind):
+        spool.check_room()
+    found.forget(lambda name: 4)
+    with found.changed([pushed(tmp_path, format="lines")], lambda name: 0):
+        pass
+    with pytest.raises(SpoolClosed, match="was just declared anew"):
+        spool.accept(body("c\n"))
+    with found.changed([], lambda name: 0):
+        pass
+    assert found.get("orders") is None
+    with pytest.raises(SpoolClosed):
+        spool.check_room()
+    found.close()
+
+
+def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
+    """A file without its name was never accepted."""
+    source = pushed(tmp_path)
+    source.path.mkdir()
+    (source.path / ".000000000000000000.4711").write_bytes(b"half")
+    spool = Spool(source, 0)
+    assert spool.state.accepted == 0
+    assert not list(source.path.iterdir())
+    spool.close()
+
+
+def test_old_snapshots_do_not_hide_newer_keys(tmp_path: Path) -> None:
+    """A key that is used again after it was forgotten belongs to its latest request."""
+    held = keys.RememberedKeys(2)
+    requests = [files.KeyedRequest(key, "d", n, n + 1, DAY) for n, key in enumerate("abca")]
+    held.add(requests, DAY)
+    assert [(each.key, each.start) for each in held.all()] == [("c", 2), ("a", 3)]
