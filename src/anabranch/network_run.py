@@ -57,6 +57,7 @@ def on_spark(
     spark: SparkOptions | None = None,
     here: Collection[str] = (),
     on_warning: Callable[[str], None] | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> RunningNetwork:
     """A network whose peers, or those of them that are run `here`, run their epochs on Spark."""
     return RunningNetwork(
@@ -67,6 +68,7 @@ def on_spark(
         on_epoch=on_epoch,
         here=here,
         on_warning=on_warning,
+        wanted=wanted,
     )
 
 
@@ -105,7 +107,11 @@ def run(
         letters = _letters(dead_letters or network.dead_letters, folder)
         log.say("starting Spark")
         opens = opens or partial(
-            on_spark, spark=spark, here=here, on_warning=lambda message: log.event("warning", message=message)
+            on_spark,
+            spark=spark,
+            here=here,
+            on_warning=lambda message: log.event("warning", message=message),
+            wanted=lambda: not stop.is_set(),
         )
         opened = opens(network, folder, hear)
         come = held.enter_context(signals(stop))

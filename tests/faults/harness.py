@@ -122,6 +122,7 @@ class Machine:
             **os.environ,
             "SPARK_SUBMIT_OPTS": f"{os.environ['SPARK_SUBMIT_OPTS']} {use if self.archive.exists() else make}",
             "ANABRANCH_CRASH": crash or "",
+            "PYTHONFAULTHANDLER": "1",  # one that hangs says where
         }
         command = Path(sys.executable).with_name("anabranch")
         with (site.folder / "log").open("ab") as log:
@@ -212,8 +213,9 @@ def watch(process: subprocess.Popen[bytes], site: RunFolder, until: Callable[[],
         if until():
             return True
         if monotonic() > patience:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.send_signal(signal.SIGABRT)
             process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
             raise AssertionError(_story(site, "the run hangs"))
         sleep(_POLL)
     return False

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 from threading import Event
 from time import monotonic
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from anabranch.errors import UsageError
 from anabranch.kafka import KafkaCluster
-from anabranch.kafka import documents as sending
-from anabranch.kafka.clients import BrokerLog
-from anabranch.kafka.documents import DocumentReceiver, DocumentSender, TopicDocument
+from anabranch.kafka import documents as pieces
+from anabranch.kafka.documents import DocumentReceiver, TopicDocument, pieces_of
+from anabranch.kafka.faults import KafkaFault, Remedy
+from anabranch.kafka.transactions import write_once
 from anabranch.network.description import Network, TopicLinks, read_network
 from anabranch.network.topology import line
 from anabranch.peers.running import RunningNetwork
 from brokers import PATIENCE, Broker, started, stop
+from kafka.producing import await_markers
 from peers.test_running import ITEMS, WIDER, WINDOW, photon_items, photon_stream
 from peers.working import Alone, BareRunner, GrowingStream, network_of
 
@@ -151,24 +156,52 @@ def test_links_that_cannot_be(tmp_path: Path, settings: str, message: str) -> No
 
 
 def test_documents_in_pieces(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documents of any size arrive whole; one that was begun and is sent again is one document."""
-    monkeypatch.setattr(sending, "_PIECE", 10)
+    """Documents of any size arrive whole and in order; what was not committed never does."""
+    monkeypatch.setattr(pieces, "_PIECE", 10)
     cluster, topic = KafkaCluster(broker.address), broker.topic()
-    log = BrokerLog(cluster, lambda message: None)
     given = [TopicDocument("empty", b""), TopicDocument("ten", b"0123456789"), TopicDocument("more", bytes(range(35)))]
-    sender = DocumentSender(cluster, log, lambda: True)
-    sender.send(topic, given)
-    sender._produce(topic, "cut", b"first piece", "0/2")
-    sender.send(topic, [TopicDocument("cut", b"from the beginning")])
+    write_once(cluster, list(pieces_of(topic, given)))
+    await_markers(broker, topic)
     receiver = DocumentReceiver(cluster, topic, 0)
-    assert list(receiver.receive()) == [*given, TopicDocument("cut", b"from the beginning")]
+    assert list(receiver.receive()) == given
     assert list(receiver.receive()) == []
-    sender._produce(topic, "open", b"1234567890", "0/2")
-    sender.send(topic, [TopicDocument("other", b"x")])
-    assert [each.name for each in receiver.receive()] == ["other"]
-    again = DocumentReceiver(cluster, topic, receiver.position)
-    assert [each.name for each in again.receive()] == ["other"]
-    sender._produce(topic, "open", b"abc", "1/2")
-    sender.send(topic, [])
-    assert [each.data for each in again.receive()] == [b"1234567890abc"]
-    sender.discard()
+    cut = Producer({"bootstrap.servers": broker.address, "transactional.id": topic})
+    cut.init_transactions(PATIENCE)
+    cut.begin_transaction()
+    for each in islice(TopicDocument("cut", bytes(30)).messages(topic), 2):
+        cut.produce(each.topic, each.value, each.key, 0, headers=list(each.headers))
+    cut.flush(PATIENCE)
+    cut.abort_transaction(PATIENCE)
+    write_once(cluster, list(TopicDocument("cut", bytes(30)).messages(topic)))
+    await_markers(broker, topic)
+    assert list(receiver.receive()) == [TopicDocument("cut", bytes(30))]
+    assert [each.name for each in DocumentReceiver(cluster, topic, None).receive()] == ["empty", "ten", "more", "cut"]
+
+
+def test_documents_that_are_gone(broker: Broker) -> None:
+    """A topic that no longer holds what was not received yet, or is another one under its name, ends the receiver."""
+    cluster, topic = KafkaCluster(broker.address), broker.topic()
+    write_once(cluster, list(pieces_of(topic, [TopicDocument(f"{number}", b"x") for number in range(3)])))
+    await_markers(broker, topic)
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    for each in admin.delete_records([TopicPartition(topic, 0, 2)], request_timeout=PATIENCE).values():
+        each.result()
+    with pytest.raises(KafkaFault, match="was read to offset 1, and begins at 2 now"):
+        list(DocumentReceiver(cluster, topic, 1).receive())
+    with pytest.raises(KafkaFault, match="was read to offset 99, and ends at 4 now"):
+        list(DocumentReceiver(cluster, topic, 99).receive())
+
+
+def test_a_second_run_of_a_part(broker: Broker, tmp_path: Path) -> None:
+    """The run that began later goes on; the other one ends, and says why."""
+    stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", photon_items(2_000))
+    network = linked(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), broker)
+
+    def grow_on() -> bool:
+        grown.grow(1)
+        return False
+
+    with parts(network, tmp_path / "first", ["SP0"]) as (first,), parts(network, tmp_path / "second", ["SP0"]):
+        with pytest.raises(KafkaFault) as caught:
+            until(grow_on, first)
+        assert caught.value.remedy is Remedy.FENCED

@@ -114,9 +114,9 @@ class TopicLinks:
     cluster: KafkaCluster
     prefix: str
 
-    def to(self, peer: str) -> str:
-        """The topic of all that reaches a super-peer."""
-        return f"{self.prefix}.to.{quote(peer, safe='').replace('%', '_')}"
+    def between(self, maker: str, reader: str) -> str:
+        """The topic of all that a super-peer sends to another."""
+        return ".".join((self.prefix, *(quote(each, safe="").replace("%", "_") for each in (maker, reader))))
 
     @property
     def plan(self) -> str:

@@ -76,11 +76,14 @@ class RunningNetwork:
         runner: Open | None = None,
         here: Collection[str] = (),
         on_warning: Callable[[str], None] | None = None,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         """`runner` opens the peers' epoch runners; by default, trunks on Spark.
 
-        Where only the super-peers `here` are run in this process, the others are elsewhere.
+        Where only the super-peers `here` are run in this process, the others are elsewhere; they, and brokers, are
+        waited for as long as `wanted` holds.
         """
+        self._wanted = wanted
         self.topology = network.topology
         self._here = _part(network, here)
         self._warn = on_warning or (lambda message: None)
@@ -132,9 +135,10 @@ class RunningNetwork:
             self._team = Team(self._folder, self.peers, self.streams, pool, elsewhere)
             if elsewhere:
                 assert self._network.link is not None, "a part has links to others"
-                self._transport = Transport(self._network.link, self._folder, self._warn, self._fail)
+                links = self._network.link
+                self._transport = Transport(links, self._here[0], self._folder, self._warn, self._fail, self._wanted)
                 self._plan_in_parts(self._transport)
-                self._transport.start(*self._team.carried())
+                self._transport.start(*self._team.carried(links.between))
             else:
                 self._plan()
             held.pop_all()

@@ -19,7 +19,7 @@ stream has begun (LAWS 3.6), and where it has evolved or is edited, all of it;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +31,7 @@ from anabranch.peers.links import Link
 from anabranch.peers.peer import Peer
 from anabranch.peers.programs import PeerProgram, Sources, is_items, programs
 from anabranch.peers.records import SavedPlan
+from anabranch.peers.transport import Coming, Leaving
 
 _BEGUN = '<s:punctuation xmlns:s="urn:anabranch:stream" at="0"/>'
 """An element that says only that a stream has begun."""
@@ -256,16 +257,17 @@ class Team:
                 peer.want(peer.program.reading({each: new[name].streams[each] for each in behind[name]}), peer.plan)
             self.drain()
 
-    def carried(self) -> tuple[dict[str, tuple[Link, str]], dict[str, dict[str, Link]]]:
-        """The links to peers elsewhere, by flow with their readers, and those from there, by the readers here."""
+    def carried(self, topic: Callable[[str, str], str]) -> tuple[Leaving, Coming]:
+        """The links to peers elsewhere and from there; `topic` names that from a maker to a reader."""
         leaving: dict[str, tuple[Link, str]] = {}
-        coming: dict[str, dict[str, Link]] = {name: {} for name in self.peers}
+        coming: dict[str, dict[str, Link]] = {}
         for flow in self.planned.now.hops:
+            where = topic(flow.made_at, flow.at)
             if flow.made_at in self.peers and flow.at not in self.peers:
-                leaving[flow.name] = self._sources.link(flow), flow.at
+                leaving[flow.name] = self._sources.link(flow), where
             elif flow.at in self.peers and flow.made_at not in self.peers:
-                coming[flow.at][flow.name] = self._sources.link(flow)
-        return leaving, {name: links for name, links in coming.items() if links}
+                coming.setdefault(where, {})[flow.name] = self._sources.link(flow)
+        return leaving, coming
 
     def join(self, planned: SavedPlan) -> None:
         """Begin with a plan that another process has made, for the first time."""
