@@ -21,6 +21,7 @@ from anabranch.engine.finite import FiniteRun, answering
 from anabranch.errors import UsageError
 from anabranch.network.description import read_network
 from anabranch.site import read_site
+from brokers import Broker
 
 STREAM = """\
 <photons>
@@ -551,8 +552,11 @@ def test_accents_and_policies_without_spark(evolving: list[str], capsys: pytest.
 
 
 @pytest.mark.spark
-def test_demo_ends_by_itself(spark: SparkSession) -> None:
-    """The demo makes photons and answers queries over all of them; sensors change their unit, and quotes change."""
+def test_demo_ends_by_itself(spark: SparkSession, broker: Broker) -> None:
+    """The demo makes photons and answers queries over all of them; sensors change their unit, and quotes change.
+
+    Where a broker can be had, as here, its last act kills one.
+    """
     console = Console(record=True, width=100, file=None, force_terminal=False, quiet=False)
     show(3_000, console)
     shown = console.export_text()
@@ -564,3 +568,4 @@ def test_demo_ends_by_itself(spark: SparkSession) -> None:
     stocks = re.findall(r"(\w+) +│ +[0-9.]+ │ +[▲▼] [0-9.]+ %", shown)
     assert stocks == ["ACME", "Globex", "Hooli", "Initech", "Soylent", "Umbrella"]
     assert "quotes were replaced" in shown
+    assert re.search(r"done: 800 orders, \d+ alerts, 0 doubled, 0 lost", shown)

@@ -27,9 +27,7 @@ PAGE = TOP / "docs/network.md"
 MAP = TOP / "docs/images/figure-1.svg"
 
 
-def bare(
-    network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None], spark: object = None
-) -> RunningNetwork:
+def bare(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None], **_: object) -> RunningNetwork:
     """Peers that run in this process, without Spark."""
     return bare_network(network, folder, Random(1), (1 << 20,))
 
@@ -47,7 +45,7 @@ def test_the_session_of_the_page(
     for name in ("q1", "q2", "q3", "q4", "meeting"):
         copy(TOP / f"docs/queries/{name}.xq", tmp_path)
     page = list(blocks(PAGE))
-    network, pairs = (each.text for each in page if not each.kind and "[network]" in each.text)
+    network, pairs, _ = (each.text for each in page if not each.kind and "[network]" in each.text)
     (tmp_path / "NETWORK.toml").write_text(network)
     (tmp_path / "PAIRS.toml").write_text(pairs)
     for block in (each for each in page if each.kind == "console"):

@@ -1,4 +1,4 @@
-"""`anabranch network run`: all peers of a network on this machine, until they are stopped.
+"""`anabranch network run`: all peers of a network on this machine, or some of them, until they are stopped.
 
 A run watches its file: changes of subscriptions, thin peers and streams take effect without a restart, and a new
 version with an error is reported and the old one stays as a whole.
@@ -10,7 +10,7 @@ SIGTERM and SIGINT let the epochs at work finish; kill -9 only makes them run ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ _FIXED = (
     "dead_letters",
     "max_steps",
     "documents",
+    "link",
 )
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
@@ -50,11 +51,25 @@ Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 
 
 def on_spark(
-    network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None], spark: SparkOptions | None = None
+    network: Network,
+    folder: Path,
+    on_epoch: Callable[[str, Epoch], None],
+    spark: SparkOptions | None = None,
+    here: Collection[str] = (),
+    on_warning: Callable[[str], None] | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> RunningNetwork:
-    """A network whose peers run their epochs on Spark."""
-    session = start_session(spark)
-    return RunningNetwork(network, folder, session=session, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
+    """A network whose peers, or those of them that are run `here`, run their epochs on Spark."""
+    return RunningNetwork(
+        network,
+        folder,
+        session=start_session(spark),
+        epoch_bytes=network.epoch_bytes,
+        on_epoch=on_epoch,
+        here=here,
+        on_warning=on_warning,
+        wanted=wanted,
+    )
 
 
 def run(
@@ -64,14 +79,18 @@ def run(
     dead_letters: Path | None = None,
     stop: Event | None = None,
     opens: Opens | None = None,
+    here: Collection[str] = (),
     spark: SparkOptions | None = None,
 ) -> None:
     """Run a network: to the end of the present input (`once`), or until a signal comes or `stop` is set.
 
     Dead letters go to `dead_letters`, which overrides the file that the network names.
     By default, its peers run on Spark, the one that `spark` says.
+    Where only those `here` do, the others are run by other processes.
     """
-    network = read_network(file)
+    if here and once:
+        raise UsageError("a part of a network does not know where the others end", hint="leave --once out")
+    network = read_network(file, here or None)
     folder = checkpoint(network, file)
     network.check_files(dead_letters)
     allow(network.max_steps)
@@ -87,7 +106,14 @@ def run(
         check(network)
         letters = _letters(dead_letters or network.dead_letters, folder)
         log.say("starting Spark")
-        opened = (opens or partial(on_spark, spark=spark))(network, folder, hear)
+        opens = opens or partial(
+            on_spark,
+            spark=spark,
+            here=here,
+            on_warning=lambda message: log.event("warning", message=message),
+            wanted=lambda: not stop.is_set(),
+        )
+        opened = opens(network, folder, hear)
         come = held.enter_context(signals(stop))
         running = held.enter_context(opened)
         asked = len(running.catalogue.subscriptions)
@@ -97,7 +123,7 @@ def run(
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
-            _attend(file, network, running, stop, log, letters, dead_letters)
+            _attend(file, network, running, stop, log, letters, dead_letters, is_part=bool(here))
         letters(running)
         log.event("stopped", reason=reason_of(come, stop))
 
@@ -121,14 +147,16 @@ def _attend(
     log: Log,
     letters: Callable[[RunningNetwork], None],
     dead_letters: Path | None,
+    *,
+    is_part: bool,
 ) -> None:
-    """Let the network run, and apply changes of its file."""
+    """Let the network run, and apply changes of its file, unless this is only a part of it."""
     watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
     while running.running and not stop.wait(_POLL_SECONDS):
         letters(running)
-        if watch.touched():
+        if not is_part and watch.touched():
             network = _reload(file, watch, network, running, log, dead_letters)
         if waits.due():
             waits.tell()
@@ -156,7 +184,7 @@ def check(network: Network) -> None:
 
 def committed(file: Path, name: str, convert: AnswerForm | None = None) -> Iterator[str]:
     """The committed answer of one subscription of a network, in pieces; with `convert`, in this form."""
-    network = read_network(file)
+    network = read_network(file, ())
     checkpoint(network, file)
     ran = RanNetwork.of(network)
     if ran is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from anabranch.algebra.accents.events import Announced
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
-from anabranch.engine.publishing import Publication, partitions_of, publication
+from anabranch.engine.publishing import Publication, TopicPublication, partitions_of, publication, publish_all
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.engine.reports.reactions import Forecast, forecast
 from anabranch.engine.reports.sampling import unseen_paths
@@ -94,15 +94,15 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
 class AccentPlan:
     """An accent that may be published into a stream of a site, and its effects."""
 
-    publications: tuple[Publication, ...]
+    publications: tuple[Publication | TopicPublication, ...]
     """One for each partition."""
     warnings: tuple[str, ...]
     forecast: Callable[[], Forecast]
     """How the subscriptions would react to it."""
 
-    def publish(self) -> list[Location]:
-        """Publish it; gives the files that contain it."""
-        return [each.write() for each in self.publications]
+    def publish(self) -> list[Location | TopicPublication]:
+        """Publish it; gives the places that have it: files, or partitions of a topic."""
+        return publish_all(self.publications)
 
 
 def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> AccentPlan:

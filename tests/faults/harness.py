@@ -34,13 +34,14 @@ from itertools import cycle, islice
 from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic, sleep
-from typing import Literal
+from typing import Literal, Protocol
 
 from anabranch.algebra.display.replay import OPENING, Replay
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.crash import POINTS, TASK_POINTS
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.runs import RunLock
+from anabranch.storage import Location
 from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, StoredSite, twins_in_order
 
 _PATIENCE = 180.0
@@ -55,6 +56,20 @@ LARGE = 4 * EPOCH_BYTES
 """The epochs of runs that nobody kills: few of them, for no part of an answer may depend on it."""
 
 Victim = Literal["driver", "jvm", "group", "task"]
+
+
+class RunFolder(Protocol):
+    """A site in a folder, as far as running and killing it goes."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def file(self) -> Path: ...
+    @property
+    def checkpoint(self) -> Location: ...
+    @property
+    def dead_letters(self) -> Location: ...
+    def epochs(self) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ class Machine:
     scratch: Path | None = None
     """Where runs of sites in an object store have local folders, a new and empty one for each."""
 
-    def start(self, site: Site, crash: str | None = None) -> subprocess.Popen[bytes]:
+    def start(self, site: RunFolder, crash: str | None = None) -> subprocess.Popen[bytes]:
         """Start `anabranch run --once` in a process group of its own; `crash` is a point and an epoch."""
         use = f"-XX:SharedArchiveFile={self.archive}"
         make = f"-XX:ArchiveClassesAtExit={self.archive}"
@@ -113,6 +128,7 @@ class Machine:
             **({"TMPDIR": mkdtemp(prefix="anabranch-", dir=self.scratch)} if isinstance(site, StoredSite) else {}),
             "SPARK_SUBMIT_OPTS": f"{os.environ['SPARK_SUBMIT_OPTS']} {use if self.archive.exists() else make}",
             "ANABRANCH_CRASH": crash or "",
+            "PYTHONFAULTHANDLER": "1",  # one that hangs says where
         }
         command = Path(sys.executable).with_name("anabranch")
         with (site.folder / "log").open("ab") as log:
@@ -125,13 +141,13 @@ class Machine:
                 start_new_session=True,
             )
 
-    def run_to_the_end(self, site: Site) -> None:
+    def run_to_the_end(self, site: RunFolder) -> None:
         """Run undisturbed, though somebody else tries to, and wait for the JVM too."""
         process = self.start(site)
         if not isinstance(site, StoredSite):
-            _watch(process, site, lambda: _pid(site) == process.pid)
+            watch(process, site, lambda: _pid(site) == process.pid)
             _check_refusal(site, process.pid)
-        _watch(process, site)
+        watch(process, site)
         assert process.returncode == 0, _story(site, f"the run ended with {process.returncode}")
         await_end(_jvm(site))
 
@@ -154,7 +170,7 @@ def chain(
         site = site.moved() if part else site
         site.configure(rng.choice(_SIZES), rng.choice(_SHARDS))
         before = site.answers()
-        _killed_run(machine, site, kill, rng)
+        killed_run(machine, site, kill, rng)
         jvms.add(_jvm(site))
         tally.kills[str(kill)] += 1
         _check_so_far(site, expected, before)
@@ -169,20 +185,17 @@ def chain(
     return site, tally
 
 
-def _killed_run(machine: Machine, site: Site, kill: Kill, rng: random.Random) -> None:
+def killed_run(machine: Machine, site: RunFolder, kill: Kill, rng: random.Random) -> None:
     """Start a run and see it die."""
     if kill.point is not None:
         taken = isinstance(site, StoredSite)  # the first epoch of a run there reads nothing
         epoch = max(site.epochs(), default=-1) + 1 + taken + rng.randrange(3)
         process = machine.start(site, f"{kill.point}:{epoch}")
-        _watch(process, site)
+        watch(process, site)
         dead = 1 if kill.victim == "task" else -signal.SIGKILL  # without its tasks a run says so and ends
         assert process.returncode == dead, _story(site, f"{kill.point}:{epoch} was not reached")
         return
-    before, count = _files(site), rng.randrange(1, _NEW_FILES)
-    process = machine.start(site)
-    alive = _watch(process, site, lambda: len(_files(site) - before) >= count and _pid(site) == process.pid)
-    assert alive, _story(site, "the run ended before it was killed")
+    process = started_run(machine, site, rng)
     match kill.victim:
         case "driver":
             process.kill()
@@ -191,20 +204,30 @@ def _killed_run(machine: Machine, site: Site, kill: Kill, rng: random.Random) ->
         case "group":
             os.killpg(process.pid, signal.SIGKILL)
             os.kill(_jvm(site), signal.SIGKILL)  # it has a group of its own
-    _watch(process, site)
+    watch(process, site)
     dead = 1 if kill.victim == "jvm" else -signal.SIGKILL  # a driver without its JVM says so and ends
     assert process.returncode == dead, _story(site, f"killed ({kill}), the run ended with {process.returncode}")
 
 
-def _watch(process: subprocess.Popen[bytes], site: Site, until: Callable[[], bool] = lambda: False) -> bool:
+def started_run(machine: Machine, site: RunFolder, rng: random.Random) -> subprocess.Popen[bytes]:
+    """Start a run; returns at a random moment while it is at work."""
+    before, count = _files(site), rng.randrange(1, _NEW_FILES)
+    process = machine.start(site)
+    alive = watch(process, site, lambda: len(_files(site) - before) >= count and _pid(site) == process.pid)
+    assert alive, _story(site, "the run ended before it was killed")
+    return process
+
+
+def watch(process: subprocess.Popen[bytes], site: RunFolder, until: Callable[[], bool] = lambda: False) -> bool:
     """Wait for something; False if the process ended before."""
     patience = monotonic() + _PATIENCE
     while process.poll() is None:
         if until():
             return True
         if monotonic() > patience:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.send_signal(signal.SIGABRT)
             process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
             raise AssertionError(_story(site, "the run hangs"))
         sleep(_POLL)
     return False
@@ -218,7 +241,7 @@ def await_end(pid: int) -> None:
         sleep(_POLL)
 
 
-def _check_refusal(site: Site, holder: int) -> None:
+def _check_refusal(site: RunFolder, holder: int) -> None:
     """A second run on a checkpoint is refused, and told who holds it."""
     try:
         with RunLock(Checkpoint.open(site.checkpoint), os.getpid()):
@@ -263,28 +286,28 @@ def _check_so_far(site: Site, expected: Expected, before: Mapping[str, str]) -> 
         assert right or text == expected.empty[name], _story(site, f"the answer of '{name}' is wrong: {text[:500]}")
 
 
-def _files(site: Site) -> set[str]:
+def _files(site: RunFolder) -> set[str]:
     """The files of the checkpoint that come and go with epochs."""
     folders = ("order", "plans", "manifest", "segments", "state", "scratch/spark")
     return {f"{each}/{name}" for each in folders for name in (site.checkpoint / each).names(below=True)}
 
 
-def _pid(site: Site) -> int | None:
+def _pid(site: RunFolder) -> int | None:
     """The process that holds the checkpoint, or held it last."""
     return _about(site).get("pid")
 
 
-def _jvm(site: Site) -> int:
+def _jvm(site: RunFolder) -> int:
     return _about(site)["jvm"]
 
 
-def _about(site: Site) -> dict[str, int]:
+def _about(site: RunFolder) -> dict[str, int]:
     names = (site.checkpoint / "runs").names() if isinstance(site, StoredSite) else ["run.json"]
     file = site.checkpoint / (f"runs/{names[-1]}" if isinstance(site, StoredSite) and names else "run.json")
     found: dict[str, int] = json.loads(file.read().split(b"\n")[0]) if file.exists() else {}
     return found
 
 
-def _story(site: Site, message: str) -> str:
+def _story(site: RunFolder, message: str) -> str:
     log = (site.folder / "log").read_text(errors="replace")
     return f"{message}; the log ends with\n{log[-3000:]}"

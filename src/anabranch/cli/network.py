@@ -34,6 +34,9 @@ def declare(commands: Commands) -> None:
 
     run = network.add_parser("run", help="let all peers run on one Spark")
     _file(run)
+    run.add_argument(
+        "--peer", action="append", default=[], metavar="NAME", help="only this super-peer; may be given again"
+    )
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
     run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
     declare_spark(run)
@@ -91,6 +94,7 @@ def _run(options: argparse.Namespace) -> None:
         options.network,
         once=options.once,
         dead_letters=options.dead_letter and options.dead_letter.absolute(),
+        here=options.peer,
         spark=spark_of(options),
     )
 

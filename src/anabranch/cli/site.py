@@ -90,8 +90,14 @@ def _accent(options: argparse.Namespace) -> None:
     for warning in plan.warnings:
         tell(f"warning: {visible(warning)}")
     if options.dry_run:
-        files = (f"would be published in {short(each.file)}" for each in plan.publications)
+        places = (getattr(each, "file", each) for each in plan.publications)
+        files = (f"would be published in {_place(each)}" for each in places)
         print_report((*files, *forecast_lines(plan.forecast())))
         return
-    for file in plan.publish():
-        tell(visible(f"published in {short(file)}"))
+    for place in plan.publish():
+        tell(f"published in {_place(place)}")
+
+
+def _place(place: object) -> str:
+    """A file, or a partition of a topic, for people."""
+    return visible(str(short(place) if isinstance(place, Path) else place))

@@ -1,10 +1,10 @@
-"""The demo, in three acts: many photons and one pass over them, sensors that evolve, and a ticker that is corrected."""
+"""The demo: many photons and one pass over them, sensors that evolve, a ticker that is corrected, and topics."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
-from anabranch.demo import photons, sensors, ticker
+from anabranch.demo import photons, sensors, ticker, topics
 
 
 def show(count: int, console: Console | None = None) -> None:
@@ -15,3 +15,6 @@ def show(count: int, console: Console | None = None) -> None:
     sensors.show(console)
     console.line()
     ticker.show(console)
+    if topics.is_possible():
+        console.line()
+        topics.show(console)

@@ -1,9 +1,10 @@
-"""Accents that a user publishes: checked first, then appended to the present files of a stream.
+"""Accents that a user publishes: checked first, then appended to the present files of a stream, or to its topic.
 
 A directory gets a new file whose name follows directly after the newest one, so later files of its producer, under
 ascending names, come after it; the file appears atomically.
 A partition that is one file, or a directory whose newest document is not closed yet, is appended to instead.
 Nothing is published within an element that is being written.
+In a topic an accent is a message: in all partitions, if it is not said in which, and in all of them or none.
 An accent that the stream does not accept, or that would not be valid there, is refused (LAWS 4.5).
 """
 
@@ -11,12 +12,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import BadItem, StreamError, UsageError
+from anabranch.kafka.faults import KafkaFault, Remedy
+from anabranch.kafka.topics import TopicWatch
+from anabranch.kafka.transactions import OutgoingMessage, write_once
 from anabranch.spark.intake import folders, storage
 from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.storage import Location
@@ -26,12 +32,15 @@ from anabranch.stream.reading import json_items
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.reading.topic import Topic
 from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 _NUMBERED = re.compile(r"(.*\.accent-)([0-9]{4})")
 _LAST_NUMBER = 9_999
 _TAIL_BYTES = 1 << 20
+_PATIENCE = 15.0
+"""The seconds that brokers have to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +65,36 @@ class Publication:
         return self.file
 
 
-def publish(course: StreamCourse, text: str, partition: int) -> Location:
-    """Append an accent to a partition; gives its file."""
-    return publication(course, text, partition).write()
+@dataclass(frozen=True, slots=True)
+class TopicPublication:
+    """An accent that may be published in a topic, and its partition."""
+
+    accent: Accent
+    partition: int
+    form: StreamForm
+    topic: Topic
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"{self.topic.name}, partition {self.partition}"
 
 
-def publication(course: StreamCourse, text: str, partition: int) -> Publication:
+def publish_all(publications: Sequence[Publication | TopicPublication]) -> list[Location | TopicPublication]:
+    """Publish an accent in some partitions of a stream, in those of a topic at once; gives its places."""
+    messages = [each for each in publications if isinstance(each, TopicPublication)]
+    if messages:
+        written = [OutgoingMessage(each.topic.name, each.data, None, each.partition) for each in messages]
+        write_once(messages[0].topic.cluster, written)
+        return [*messages]
+    return [each.write() for each in publications if isinstance(each, Publication)]
+
+
+def publish(course: StreamCourse, text: str, partition: int) -> Location | TopicPublication:
+    """Append an accent to a partition; gives its place."""
+    return publish_all([publication(course, text, partition)])[0]
+
+
+def publication(course: StreamCourse, text: str, partition: int) -> Publication | TopicPublication:
     """An accent to be appended to a partition; refused where the stream cannot take it there."""
     source = course.source
     if source.answer:
@@ -76,16 +109,15 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication:
     refusal = course.now(partition).apply(accent)
     if refusal is not None:
         raise StreamError(f"the accent is not valid here: {refusal.reason}")
+    if source.topic is not None:
+        return _in_topic(source, course.form, accent, partition)
     where = source.partitions[partition]
     there = folders.listing(str(where))
     form = course.form or _form(source, where, there)
     if form is None:
-        raise StreamError(
-            f"the stream '{source.name}' is empty, and nobody has said how it is written",
-            hint='set its format, as in format = "lines"',
-        )
+        raise _unknown_form(source)
     placed = partial(Publication, accent, partition, form)
-    line = (json_items.to_json(accent) if form.format == "json" else write(accent)) + "\n"
+    line = _written(accent, form) + "\n"
     folder = where.is_folder() or (where.path is None and not where.exists())
     newest = where / max(there) if folder and there else where
     own = partial(placed, data=_whole(line, form), is_new=True)
@@ -110,6 +142,25 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication:
     if newest.path is None:
         raise StreamError(f"'{newest}' is one object, and cannot be added to", hint="make the stream a folder")
     return placed(newest, ("\n" * lacks + line).encode(), is_new=False)
+
+
+def _in_topic(source: Source, known: StreamForm | None, accent: Accent, partition: int) -> TopicPublication:
+    assert source.topic is not None
+    form = known or (None if source.format == "auto" else StreamForm(source.format, f"<{source.implied_root}/>"))
+    if form is None:
+        raise _unknown_form(source)
+    return TopicPublication(accent, partition, form, source.topic, _written(accent, form).encode())
+
+
+def _written(accent: Accent, form: StreamForm) -> str:
+    return json_items.to_json(accent) if form.format == "json" else write(accent)
+
+
+def _unknown_form(source: Source) -> StreamError:
+    return StreamError(
+        f"the stream '{source.name}' is empty, and nobody has said how it is written",
+        hint=f'set its format, as in format = "{"json" if source.topic else "lines"}"',
+    )
 
 
 def read_accent(text: str, source: Source) -> Accent:
@@ -213,9 +264,9 @@ def _unfinished(path: Path | Location) -> StreamError:
 
 
 def partitions_of(source: Source, chosen: str | None) -> list[int]:
-    """The partitions chosen by a user: by number from 0, 'all', or the only one."""
-    count = len(source.partitions)
-    if chosen == "all" or (chosen is None and count == 1):
+    """The partitions chosen by a user: by number from 0, 'all', or the only one; for a topic, all unless one is."""
+    count = len(source.partitions) if source.topic is None else _partitions_in(source.topic)
+    if chosen == "all" or (chosen is None and (count == 1 or source.topic is not None)):
         return list(range(count))
     if chosen is None:
         raise UsageError(
@@ -224,3 +275,18 @@ def partitions_of(source: Source, chosen: str | None) -> list[int]:
     if not chosen.isdecimal() or int(chosen) >= count:
         raise UsageError(f"the stream '{source.name}' has no partition '{chosen}'", hint=f"they are 0 to {count - 1}")
     return [int(chosen)]
+
+
+def _partitions_in(topic: Topic) -> int:
+    """The number of partitions that a topic has now; an error where brokers do not say it."""
+    watch, patience = TopicWatch(topic.cluster, topic.name), monotonic() + _PATIENCE
+    while True:
+        try:
+            found = watch.look(_PATIENCE)
+        except KafkaFault as error:
+            if error.remedy is not Remedy.WAIT or monotonic() > patience:
+                raise
+            continue  # as long as a topic is being made
+        if found is None:
+            raise StreamError(f"Kafka at '{topic.cluster.brokers}' does not answer", hint="try again when it does")
+        return len(found.ends)

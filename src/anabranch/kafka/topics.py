@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import lru_cache
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from anabranch.kafka.clients import administrator
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 _ASKED_SECONDS = 10.0
 """How long brokers have to answer."""
+_clients: dict[KafkaCluster, AdminClient] = {}
+_clients_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,9 @@ class TopicWatch:
     def _described(self) -> TopicDescription:
         from confluent_kafka import KafkaException, TopicCollection
 
+        client = _admin(self._cluster)
         try:
-            asked = _admin(self._cluster).describe_topics(
-                TopicCollection([self._topic]), request_timeout=_ASKED_SECONDS
-            )
+            asked = client.describe_topics(TopicCollection([self._topic]), request_timeout=_ASKED_SECONDS)
             found: TopicDescription = asked[self._topic].result()
         except KafkaException as error:
             raise fault(error, self._cluster, f"look at the topic '{self._topic}'") from None
@@ -92,23 +92,38 @@ class TopicWatch:
             spec = OffsetSpec.for_timestamp(at)
         else:  # the library has no types for these
             spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        client = _admin(self._cluster)  # it has to outlive what it is asked for
         try:
-            asked = _admin(self._cluster).list_offsets(
+            asked = client.list_offsets(
                 {TopicPartition(self._topic, each): spec for each in partitions},
                 isolation_level=IsolationLevel.READ_COMMITTED,
                 request_timeout=_ASKED_SECONDS,
             )
             found = {partition.partition: future.result().offset for partition, future in asked.items()}
         except KafkaException as error:
+            _renew(self._cluster, client)
             raise fault(error, self._cluster, f"ask for the offsets of the topic '{self._topic}'") from None
         later = [partition for partition, offset in found.items() if offset < 0]  # no message is as late as that
         return found | (self.offsets(later, "latest") if later else {})
 
 
-@lru_cache(maxsize=64)
 def _admin(cluster: KafkaCluster) -> AdminClient:
     """The client of this process that asks for topics of a cluster; any thread may use it."""
-    return administrator(cluster)
+    with _clients_lock:
+        if cluster not in _clients:
+            _clients[cluster] = administrator(cluster)
+        return _clients[cluster]
+
+
+def _renew(cluster: KafkaCluster, failed: AdminClient) -> None:
+    """Let the next question be asked by another client.
+
+    One that has asked for the offsets of a partition goes on asking the leader that it knew, though brokers that came
+    back refuse that (librdkafka 2.16, seen with a broker that was killed).
+    """
+    with _clients_lock:
+        if _clients.get(cluster) is failed:
+            del _clients[cluster]
 
 
 def _in_background(work: Any) -> Future[Any]:

@@ -15,11 +15,12 @@ Keys are spread over partitions as the Java clients do, so that a key is where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
 
 from anabranch.errors import UsageError
 from anabranch.kafka.clients import QUICK, BrokerLog, consumer, producer
@@ -134,10 +135,12 @@ class TransactionalWriter:
         from confluent_kafka import KafkaException, TopicPartition
 
         begun, count = monotonic(), 0
+        topics: dict[str, None] = dict.fromkeys(marks)
         self._failed = None
         try:
             self._producer.begin_transaction()
             for message in messages:
+                topics[message.topic] = None
                 self._produce(message)
                 count += 1
             offsets = [TopicPartition(topic, 0, mark.next, mark.note) for topic, mark in marks.items()]
@@ -145,7 +148,7 @@ class TransactionalWriter:
             self._flush()
             self._producer.commit_transaction(_PATIENCE)
         except KafkaException as error:
-            found = self._fault(self._cause(error), f"write to {_named(marks)}")
+            found = self._fault(self._cause(error), f"write to {_named(topics)}")
             if found.remedy is not Remedy.WAIT and monotonic() - begun > self.limit:
                 raise UsageError(
                     f"{count:,} messages take longer than a transaction may: {self.limit:,.0f} seconds",
@@ -225,6 +228,18 @@ class TransactionalWriter:
         return found
 
 
-def _named(marks: Mapping[str, Mark]) -> str:
-    first, *others = marks
+def write_once(cluster: KafkaCluster, messages: Sequence[OutgoingMessage]) -> None:
+    """Write some messages, all of them or none, and leave no mark; `KafkaFault` where brokers do not take them."""
+    writer = TransactionalWriter(
+        cluster, f"anabranch-{uuid4().hex}", BrokerLog(cluster, lambda message: None), lambda: True
+    )
+    try:
+        writer.open()
+        writer.write(messages, {})
+    finally:
+        writer.discard()
+
+
+def _named(topics: Iterable[str]) -> str:
+    first, *others = dict.fromkeys(topics)
     return f"the topic '{first}'" + (f" and {len(others)} more" if others else "")

@@ -11,6 +11,11 @@
     log = "network.log"             # of a run; without it, standard error
     dead_letters = "dead.jsonl"     # what a run sets aside
     max_steps = 1000000             # how many steps one evaluation may take, for each item in it; more, not fewer
+    link = "kafka"                  # or files: what super-peers in different processes send one another goes this way
+    topics = "telescopes"           # the prefix of its topics
+
+    [kafka]                         # as in SITE.toml
+    brokers = "localhost:9092"
 
     [[links]]
     between = ["SP0", "SP1"]
@@ -38,12 +43,15 @@ Unknown keys are refused by name, with their line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
+from urllib.parse import quote
 
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.kafka import KafkaCluster
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
 from anabranch.sql import in_xquery
 from anabranch.storage import Location
@@ -63,6 +71,7 @@ from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_
 from anabranch.stream.settings import EPOCH_BYTES
 from anabranch.values.declared import declared_timing
 
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
@@ -100,6 +109,23 @@ class RegisteredQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicLinks:
+    """Topics for what super-peers in different processes send one another: a cluster, and the prefix of their names."""
+
+    cluster: KafkaCluster
+    prefix: str
+
+    def between(self, maker: str, reader: str) -> str:
+        """The topic of all that a super-peer sends to another."""
+        return ".".join((self.prefix, *(quote(each, safe="").replace("%", "_") for each in (maker, reader))))
+
+    @property
+    def plan(self) -> str:
+        """The topic of the plan."""
+        return f"{self.prefix}.plan"
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """The content of a NETWORK.toml."""
 
@@ -123,6 +149,8 @@ class Network:
     """The step limit of one evaluation, for each item in it (LAWS 2.6)."""
     documents: Mapping[str, DocumentSource] = field(default_factory=dict)
     """The files behind `doc()`, which every super-peer reads."""
+    link: TopicLinks | None = None
+    """The topics of links between super-peers in different processes; None where all are in one."""
 
     @property
     def read(self) -> list[Claim]:
@@ -143,13 +171,17 @@ class Network:
         check_claims(self.read, written, state=state)
 
 
-def read_network(file: Path) -> Network:
-    """Read a network with all the files it names; `UsageError` says what is wrong and where."""
+def read_network(file: Path, here: Collection[str] | None = None) -> Network:
+    """Read a network with all the files it names; `UsageError` says what is wrong and where.
+
+    Where only the super-peers `here` are of interest, streams that come in elsewhere need not be there.
+    """
     top = read_tables(file)
     settings = top.table("network")
     links = top.listed("links")
     peers, streams, subscriptions = (top.tables(each) for each in ("peers", "streams", "subscriptions"))
     documents = documents_of(top.tables("documents"), streams)
+    link = _link(settings, top.table("kafka"))
     top.done()
     found = _topology(settings, links)
     strategy = settings.text("strategy", "widening")
@@ -167,7 +199,7 @@ def read_network(file: Path) -> Network:
     network = Network(
         found,
         thin,
-        {name: _stream(name, table, places) for name, table in streams.items()},
+        {name: _stream(name, table, places, here) for name, table in streams.items()},
         {name: _query(name, table, places, documents) for name, table in subscriptions.items()},
         strategy,
         budget,
@@ -179,6 +211,7 @@ def read_network(file: Path) -> Network:
         schemas,
         max_steps,
         documents,
+        link,
     )
     try:
         network.check_files()
@@ -188,6 +221,25 @@ def read_network(file: Path) -> Network:
         table, key = uses.get(error.use, (settings, "checkpoint"))
         raise table.wrong(error.message, key=key, hint=error.hint) from None
     return network
+
+
+def _link(settings: Table, kafka: Table) -> TopicLinks | None:
+    kind, prefix = settings.text("link", "files"), settings.text("topics", None)
+    brokers = kafka.text("brokers", None)
+    if kind not in ("files", "kafka"):
+        raise settings.wrong(f"the link '{kind}' is unknown", key="link", hint="use files or kafka")
+    if kind == "files":
+        if prefix is not None or brokers is not None or kafka.values:
+            raise settings.wrong("'topics' and [kafka] go with link = \"kafka\"")
+        return None
+    if brokers is None:
+        raise kafka.missing("brokers", "as in 'localhost:9092'")
+    if prefix is None or not _PREFIX.fullmatch(prefix):
+        raise settings.wrong("'topics' is the prefix of the topics of links", key="topics", hint='as in "telescopes"')
+    try:
+        return TopicLinks(KafkaCluster.of(brokers, kafka.values, kafka.file.absolute().parent), prefix)
+    except UsageError as error:
+        raise kafka.wrong(error.message, hint=error.hint) from None
 
 
 def _topology(settings: Table, links: list[Table]) -> Topology:
@@ -234,11 +286,12 @@ def _thin(name: str, table: Table, found: Topology) -> ThinPeer:
     return ThinPeer(name, at)
 
 
-def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStream:
+def _stream(name: str, table: Table, places: Mapping[str, str], here: Collection[str] | None) -> RegisteredStream:
     by = _place(table, places)
+    is_here = here is None or places[by] in here
     rate = table.amount("rate", None)
     accents = table.flag("accents", default=True)
-    found = RegisteredStream(source_of(name, table, declared_timing), places[by], by, rate, accents)
+    found = RegisteredStream(source_of(name, table, declared_timing, is_here=is_here), places[by], by, rate, accents)
     table.done()
     for each in found.source.partitions:
         if each.path is None:

@@ -9,7 +9,7 @@ Names ascend, so a position in a log is a name, and documents before the positio
 The newest documents always stay: the last name gives the length of the log, and a document that was sent but not yet
 recorded as sent is found there.
 
-Nothing else is known of a link, so a Kafka topic with one record for each document would do as well.
+Nothing else is known of a link, so its documents may also travel in topics (`transport.py`).
 
     links/<flow>/<partition>/<plan>-<epoch>.xml
 """
@@ -86,6 +86,18 @@ class Link:
                     durable.publish(mine / each, data)
                     sizes.append(len(data))
         return sizes
+
+    def documents(self, partition: int, after: str, most: int) -> list[tuple[str, bytes]]:
+        """The first documents of a partition behind a name, by name."""
+        path = self.paths[partition]
+        found = [each for each in _names(path) if each > after][:most]
+        return [(each, (path / each).read_bytes()) for each in found]
+
+    def take(self, partition: int, name: str, data: bytes) -> None:
+        """Append a document that was made elsewhere, unless it is there, or has been."""
+        path = self.paths[partition]
+        if name > max(_names(path), default=""):
+            durable.publish(path / name, data)
 
     def reached(self, plan: int) -> tuple[str, ...]:
         """By partition: the position in what another link received under a plan; earlier plans are complete."""

@@ -6,6 +6,9 @@ nothing is lost or duplicated.
 A subscription always stays with the flows it began with, since it would lose its state; before anything was read, plans
 are free.
 
+A network may be run in parts, each with some of its super-peers in a process of its own, also on another machine
+(`transport.py`); then its plan is made once, and stays.
+
 A started network runs until it is stopped, on a thread of its own.
 Where epochs are triggered by Spark the thread waits for them and sends each on as soon as it is committed; otherwise it
 runs the peers in rounds, and lets other callers in between.
@@ -13,7 +16,7 @@ runs the peers in rounds, and lets other callers in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,7 +24,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
 
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.description import Network, RegisteredStream, ThinPeer
 from anabranch.network.estimates import sample_of
@@ -31,7 +34,9 @@ from anabranch.peers.programs import FLOW_PREFIX
 from anabranch.peers.records import SavedPlan, streams_of
 from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
+from anabranch.peers.transport import Transport
 from anabranch.spark.answers.log import empty_answer
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import Session
@@ -69,9 +74,20 @@ class RunningNetwork:
         epoch_bytes: int = EPOCH_BYTES,
         on_epoch: Callable[[str, Epoch], None] | None = None,
         runner: Open | None = None,
+        here: Collection[str] = (),
+        on_warning: Callable[[str], None] | None = None,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`runner` opens the peers' epoch runners; by default, trunks on Spark."""
+        """`runner` opens the peers' epoch runners; by default, trunks on Spark.
+
+        Where only the super-peers `here` are run in this process, the others are elsewhere; they, and brokers, are
+        waited for as long as `wanted` holds.
+        """
+        self._wanted = wanted
         self.topology = network.topology
+        self._here = _part(network, here)
+        self._warn = on_warning or (lambda message: None)
+        self._transport: Transport | None = None
         self.thin = dict(network.thin)
         self.streams = dict(network.streams)
         self._network = network
@@ -111,14 +127,54 @@ class RunningNetwork:
                     self._epoch_bytes,
                     self._network.documents,
                 )
-                for name in self.topology.peers
+                for name in self._here
             }
+            elsewhere = [name for name in self.topology.peers if name not in self._here]
             # The epoch of a peer on Spark seldom uses all cores.
             pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _MOST_IN_PARALLEL, "peer"))
-            self._team = Team(self._folder, self.peers, self.streams, pool)
-            self._plan()
+            self._team = Team(self._folder, self.peers, self.streams, pool, elsewhere)
+            if elsewhere:
+                assert self._network.link is not None, "a part has links to others"
+                links = self._network.link
+                self._transport = Transport(links, self._here[0], self._folder, self._warn, self._fail, self._wanted)
+                self._plan_in_parts(self._transport)
+                self._transport.start(*self._team.carried(links.between))
+            else:
+                self._plan()
             held.pop_all()
         return self
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+
+    def _plan_in_parts(self, transport: Transport) -> None:
+        """Make the plan where the first super-peer is, and take it from there elsewhere; it stays."""
+        path, leads = self._team.record, self.topology.peers[0] in self._here
+        if not path.exists() and not leads:
+            durable.replace(path, transport.await_plan())
+            self.planner = Planner.over(self._network)
+            planned = self._saved(path)
+            self.planner.resume(planned.now, planned.flows)
+            self._team.join(planned)
+        else:
+            self._plan()
+            if leads:
+                transport.publish_plan(path.read_bytes())
+        known = {name: (each.at, each.text) for name, each in self.catalogue.subscriptions.items()}
+        if known != {name: (each.at, each.text) for name, each in self._network.subscriptions.items()}:
+            raise UsageError(
+                "the subscriptions of a network that runs in parts stay as they were planned first",
+                hint="begin with a new checkpoint and other topics",
+            )
+        if any(peer.program.in_turn for peer in self.peers.values()):
+            raise UsageError(
+                "streams that declare no time are merged by their arrival, which parts of a network cannot compare",
+                hint="declare their 'time', or run all super-peers in one process",
+            )
+
+    def _saved(self, path: Path) -> SavedPlan:
+        places = {name: each.at for name, each in self.streams.items()}
+        return SavedPlan.load(path, places, self.planner.schemas, self.planner.need_of)
 
     def _hear(self, peer: str, epoch: Epoch) -> None:
         self._on_epoch(peer, epoch)
@@ -137,11 +193,11 @@ class RunningNetwork:
                 raise UsageError(message, hint="give the stream another name")
         self.planner = Planner.over(replace(self._network, streams=self.streams))
         if path.exists():
-            places = {name: each.at for name, each in self.streams.items()}
-            planned = SavedPlan.load(path, places, self.planner.schemas, self.planner.need_of)
+            planned = self._saved(path)
             self.planner.resume(planned.now, planned.flows)
             self._team.take_up(planned)
-            self._reconcile()
+            if self._transport is None:
+                self._reconcile()
             return
         self.decisions = [
             self.planner.register(each.name, each.text, each.at, by=each.by)
@@ -184,6 +240,8 @@ class RunningNetwork:
         try:
             self.stop()
         finally:
+            if self._transport is not None:
+                self._transport.stop()
             self._held.close()
 
     # --- inspection -----------------------------------------------------------------------------------------
@@ -196,6 +254,8 @@ class RunningNetwork:
     def answer(self, name: str) -> str:
         """The answer to a subscription so far."""
         known = self.catalogue.subscriptions.get(name)
+        if known is not None and known.at not in self.peers:
+            raise UsageError(f"the subscription '{name}' is answered at '{known.at}', which is not run here")
         for peer in [self.peers[known.at]] if known else self.peers.values():
             found = peer.log.subscription(name)
             if found is not None:
@@ -223,6 +283,8 @@ class RunningNetwork:
         """Input that cannot be read yet, where it comes in; looked up anew."""
         found: list[Wait] = []
         for each in list(self.streams.values()):
+            if each.at not in self.peers:
+                continue
             peer = self.peers[each.at]
             lookout = self._lookouts.setdefault(peer.name, Lookout(peer.runner.checkpoint))
             found += lookout.waits([each.source], peer.last(), None)
@@ -301,6 +363,8 @@ class RunningNetwork:
 
         So a subscription that comes with its stream sees it from its first element (LAWS 3.6).
         """
+        if self._transport is not None:
+            raise UsageError("a network that runs in parts cannot be changed", hint="begin with a new checkpoint")
         with self._turn:
             self._raise_failure()
             with self._team.quiet():
@@ -369,3 +433,15 @@ class RunningNetwork:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+
+
+def _part(network: Network, here: Collection[str]) -> tuple[str, ...]:
+    """The super-peers that are run in this process; all of them unless some are named."""
+    every = network.topology.peers
+    for name in here:
+        if name not in network.topology.places:
+            raise UsageError(f"'{name}' is no super-peer", hint=did_you_mean(name, every))
+    found = tuple(name for name in every if not here or name in here)
+    if len(found) < len(every) and network.link is None:
+        raise UsageError("parts of a network need links that reach other machines", hint='set link = "kafka"')
+    return found

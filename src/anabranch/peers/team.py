@@ -19,7 +19,7 @@ stream has begun (LAWS 3.6), and where it has evolved or is edited, all of it;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +31,7 @@ from anabranch.peers.links import Link
 from anabranch.peers.peer import Peer
 from anabranch.peers.programs import PeerProgram, Sources, is_items, programs
 from anabranch.peers.records import SavedPlan
+from anabranch.peers.transport import Coming, Leaving
 
 _BEGUN = '<s:punctuation xmlns:s="urn:anabranch:stream" at="0"/>'
 """An element that says only that a stream has begun."""
@@ -41,10 +42,19 @@ class Team:
     """The peers, and their plan in force; only one caller at a time."""
 
     def __init__(
-        self, folder: Path, peers: Mapping[str, Peer], streams: Mapping[str, RegisteredStream], pool: Executor
+        self,
+        folder: Path,
+        peers: Mapping[str, Peer],
+        streams: Mapping[str, RegisteredStream],
+        pool: Executor,
+        elsewhere: Collection[str] = (),
     ) -> None:
-        """Peers are run by the threads of a pool; `streams` may change in between."""
+        """Peers are run by the threads of a pool; `streams` may change in between.
+
+        Super-peers `elsewhere` are run by other processes (`transport.py`).
+        """
         self.peers = peers
+        self._elsewhere = tuple(elsewhere)
         self._folder = folder
         self._streams = streams
         self._pool = pool
@@ -196,8 +206,11 @@ class Team:
         A peer that has begun to read a flow with accents or updates reads on while no subscription needs the flow:
         otherwise it would miss the changes meanwhile.
         """
-        found = programs(catalogue, self._sources, tuple(self.peers))
+        every = programs(catalogue, self._sources, (*self.peers, *self._elsewhere))
+        found = {name: every[name] for name in self.peers}
         for flow in catalogue.hops:
+            if flow.at not in self.peers:
+                continue
             last = self.peers[flow.at].last() if is_items(flow) and flow.name not in found[flow.at].streams else None
             if last is not None and (
                 flow.name in last.evolution
@@ -218,6 +231,8 @@ class Team:
         new = self._programs(planned.now)
         for flow in planned.now.hops:
             self._sources.link(flow).make()
+            if flow.at not in self.peers:
+                continue
             reads, read = (each.streams.keys() for each in (new[flow.at], self.peers[flow.at].program))
             if is_items(flow) and (flow.name not in before.flows or flow.name in reads - read):
                 self._tell_missed(flow, planned.number)
@@ -242,10 +257,31 @@ class Team:
                 peer.want(peer.program.reading({each: new[name].streams[each] for each in behind[name]}), peer.plan)
             self.drain()
 
+    def carried(self, topic: Callable[[str, str], str]) -> tuple[Leaving, Coming]:
+        """The links to peers elsewhere and from there; `topic` names that from a maker to a reader."""
+        leaving: dict[str, tuple[Link, str]] = {}
+        coming: dict[str, dict[str, Link]] = {}
+        for flow in self.planned.now.hops:
+            where = topic(flow.made_at, flow.at)
+            if flow.made_at in self.peers and flow.at not in self.peers:
+                leaving[flow.name] = self._sources.link(flow), where
+            elif flow.at in self.peers and flow.made_at not in self.peers:
+                coming.setdefault(where, {})[flow.name] = self._sources.link(flow)
+        return leaving, coming
+
+    def join(self, planned: SavedPlan) -> None:
+        """Begin with a plan that another process has made, for the first time."""
+        planned.save(self.record)
+        for flow in planned.now.hops:
+            self._sources.link(flow).make()
+        self.take_up(planned)
+
     def _tell_missed(self, flow: Flow, plan: int) -> None:
         """Start a flow with what its new reader must know of what it has missed."""
         (stream,) = flow.streams
         origin = self._streams[stream]
+        if origin.at not in self.peers:
+            return
         peer = self.peers[origin.at]
         last = peer.last()
         if last is None or stream not in last.begun:

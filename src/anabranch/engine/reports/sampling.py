@@ -3,15 +3,19 @@
 Without a schema the paths of items are unknown, and an accent on a misspelt path is valid.
 So the publisher of an accent is warned of a path that no recent item has: some of the newest data is read for it,
 newest files first, and the warning says how much that was.
-A long file of lines is read from its end, a document from its front, because of its root.
+A long file of lines is read from its end, a document from its front, because of its root; of a topic, the newest
+messages of the partition are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.kafka.faults import KafkaFault
+from anabranch.kafka.topics import TopicWatch
 from anabranch.spark.intake import storage
 from anabranch.storage import Location
 from anabranch.stream import description
@@ -22,6 +26,7 @@ from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source, StreamForm
 from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
+from anabranch.stream.reading.topic import Topic
 from anabranch.stream.schema import Learner, Schema
 
 MOST_ITEMS = 1_000
@@ -64,19 +69,40 @@ def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
     learner, items, left = Learner(root.name.local), 0, MOST_BYTES
     reader = ElementReader(source.name, form.format, Limits(), root, source.item or "item")
     looked: list[str] = []
-    for file in reversed(source.files_of(source.partitions[partition])[-MOST_FILES:]):
-        data = _newest(file, left, document=form.format == "document")
+    for name, read in _newest_parts(source, partition, document=form.format == "document"):
+        data = read(left)
         splitter = (DocumentSplitter if form.format == "document" else LineSplitter)(Limits())
         cuts = [*splitter.feed(data), *splitter.finish()]
-        for element in reader.elements(cuts[-MOST_ITEMS:], file.name):
+        for element in reader.elements(cuts[-MOST_ITEMS:], name):
             if isinstance(element, Item):
                 learner.add(element.tree)
                 items += 1
-        looked.append(file.name)
+        looked.append(name)
         left -= len(data)
         if items >= MOST_ITEMS or left <= 0:
             break
     return ItemSample(items, tuple(looked), learner.schema())
+
+
+def _newest_parts(source: Source, partition: int, *, document: bool) -> Iterator[tuple[str, Callable[[int], bytes]]]:
+    """The files of a partition, newest first, or a partition of a topic, by name; each can be read for some bytes."""
+    if source.topic is not None:
+        yield source.topic.label(partition), partial(_newest_messages, source.topic, partition)
+        return
+    for file in reversed(source.files_of(source.partitions[partition])[-MOST_FILES:]):
+        yield file.name, partial(_newest, file, document=document)
+
+
+def _newest_messages(topic: Topic, partition: int, most: int) -> bytes:
+    """The newest messages of a partition, each on a line unless it holds lines; none where brokers do not answer."""
+    watch = TopicWatch(topic.cluster, topic.name)
+    try:
+        first, end = (watch.offsets([partition], each)[partition] for each in ("earliest", "latest"))
+        read = topic.range(partition, max(first, end - MOST_ITEMS), end).batches(most)
+        found = [value for batch in read for value in batch.values if value is not None]
+    except KafkaFault:
+        return b""
+    return b"".join(value + b"\n" if topic.lines else value.replace(b"\n", b" ") + b"\n" for value in found)
 
 
 def _newest(file: Location, most: int, *, document: bool) -> bytes:

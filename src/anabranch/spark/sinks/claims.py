@@ -1,7 +1,7 @@
 """The files that sinks write: no sink may write to a stream, to another sink's file, or into the checkpoint.
 
-An answer may be read again as a stream of the same run, from the file that a sink writes (LAWS 5.7), unless the
-answer depends on that stream.
+An answer may be read again as a stream of the same run, from the file that a sink writes (LAWS 5.7), or from its topic,
+unless the answer depends on that stream.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
+from anabranch.spark.sinks import Files, Kafka, Parquet, Sink, file_of, path_of
 from anabranch.sql import read_query
 from anabranch.storage import Location, Where
 from anabranch.stream.files import Claim, check_claims, stream_claims, stream_use
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.topic import Topic
 
 
 def check_sinks(
@@ -42,7 +43,7 @@ def check_sinks(
         Claim(path, use, whole=Location.of(path).path is None) for use, path in files.items() if path is not None
     ]
     reading = stream_claims(streams.values())
-    _refuse_cycles(streams, subscriptions)
+    _refuse_cycles(streams, subscriptions, sinks)
     fed = _fed(reading, subscriptions, [each for each in written if not each.whole], sinks)
     check_claims([*reading, *read], written, state=Claim(checkpoint, "the checkpoint", whole=True), fed=fed)
 
@@ -67,19 +68,28 @@ def _fed(
     return {(sink, stream) for sink, stream in shared if sink in reads and stream not in _needed(sink, reads, shared)}
 
 
-def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, str]) -> None:
-    """Refuse a stream that is the answer of a subscription that depends on it."""
-    answers = {stream_use(name): sink_use(each.answer) for name, each in streams.items() if each.answer}
-    if not answers:
+def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, str], sinks: Mapping[str, Sink]) -> None:
+    """Refuse a stream that is the answer of a subscription that depends on it, or whose topic that one writes to."""
+    fed = [(each.answer, name) for name, each in streams.items() if each.answer in subscriptions]
+    for name, sink in sinks.items():
+        if isinstance(sink, Kafka) and name in subscriptions:
+            fed += ((name, stream) for stream, each in streams.items() if each.topic and _is_topic(sink, each.topic))
+    if not fed:
         return
     reads = {sink_use(name): _streams_of(text) for name, text in subscriptions.items()}
-    shared = [(sink, stream) for stream, sink in answers.items()]
-    for name, each in streams.items():
-        if each.answer in subscriptions and stream_use(name) in _needed(sink_use(each.answer), reads, shared):
+    shared = [(sink_use(subscription), stream_use(stream)) for subscription, stream in fed]
+    for subscription, stream in fed:
+        if stream_use(stream) in _needed(sink_use(subscription), reads, shared):
             raise UsageError(
-                f"the stream '{name}' is the answer of '{each.answer}', which depends on '{name}'",
+                f"the stream '{stream}' is the answer of '{subscription}', which depends on '{stream}'",
                 hint="no answer can be known before itself",
             )
+
+
+def _is_topic(sink: Kafka, read: Topic) -> bool:
+    """Whether a sink writes to a topic that is read, as far as their brokers tell."""
+    brokers = (set(each.cluster.brokers.split(",")) for each in (sink, read))
+    return sink.topic == read.name and not set.isdisjoint(*brokers)
 
 
 def _needed(sink: str, reads: Mapping[str, set[str]], shared: Collection[tuple[str, str]]) -> set[str]:

@@ -268,8 +268,13 @@ class StreamFolders(Protocol):
 _SOURCES = ("files", "kafka", "http", "answer")
 
 
-def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFolders | None = None) -> Source:
-    """A stream as registered; without `folders` it can only be read from files."""
+def source_of(
+    name: str, table: Table, timing: TimingReader, folders: StreamFolders | None = None, *, is_here: bool = True
+) -> Source:
+    """A stream as registered; without `folders` it can only be read from files.
+
+    The files of a stream that is not read here need not be there.
+    """
     kind = table.text("source", "files")
     if kind not in _SOURCES:
         raise table.wrong(f"the source '{kind}' is unknown", key="source", hint=f"use {', '.join(_SOURCES)}")
@@ -288,7 +293,7 @@ def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFold
     else:
         path, *more = table.paths("path")
         for each in (path, *more):
-            if each.path is not None and not each.path.exists():  # an object store has no empty folders
+            if is_here and each.path is not None and not each.path.exists():  # an object store has no empty folders
                 raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
         form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):

@@ -1,0 +1,163 @@
+"""Super-peers in processes of their own, with topics between them: whoever is killed, answers are those of one engine.
+
+The network is that of docs/network.md, with a super-peer more; each process has a folder of its own, as on a machine of
+its own.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+from threading import Event
+from time import monotonic
+
+import pytest
+
+from anabranch.network_run import committed
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.photons import photons_dtd
+from anabranch.stream.reading.source import Source
+from brokers import Broker, started, stop
+from mass import Mass
+from network.making import SCHEMA
+from peers.test_running import WINDOW, photon_items
+from peers.working import Alone, GrowingStream
+from test_docs import TOP, blocks
+
+PATIENCE = 180.0
+PORTION = 300
+"""The photons that come before each kill: good for some epochs of each peer."""
+KILLS = ("reader", "broker", "maker", "both", "broker and reader")
+_NEW_FILES = 30
+"""The most files that a process makes before somebody is killed."""
+
+
+@dataclass
+class PartProcess:
+    """A process with some super-peers, in a folder of its own."""
+
+    folder: Path
+    peers: tuple[str, ...]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "PARTS.toml"
+
+    def start(self) -> None:
+        """Start it, in a process group of its own."""
+        named = [each for peer in self.peers for each in ("--peer", peer)]
+        with (self.folder / "log").open("ab") as log:
+            command: list[str | Path] = [
+                Path(sys.executable).with_name("anabranch"),
+                "network",
+                "run",
+                self.file,
+                *named,
+            ]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """End it at once; its JVM, which has a group of its own, ends with it."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self.process.terminate()
+        assert self.process.wait(PATIENCE) == 0, self.story()
+
+    def files(self) -> set[str]:
+        """The files that come and go with its epochs and links."""
+        return {str(each) for each in (self.folder / "state").rglob("*") if each.suffix in (".json", ".xml")}
+
+    def answer(self, name: str) -> str:
+        return "".join(committed(self.file, name)) if (self.folder / "state/plan.json").exists() else ""
+
+    def story(self) -> str:
+        return f"the log of {self.peers} ends with\n{(self.folder / 'log').read_text(errors='replace')[-3000:]}"
+
+
+def until(holds: Callable[[], bool], *running: PartProcess) -> None:
+    """Wait until something holds; a process that has ended, or nothing that comes any more, is a failure."""
+    patience, never = monotonic() + PATIENCE, Event()
+    while not holds():
+        for each in running:
+            assert each.process.poll() is None, each.story()
+        assert monotonic() < patience, "\n".join(each.story() for each in running)
+        never.wait(0.05)
+
+
+def laid_out(folder: Path, broker: Broker) -> tuple[PartProcess, PartProcess, dict[str, tuple[str, str]]]:
+    """The network of the page, with a super-peer more and a window there; its processes, and what is asked where."""
+    page = [each.text for each in blocks(TOP / "docs/network.md")]
+    (text,) = (each for each in page if each.startswith("# PARTS.toml"))
+    (query,) = (each.partition("\n")[2] for each in page if each.startswith("(: hot.xq :)"))
+    text = text.replace("127.0.0.1:9092", broker.address).replace("peers = 2", "peers = 3\nepoch_bytes = 4000")
+    text += '\n[subscriptions.windows]\nat = "SP2"\nquery = "windows.xq"\n'
+    parts = PartProcess(folder / "maker", ("SP0",)), PartProcess(folder / "reader", ("SP1", "SP2"))
+    for each in parts:
+        each.folder.mkdir()
+        each.file.write_text(text)
+        (each.folder / "photons.dtd").write_text(photons_dtd())
+        (each.folder / "hot.xq").write_text(query)
+        (each.folder / "windows.xq").write_text(WINDOW)
+    return *parts, {"hot": (query, "SP1"), "windows": (WINDOW, "SP2")}
+
+
+@pytest.mark.spark
+def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Processes and the broker between them are killed at any moment; answers are those of one engine, to the byte."""
+    faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
+    count, rng = mass.amount(10, budget=2), Random(mass.seed)
+    broker = started(tmp_path / "broker")
+    kills: Counter[str] = Counter()
+    maker, reader, asked = laid_out(tmp_path, broker)
+    grown = GrowingStream(maker.folder / "in", photon_items(PORTION * (count + 1), mass.seed))
+    source = Source("photons", maker.folder / "in", "lines", SCHEMA, time=ItemPath.parse("det_time"))
+    alone = Alone(tmp_path / "alone", [source], rng)
+    alone.queries = {name: text for name, (text, _) in asked.items()}
+    try:
+        maker.start()
+        reader.start()
+        for kill in islice(cycle(KILLS), count):
+            grown.grow(PORTION)
+            before, new = maker.files() | reader.files(), rng.randrange(1, _NEW_FILES)
+            until(lambda known=before, new=new: len((maker.files() | reader.files()) - known) >= new, maker, reader)  # type: ignore[misc]
+            if "broker" in kill:
+                broker.kill()
+            for part in (maker, reader):
+                if kill == "both" or kill.endswith("maker" if part is maker else "reader"):
+                    part.kill()
+                    part.start()
+            if "broker" in kill:
+                started(broker.folder)
+            kills[kill] += 1
+        grown.grow(PORTION)
+        alone.drain()
+        for name in asked:
+            until(lambda asked=name: reader.answer(asked) == alone.answer(asked), maker, reader)  # type: ignore[misc]
+        maker.stop()
+        reader.stop()
+        for name in asked:
+            assert reader.answer(name) == alone.answer(name), "nothing came behind the end"
+    finally:
+        for part in (maker, reader):
+            if part.process.poll() is None:
+                part.kill()
+        stop(broker.folder)
+    with capsys.disabled():
+        items = alone.answer("hot").count("<p>")
+        print(f"\nbetween peers: {kills.total()} kills, {items} results and windows, no difference")
+        print("\n".join(f"  {number:3} {kind}" for kind, number in sorted(kills.items())))

@@ -1,0 +1,207 @@
+"""A network in parts, each with some super-peers, which send one another what they make through topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from random import Random
+from threading import Event
+from time import monotonic
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from anabranch.errors import UsageError
+from anabranch.kafka import KafkaCluster
+from anabranch.kafka import documents as pieces
+from anabranch.kafka.documents import DocumentReceiver, TopicDocument, pieces_of
+from anabranch.kafka.faults import KafkaFault, Remedy
+from anabranch.kafka.transactions import write_once
+from anabranch.network.description import Network, TopicLinks, read_network
+from anabranch.network.topology import line
+from anabranch.peers.running import RunningNetwork
+from brokers import PATIENCE, Broker, started, stop
+from kafka.producing import await_markers
+from peers.test_running import ITEMS, WIDER, WINDOW, photon_items, photon_stream
+from peers.working import Alone, BareRunner, GrowingStream, network_of
+
+ASKED = (("items", ITEMS, "SP1"), ("wider", WIDER, "SP2"), ("window", WINDOW, "SP2"))
+
+
+def part(network: Network, folder: Path, here: Sequence[str], warn: Callable[[str], None]) -> RunningNetwork:
+    """Some peers of a network, in this process and without Spark, in a folder of their own."""
+
+    def opened(name: str, where: Path) -> BareRunner:
+        return BareRunner(where, Random(3), (1_500, 9_000))
+
+    return RunningNetwork(network, folder, runner=opened, here=here, on_warning=warn)
+
+
+@contextmanager
+def parts(network: Network, folder: Path, *names: Sequence[str]) -> Iterator[list[RunningNetwork]]:
+    """All parts of a network at work; each has a disk of its own."""
+    with ExitStack() as held:
+        found = []
+        for number, here in enumerate(names):
+            found.append(held.enter_context(part(network, folder / f"part-{number}", here, lambda message: None)))
+        for each in found:
+            each.start()
+        yield found
+
+
+def until(holds: Callable[[], bool], *running: RunningNetwork) -> None:
+    """Wait until something holds; a part that has failed says why."""
+    patience, never = monotonic() + PATIENCE, Event()
+    while not holds():
+        for each in running:
+            each._raise_failure()
+        assert monotonic() < patience, "nothing comes any more"
+        never.wait(0.05)
+
+
+def linked(network: Network, broker: Broker) -> Network:
+    prefix = broker.topic("links").replace("-", "_")
+    return replace(network, link=TopicLinks(KafkaCluster(broker.address), prefix))
+
+
+def test_answers_are_those_of_one_engine(broker: Broker, tmp_path: Path) -> None:
+    """Three parts with disks of their own, stopped and started again in between: answers are as if there were one."""
+    items = photon_items(120)
+    stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", items)
+    alone = Alone(tmp_path / "alone", [stream.source], Random(1))
+    alone.queries = {name: text for name, text, _ in ASKED}
+    network = linked(network_of(line(3), [stream], "widening", ASKED), broker)
+    for count in (50, 40, 30):
+        with parts(network, tmp_path, ["SP0"], ["SP1"], ["SP2"]) as (first, second, third):
+            grown.grow(count)
+            alone.drain()
+            for name, _, at in ASKED:
+                running = second if at == "SP1" else third
+                due = alone.answer(name)
+                until(lambda asked=name, at_work=running, due=due: at_work.answer(asked) == due, first, second, third)  # type: ignore[misc]
+    assert "<n>" in alone.answer("window")
+
+
+@pytest.mark.spark
+def test_a_broker_that_is_killed_between_parts(tmp_path: Path) -> None:
+    """What was made meanwhile is sent when it is back, once."""
+    own = started(tmp_path / "broker")
+    try:
+        stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", photon_items(90))
+        alone = Alone(tmp_path / "alone", [stream.source], Random(1))
+        alone.queries = {name: text for name, text, _ in ASKED}
+        network = linked(network_of(line(3), [stream], "widening", ASKED), own)
+        with parts(network, tmp_path, ["SP0"], ["SP1", "SP2"]) as (first, second):
+            grown.grow(40)
+            alone.drain()
+            until(lambda: second.answer("wider") == alone.answer("wider"), first, second)
+            own.kill()
+            grown.grow(50)
+            alone.drain()
+            until(lambda: not first.peers["SP0"].has_news(), first, second)
+            started(own.folder)
+            for name, _, _ in ASKED:
+                until(lambda asked=name: second.answer(asked) == alone.answer(asked), first, second)  # type: ignore[misc]
+    finally:
+        stop(own.folder)
+
+
+def test_a_part_cannot_be_changed(broker: Broker, tmp_path: Path) -> None:
+    """Its plan stays; what is answered elsewhere cannot be asked for here."""
+    stream = photon_stream(tmp_path, "photons", "SP0")
+    (tmp_path / "photons").mkdir()
+    network = linked(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), broker)
+    with part(network, tmp_path / "part", ["SP0"], lambda message: None) as running:
+        with pytest.raises(UsageError, match="a network that runs in parts cannot be changed"):
+            running.register("other", ITEMS, "SP0")
+        with pytest.raises(UsageError, match="'items' is answered at 'SP1', which is not run here"):
+            running.answer("items")
+    changed = replace(network, subscriptions={})
+    with (
+        pytest.raises(UsageError, match="stay as they were planned first"),
+        part(changed, tmp_path / "part", ["SP0"], lambda message: None),
+    ):
+        pass
+
+
+def test_parts_need_topics_and_known_peers(tmp_path: Path) -> None:
+    """Without link = "kafka" there is no way to other machines."""
+    network = network_of(line(2), [photon_stream(tmp_path, "photons", "SP0")])
+    with pytest.raises(UsageError, match="parts of a network need links that reach other machines"):
+        part(network, tmp_path / "part", ["SP0"], lambda message: None)
+    with pytest.raises(UsageError, match="'SP9' is no super-peer"):
+        part(network, tmp_path / "part", ["SP9"], lambda message: None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('link = "pigeons"', "the link 'pigeons' is unknown"),
+        ('topics = "t"', "'topics' and [kafka] go with link"),
+        ('link = "kafka"', "'brokers' is missing"),
+        ('link = "kafka"\n[kafka]\nbrokers = "a:1"', "'topics' is the prefix of the topics of links"),
+        ('link = "kafka"\ntopics = "t"\n[kafka]\nbrokers = "a"', "the broker 'a' is no host with a port"),
+    ],
+)
+def test_links_that_cannot_be(tmp_path: Path, settings: str, message: str) -> None:
+    """What is wrong with links is told with its place in the file."""
+    (tmp_path / "NETWORK.toml").write_text(f'[network]\ntopology = "line"\npeers = 2\n{settings}\n')
+    with pytest.raises(UsageError) as caught:
+        read_network(tmp_path / "NETWORK.toml")
+    assert message in caught.value.message
+
+
+def test_documents_in_pieces(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of any size arrive whole and in order; what was not committed never does."""
+    monkeypatch.setattr(pieces, "_PIECE", 10)
+    cluster, topic = KafkaCluster(broker.address), broker.topic()
+    given = [TopicDocument("empty", b""), TopicDocument("ten", b"0123456789"), TopicDocument("more", bytes(range(35)))]
+    write_once(cluster, list(pieces_of(topic, given)))
+    await_markers(broker, topic)
+    receiver = DocumentReceiver(cluster, topic, 0)
+    assert list(receiver.receive()) == given
+    assert list(receiver.receive()) == []
+    cut = Producer({"bootstrap.servers": broker.address, "transactional.id": topic})
+    cut.init_transactions(PATIENCE)
+    cut.begin_transaction()
+    for each in islice(TopicDocument("cut", bytes(30)).messages(topic), 2):
+        cut.produce(each.topic, each.value, each.key, 0, headers=list(each.headers))
+    cut.flush(PATIENCE)
+    cut.abort_transaction(PATIENCE)
+    write_once(cluster, list(TopicDocument("cut", bytes(30)).messages(topic)))
+    await_markers(broker, topic)
+    assert list(receiver.receive()) == [TopicDocument("cut", bytes(30))]
+    assert [each.name for each in DocumentReceiver(cluster, topic, None).receive()] == ["empty", "ten", "more", "cut"]
+
+
+def test_documents_that_are_gone(broker: Broker) -> None:
+    """A topic that no longer holds what was not received yet, or is another one under its name, ends the receiver."""
+    cluster, topic = KafkaCluster(broker.address), broker.topic()
+    write_once(cluster, list(pieces_of(topic, [TopicDocument(f"{number}", b"x") for number in range(3)])))
+    await_markers(broker, topic)
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    for each in admin.delete_records([TopicPartition(topic, 0, 2)], request_timeout=PATIENCE).values():
+        each.result()
+    with pytest.raises(KafkaFault, match="was read to offset 1, and begins at 2 now"):
+        list(DocumentReceiver(cluster, topic, 1).receive())
+    with pytest.raises(KafkaFault, match="was read to offset 99, and ends at 4 now"):
+        list(DocumentReceiver(cluster, topic, 99).receive())
+
+
+def test_a_second_run_of_a_part(broker: Broker, tmp_path: Path) -> None:
+    """The run that began later goes on; the other one ends, and says why."""
+    stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", photon_items(2_000))
+    network = linked(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), broker)
+
+    def grow_on() -> bool:
+        grown.grow(1)
+        return False
+
+    with parts(network, tmp_path / "first", ["SP0"]) as (first,), parts(network, tmp_path / "second", ["SP0"]):
+        with pytest.raises(KafkaFault) as caught:
+            until(grow_on, first)
+        assert caught.value.remedy is Remedy.FENCED
