@@ -21,7 +21,7 @@ from anabranch.running import committed
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.pieces import results_in
-from anabranch.storage import Location, resolved
+from anabranch.storage import Location
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from brokers import Broker, Record
@@ -137,11 +137,11 @@ class TopicSite:
 
     @property
     def checkpoint(self) -> Location:
-        return resolved(self.folder / "state")
+        return Location.of(self.folder / "state")
 
     @property
     def dead_letters(self) -> Location:
-        return resolved(self.folder / "dead")
+        return Location.of(self.folder / "dead")
 
     def epochs(self) -> list[int]:
         """The epochs that are committed."""
