@@ -108,7 +108,7 @@ class Table:
         if key not in self.values:
             return default
         value = self.values.pop(key)
-        if not fits(value) or (isinstance(value, bool) and kind != "true or false"):
+        if not fits(value) or (isinstance(value, bool) and not kind.startswith("true")):
             raise self.wrong(f"'{key}' takes {kind}, not '{value}'", key=key)
         return value
 
