@@ -20,7 +20,7 @@ def test_the_site_of_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytes
     topics = {name: broker.topic(name) for name in ("large-orders", "totals")}
     for name, topic in topics.items():
         site = site.replace(f'"{name}"', f'"{topic}"')
-    (tmp_path / "orders.jsonl").write_text(orders)
+    (tmp_path / "orders.jsonl").write_text(orders + "\n")
     (tmp_path / "SITE.toml").write_text(site.replace("127.0.0.1:9092", broker.address))
     for query in (large, totals):
         heading, _, text = query.partition("\n")

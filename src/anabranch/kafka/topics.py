@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anabranch.kafka.clients import administrator
 from anabranch.kafka.cluster import KafkaCluster
-from anabranch.kafka.faults import fault
+from anabranch.kafka.faults import Remedy, fault
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -77,9 +77,12 @@ class TopicWatch:
         client = _admin(self._cluster)
         try:
             asked = client.describe_topics(TopicCollection([self._topic]), request_timeout=_ASKED_SECONDS)
-            found: TopicDescription = asked[self._topic].result()
+            found: TopicDescription = _answer(asked[self._topic])
         except KafkaException as error:
-            raise fault(error, self._cluster, f"look at the topic '{self._topic}'") from None
+            reason = fault(error, self._cluster, f"look at the topic '{self._topic}'")
+            if reason.remedy is Remedy.WAIT:
+                _renew(self._cluster, client)
+            raise reason from None
         return found
 
     def offsets(self, partitions: Collection[int], at: Literal["earliest", "latest"] | int) -> dict[int, int]:
@@ -99,7 +102,7 @@ class TopicWatch:
                 isolation_level=IsolationLevel.READ_COMMITTED,
                 request_timeout=_ASKED_SECONDS,
             )
-            found = {partition.partition: future.result().offset for partition, future in asked.items()}
+            found = {partition.partition: _answer(future).offset for partition, future in asked.items()}
         except KafkaException as error:
             _renew(self._cluster, client)
             raise fault(error, self._cluster, f"ask for the offsets of the topic '{self._topic}'") from None
@@ -113,6 +116,16 @@ def _admin(cluster: KafkaCluster) -> AdminClient:
         if cluster not in _clients:
             _clients[cluster] = administrator(cluster)
         return _clients[cluster]
+
+
+def _answer(asked: Future[Any]) -> Any:
+    """What was asked for; a client that lets its own time limit pass is not waited for."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    try:
+        return asked.result(2 * _ASKED_SECONDS)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
 def _renew(cluster: KafkaCluster, failed: AdminClient) -> None:
