@@ -192,7 +192,10 @@ class Trunk:
         known = self.plan.by_name if self.plan else {}
         for stream in wanted.streams.values():
             name = stream.replays
-            if not name or self._last is None or stream.name not in self._last.begun:
+            if not name:
+                continue
+            if self._last is None or stream.name not in self._last.begun:
+                self._orders.check_held(stream)
                 continue
             if name not in known or known[name].text != wanted.subscriptions.get(name):
                 raise UsageError(

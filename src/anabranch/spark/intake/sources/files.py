@@ -68,7 +68,9 @@ class FilesConnector(Connector):
             there = sight.get(key, {})
             at = Position.of(start, key)
             size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.continues, finite, files)
+            is_copy = bool(self.source.copies)  # which begins and ends no file by itself
+            waiting = [] if is_copy else folders.waiting(held, there, files)
+            partition = Partition(held, size, waiting, files.continues, finite and not is_copy, files)
             if partition.behind(at):
                 yield FileView(key, partition, files, max((stretch.file for stretch in held), default=""))
 
