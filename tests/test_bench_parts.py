@@ -228,8 +228,8 @@ def test_photons_in_a_store_are_measured(spark: SparkSession, tmp_path: Path, mo
 def test_without_an_s3_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The parts that need one are left out with a note, or refused where they were asked for."""
     monkeypatch.setattr(s3, "program", lambda: None)
-    assert ingest._possible(["q3", "s3", "s3_checkpoint"], ()) == ["q3"]
-    assert "without s3, s3_checkpoint: an S3 server is needed" in capsys.readouterr().err
+    assert ingest._possible(["q3", "s3", "s3-checkpoint"], ()) == ["q3"]
+    assert "without s3, s3-checkpoint: an S3 server is needed" in capsys.readouterr().err
     with pytest.raises(UsageError, match="an S3 server is needed, and there is none"):
         ingest._possible(["s3"], ["s3"])
     assert ingest._possible(["q3"], ["q3"]) == ["q3"]

@@ -8,10 +8,13 @@ with `from_xml`, a filter and Parquet; the time is that of a whole trigger, with
 `one_answer_per_item_vs_q3`: one subscription that gives an answer for each photon, with the values that q3 has, against
 q3, both through the trunk: what it costs to write answers.
 `http_vs_files`: q3 over photons that are pushed over HTTP, against the same in files (`parts/pushed.py`).
+`kafka_lines_vs_files`, `kafka_lines_vs_loop`, `kafka_items_vs_loop`: q3 over photons in messages of a topic, a hundred
+in each or one, against the same in files, and against a loop that only counts the messages (`parts/topics.py`).
 `s3_vs_disk`: q3 over photons in an S3 server on this machine, against the same on its disk (`parts/stored.py`).
 `s3_checkpoint_vs_disk`: the same with the checkpoint there, too.
+`limits` has the ratios that are to be reached.
 
-`--only` takes parts: fast, slow, q3, answers, http, s3, s3_checkpoint.
+`--only` takes parts: fast, slow, q3, answers, http, kafka, kafka-lines, kafka-items, s3, s3-checkpoint.
 The last two need the program of an S3 server, which `scripts/s3.sh` builds: where there is none they are left out, with
 a note, or refused if they were asked for.
 """
@@ -35,6 +38,7 @@ from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.parts.pushed import pushed_vs_files
 from anabranch.bench.parts.stored import stored_vs_disk
+from anabranch.bench.parts.topics import GOAL, LINES, topics_vs_files, topics_vs_loop
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
@@ -82,6 +86,7 @@ def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
     return {
         "items": items,
         "ratios": {name: each.ratio for name, each in found.items()},
+        "limits": {name: limit for name, limit in _LIMITS.items() if name in found},
         **{name: each.figures(items) for name, each in found.items()},
     }
 
@@ -145,13 +150,26 @@ class IngestBench:
         """Photons that are pushed over HTTP, and photons in files."""
         return pushed_vs_files(self.spark, self.folder / "http", q3_query(), self.items, self.rounds)
 
+    def topics(self) -> Timings:
+        """Photons in messages of a hundred lines, and photons in files."""
+        return topics_vs_files(self.spark, self.folder / "kafka", q3_query(), self.items, self.rounds)
+
+    def lines(self) -> Timings:
+        """Photons in messages of a hundred lines, and a loop that counts these messages."""
+        given = self.spark, self.folder / "kafka-lines", q3_query(), self.items, self.rounds
+        return topics_vs_loop(*given, lines=LINES)
+
+    def messages(self) -> Timings:
+        """Photons in messages of their own, and a loop that counts these messages."""
+        return topics_vs_loop(self.spark, self.folder / "kafka-items", q3_query(), self.items, self.rounds, lines=1)
+
     def stored(self) -> Timings:
         """Photons in an object store, and on a disk."""
         return self._stored("s3", state=False)
 
     def stored_whole(self) -> Timings:
         """Photons and checkpoint in an object store, and on a disk."""
-        return self._stored("s3_checkpoint", state=True)
+        return self._stored("s3-checkpoint", state=True)
 
     def _stored(self, name: str, *, state: bool) -> Timings:
         assert self.bucket is not None, "a server was started for this part"
@@ -196,11 +214,16 @@ _PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
     "q3": ("q3_vs_spark_one", IngestBench.q3),
     "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
     "http": ("http_vs_files", IngestBench.pushed),
+    "kafka": ("kafka_lines_vs_files", IngestBench.topics),
+    "kafka-lines": ("kafka_lines_vs_loop", IngestBench.lines),
+    "kafka-items": ("kafka_items_vs_loop", IngestBench.messages),
     "s3": ("s3_vs_disk", IngestBench.stored),
-    "s3_checkpoint": ("s3_checkpoint_vs_disk", IngestBench.stored_whole),
+    "s3-checkpoint": ("s3_checkpoint_vs_disk", IngestBench.stored_whole),
 }
 """By name of the part: the name of its figure, and the method that measures it."""
-_STORED = frozenset({"s3", "s3_checkpoint"})
+_LIMITS = {"kafka_lines_vs_files": GOAL}
+"""By name of a figure: the ratio that it is to reach."""
+_STORED = frozenset({"s3", "s3-checkpoint"})
 """The parts that need an S3 server."""
 
 

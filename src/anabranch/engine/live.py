@@ -269,7 +269,8 @@ class Engine:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream with operators.
-        With `from_beginning`, it begins with what the sources of its streams still hold, and reads them by itself.
+        With `from_beginning`, it begins with what the sources of its streams still hold (LAWS 3.6), and reads them by
+        itself.
         Text that begins with SELECT or WITH is SQL, unless its `language` is given.
         Its `policy` is the engine's unless it has its own.
         """

@@ -27,7 +27,7 @@ from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
 
-from anabranch.errors import AnabranchError, SourceUnavailable, UsageError
+from anabranch.errors import AnabranchError, SourceUnavailable
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
 from anabranch.spark.answers.log import AnswerLog
@@ -174,7 +174,7 @@ class Trunk:
                 read=document_claims(wanted.documents),
             )
             self._check_answers(wanted)
-            self._check_replays(wanted)
+            self._orders.check_replays(wanted.streams.values(), wanted.subscriptions, self._last, self.plan)
             self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
@@ -200,19 +200,6 @@ class Trunk:
         asked, known = {each.answer for each in streams}, QueryContext.of(streams, self._functions)
         found = {name: not_begun(name, text, known) for name, text in wanted.subscriptions.items() if name in asked}
         check_answers(wanted.streams, found, self.plan)
-
-    def _check_replays(self, wanted: Workload) -> None:
-        """Refuse a subscription that would begin in the middle of streams that it reads from their beginning."""
-        known = self.plan.by_name if self.plan else {}
-        for stream in wanted.streams.values():
-            name = stream.replays
-            if not name or self._last is None or stream.name not in self._last.begun:
-                continue
-            if name not in known or known[name].text != wanted.subscriptions.get(name):
-                raise UsageError(
-                    f"'{name}' was taken out when it had read a part of '{stream.name}'",
-                    hint="to read from the beginning again, give it another name",
-                )
 
     def hold(self, holds: Mapping[str, int]) -> None:
         """Hold these streams, by name, for now (`IntakeSettings.held`), and read all others on."""

@@ -6,15 +6,17 @@ of files that came out of order, and makes what they have gained durable with ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from anabranch.errors import UsageError
+from anabranch.errors import StreamError, UsageError
 from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import IntakeRecord, Manifest, Manifests
 from anabranch.spark.checkpoint.parts import LogPart, grown, written
 from anabranch.spark.checkpoint.recovery import end_of
+from anabranch.spark.intake import storage
+from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position, Range, spans
 from anabranch.spark.intake.reached import reached_by
@@ -30,6 +32,8 @@ class OrderLogs:
         self._checkpoint = checkpoint
         self._run = run
         self._logs: dict[str, OrderLog] = {}
+        self._copies: set[str] = set()
+        """The streams that are others once more, whose warnings were given."""
         self._survey = Survey(checkpoint, logs=self._logs)
         """A survey that only computes ranges."""
         self._durable: dict[str, int] = {}
@@ -48,9 +52,11 @@ class OrderLogs:
     def follow(self, source: Source, last: Manifest | None, plan: Plan | None) -> None:
         """Load the order log of a stream, and check that the stream is declared as before."""
         if source.name not in self._logs:
-            self._logs[source.name] = OrderLog.of(self._checkpoint, source.name)
+            self._logs[source.name] = OrderLog.of(self._checkpoint, source.logged_as)
             self._logs[source.name].refresh()  # an earlier run gave the warnings in it
         log = self._logs[source.name]
+        if source.copies:
+            self._copies.add(source.name)
         for key, at in last.offsets.items() if last else ():
             stream, _, partition = key.rpartition("/")
             if stream == source.name:
@@ -88,6 +94,40 @@ class OrderLogs:
                 hint="new ones may be added behind the others; for fewer, give the stream another name",
             )
 
+    def check_replays(
+        self, streams: Iterable[Source], subscriptions: Mapping[str, str], last: Manifest | None, plan: Plan | None
+    ) -> None:
+        """Refuse a subscription that would begin in the middle of streams that it reads from their beginning."""
+        known = plan.by_name if plan else {}
+        for stream in streams:
+            name = stream.replays
+            if not name:
+                continue
+            if last is None or stream.name not in last.begun:
+                self._check_held(stream)
+            elif name not in known or known[name].text != subscriptions.get(name):
+                raise UsageError(
+                    f"'{name}' was taken out when it had read a part of '{stream.name}'",
+                    hint="to read from the beginning again, give it another name",
+                )
+
+    def _check_held(self, source: Source) -> None:
+        """Refuse to begin with the beginning of a stream in files if some that it has begun are gone."""
+        if source.topic is not None:
+            return
+        log = OrderLog.of(self._checkpoint, source.logged_as)
+        log.refresh()
+        document = log.form is not None and log.form.format == "document"
+        for number, folder in enumerate(source.keys.values()):
+            files = PartitionFiles(folder, document)
+            for stretch in log.stretches(str(number)):
+                if not _is_held(files.path(stretch.file), stretch.head):
+                    raise UsageError(
+                        f"'{source.replays}' cannot begin with the beginning of '{source.copies}': the file "
+                        f"'{stretch.file}' is not there any more, or another",
+                        hint="without it, a stream of another name begins with the files that are there",
+                    )
+
     def _check_place(self, source: Source, known: Sequence[Source]) -> None:
         """Refuse a stream that came from another place until now, where its positions mean something else."""
         for each in known:
@@ -117,7 +157,7 @@ class OrderLogs:
         """Read on in the logs, and warn of files that came out of order since."""
         for name, log in self._logs.items():
             for stretch in log.refresh():
-                match stretch.note:
+                match stretch.note if name not in self._copies else None:
                     case "late":
                         warning = f"the file '{stretch.file}' came after files with larger names"
                         yield f"stream '{name}': {warning}; it is read next"
@@ -138,7 +178,7 @@ class OrderLogs:
         before = last.intake if last else IntakeRecord()
         orders = dict(before.orders)
         for stream, log in self._logs.items():
-            gained = log.gained(self._durable.get(stream, 0), log.read)
+            gained = b"" if stream in self._copies else log.gained(self._durable.get(stream, 0), log.read)
             if gained:
                 orders[stream] = grown(self._checkpoint.order(stream), orders.get(stream, ()), gained, self._run)
         end = end_of(self._checkpoint, epoch)
@@ -156,6 +196,14 @@ class OrderLogs:
     def ranges(self, epoch: int) -> list[Range]:
         """The ranges of an epoch that has begun; call `warnings` first, which reads the logs."""
         return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))
+
+
+def _is_held(path: str, head: str) -> bool:
+    """Whether a file is there and has the same first bytes."""
+    try:
+        return storage.has_head(path, head)
+    except StreamError:
+        return False
 
 
 def position_read(last: Manifest | None, stream: str) -> int:

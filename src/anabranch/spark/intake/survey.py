@@ -134,15 +134,15 @@ class Survey:
         held = self._connectors.get(stream.name)
         if held is None or held.source != stream:
             held = self._connectors[stream.name] = connector_of(
-                stream, self._log(stream.name), partial(read_weights, self._checkpoint)
+                stream, self._log(stream), partial(read_weights, self._checkpoint)
             )
         return held
 
-    def _log(self, stream: str) -> OrderLog:
-        if stream not in self._logs:
-            self._logs[stream] = OrderLog.of(self._checkpoint, stream)
-            self._logs[stream].refresh()
-        return self._logs[stream]
+    def _log(self, stream: Source) -> OrderLog:
+        if stream.name not in self._logs:
+            self._logs[stream.name] = OrderLog.of(self._checkpoint, stream.logged_as)
+            self._logs[stream.name].refresh()
+        return self._logs[stream.name]
 
     # --- sights -------------------------------------------------------------------------------------------
 
@@ -186,7 +186,9 @@ class Survey:
         """Advance every partition, and log the stretches that are begun."""
         groups: list[list[tuple[OrderLog, ReadyPartition]]] = []
         for stream in settings.reading:
-            log = self._log(stream.name)
+            log = self._log(stream)
+            if stream.copies:
+                log.refresh()  # what the stream that it copies has begun, just now too
             views = [(log, view) for view in self._views(stream, start, settings.finite or stream.ended, sight)]
             # Without a time the partitions are read one after the other; with one they are merged, so all advance.
             groups += [[view] for view in views] if stream.is_timed else [views] if views else []
@@ -208,6 +210,9 @@ class Survey:
                 if not move.done:
                     found.unfinished.add(view.key)
                     left = 0  # the partitions behind it wait
+        for stream in settings.reading:  # a copy has all to read that the stream still has
+            if stream.copies and any(each.rpartition("/")[0] == stream.copies for each in found.unfinished):
+                found.unfinished.update(self._connector(stream).keys)
         return found
 
     def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: SourceSnapshot) -> Offset:
@@ -217,7 +222,7 @@ class Survey:
         found: Offset = {}
         fresh = moves.to.keys() | moves.unfinished
         for stream in settings.reading:
-            if stream.heartbeat is not None and self._log(stream.name).form is not None:
+            if stream.heartbeat is not None and self._log(stream).form is not None:
                 reached = partial(read_reached, self._checkpoint)
                 keys = tuple(self._connector(stream).keys)
                 found |= self._pulse.beats(stream, keys, start, fresh, sight.moment, reached)
@@ -248,6 +253,8 @@ class Survey:
         """The partitions of a stream that have something to read."""
         connector = self._connector(stream)
         if connector.log.form is None:
+            if stream.copies:
+                return []
             form = connector.form(sight.files, decide=finite or self._frozen is not None)
             if form is None:
                 return []

@@ -96,6 +96,8 @@ class Source:
     """That it is pushed over HTTP; `path` is the folder of its spool then, which only a run reads."""
     replays: str = ""
     """The subscription that alone reads it, from its beginning, where it is another stream once more."""
+    copies: str = ""
+    """The stream that it is once more: both have its order log."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Location.of(self.path))
@@ -125,6 +127,11 @@ class Source:
         if self.topic is not None:
             return tuple(Location(DISK, self.topic.label(number)) for number in range(self.topic.count))
         return tuple(map(Location.of, (self.path, *self.more)))
+
+    @property
+    def logged_as(self) -> str:
+        """The name of the stream whose order log it has."""
+        return self.copies or self.name
 
     @property
     def is_divided(self) -> bool:

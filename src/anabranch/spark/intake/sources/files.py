@@ -71,10 +71,11 @@ class FilesConnector(Connector):
             there = sight.get(key, {})
             at = Position.of(start, key)
             size = self._size_of_open(held, there, files, at)
-            waiting = folders.waiting(held, there, files)
+            is_copy = bool(self.source.copies)  # which begins and ends no file by itself
+            waiting = [] if is_copy else folders.waiting(held, there, files)
             if storage.is_address(files.where) and not files.pushed:
                 storage.read_fronts([(files.path(each.file), each.size) for each in waiting[:_FRONTS]])
-            partition = Partition(held, size, waiting, files.continues, finite, files)
+            partition = Partition(held, size, waiting, files.continues, finite and not is_copy, files)
             if partition.behind(at):
                 yield FileView(key, partition, files, max((stretch.file for stretch in held), default=""))
 

@@ -61,6 +61,7 @@ class MessageBytes:
         self._tombstone = _tombstone(source, form)
         self._limits = limits
         self._range = reach
+        self._replays = bool(source.replays)
 
     @staticmethod
     def _position(topic: Topic, offset: int) -> int:
@@ -70,13 +71,29 @@ class MessageBytes:
         return None
 
     def parts(self, size: int = PIECE) -> Iterator[Messages | DeadLetter]:
-        partition = int(self._range.partition)
         try:
-            for batch in self._topic.range(partition, self._range.start, self._range.end).batches(size):
-                yield from self._messages(batch)
+            yield from self._held(self._range.start, size)
             self._check_topic()
         except KafkaFault as error:
             raise self._error(error) from None
+
+    def _held(self, start: int, size: int) -> Iterator[Messages | DeadLetter]:
+        """The messages from an offset on; a replay passes over those that retention has removed, and names them."""
+        partition = int(self._range.partition)
+        while start < self._range.end:
+            try:
+                for batch in self._topic.range(partition, start, self._range.end).batches(size):
+                    yield from self._messages(batch)
+                    start = batch.offsets[-1] + 1
+                return
+            except KafkaFault as error:
+                if error.remedy is not Remedy.LOST or not self._replays:
+                    raise
+            self._check_topic()
+            first = min(max(start + 1, self._earliest()), self._range.end)
+            place = Place(self._range.stream, self._range.file, self._position(self._topic, start))
+            yield DeadLetter(place, f"retention has removed the offsets {start} to {first - 1}", "")
+            start = first
 
     # --- errors -------------------------------------------------------------------------------------------
 
@@ -86,6 +103,11 @@ class MessageBytes:
         if found != self._range.path:
             raise made_anew(self._topic)
 
+    def _earliest(self) -> int:
+        """The first offset that the partition still has."""
+        watch, partition = TopicWatch(self._topic.cluster, self._topic.name), int(self._range.partition)
+        return watch.offsets([partition], "earliest")[partition]
+
     def _error(self, error: KafkaFault) -> StreamError:
         topic, partition = self._topic, int(self._range.partition)
         if error.remedy in (Remedy.WAIT, Remedy.ABSENT):
@@ -93,7 +115,7 @@ class MessageBytes:
         if error.remedy is Remedy.LOST:
             try:
                 self._check_topic()
-                (first,) = TopicWatch(topic.cluster, topic.name).offsets([partition], "earliest").values()
+                first = self._earliest()
             except StreamError as anew:
                 return anew
             except KafkaFault as other:
