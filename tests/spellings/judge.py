@@ -113,11 +113,11 @@ def answer(question: Question, records: Records) -> Answer:
         case Rows(window=None):
             return _each(question.columns, ({"s": each} for each in records.s if _passes(question.where, {"s": each})))
         case Rows(window=Window() as window):
-            return _in_windows(windows(window, records), lambda held: _ordered(question, held))
+            return _in_units(windows(window, records), lambda held: _ordered(question, held))
         case Groups(window=None):
             return _display(question, [{"s": each} for each in records.s])
         case Groups(window=Window() as window):
-            return _in_windows(windows(window, records), lambda held: _grouped(question, held))
+            return _in_units(windows(window, records), lambda held: _grouped(question, held))
         case Pairs(columns, where, within):
             sides = records.s, records.u
             s, u = sides if records.end is None else (in_time(each, records) for each in sides)  # LAWS 3.5
@@ -130,11 +130,12 @@ def answer(question: Question, records: Records) -> Answer:
             ]
             return _each(columns, (each for each in met if _passes(where, each)))
         case Lookups(columns, where, outer):
-            found = []
+            units: list[list[Mapping[str, Any]]] = []
             for one in records.s:
                 rows = [row for row in records.p if one.get("k") is not None and row.get("k") == one["k"]]
-                found += [{"s": one, "p": row} for row in (rows or ([{}] if outer else []))]
-            return _each(columns, (each for each in found if _passes(where, each)))
+                found: list[Mapping[str, Any]] = [{"s": one, "p": row} for row in (rows or ([{}] if outer else []))]
+                units.append([each for each in found if _passes(where, each)])
+            return _in_units(units, lambda unit: [_row(columns, [each]) for each in unit])
         case United(first, second):
             return _united(first, second, records)
     raise AssertionError(question)
@@ -220,11 +221,12 @@ def _sessions(window: Window, held: Sequence[Mapping[str, Any]], records: Record
     return closed
 
 
-def _in_windows(
-    closed: Iterable[list[Mapping[str, Any]]], rows_of: Callable[[list[Mapping[str, Any]]], list[list[Any]]]
+def _in_units(
+    units: Iterable[list[Mapping[str, Any]]], rows_of: Callable[[list[Mapping[str, Any]]], list[list[Any]]]
 ) -> Answer:
+    """The rows of each unit, a window or what meets one item; an error concerns all of a unit (LAWS 2.4)."""
     found, errors = [], 0
-    for held in closed:
+    for held in units:
         try:
             found += rows_of(held)
         except RowError:
