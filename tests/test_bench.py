@@ -171,6 +171,7 @@ def test_silence_is_that_around_the_evolution() -> None:
     assert (other.silence, other.wrong, other.lost) == (3.0, 2, 1)
 
 
+@pytest.mark.mass
 def test_updates_without_end_leave_a_state_as_large_as_the_regions() -> None:
     """Sixty updates of each region, in sixty epochs: a state that kept them would be many times as large."""
     course = steady.steady(regions=12, updates=720, epoch=12)

@@ -18,7 +18,7 @@ from anabranch.stream.reading.parse import parse_item
 from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Style, is_attribute
 from columnar.random_cases import ODDITIES, Shares, random_lines, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
-from mass import Mass, some
+from mass import Mass, sized, some
 
 
 def stream_of(queries: dict[str, ItemQuery], style: Style) -> Stream:
@@ -141,7 +141,7 @@ def test_corners_are_answered_as_by_law(style: Style) -> None:
     queries = item_queries(texts)
     for oddity in ODDITIES:
         maker = ItemMaker(Random(3), style, oddity)
-        data = joined([maker.line() for _ in some(range(150))])
+        data = joined([maker.line() for _ in range(sized(150, fast=16))])
         stream = stream_of(queries, style)
         answers = stream.answers()
         stream.by_columns([data], answers)
@@ -275,7 +275,7 @@ def look_of_lines(lines: Sequence[str], style: Style) -> Look:
     return look
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", some(STYLES))
 def test_plain_forms_go_through_columns(style: Style) -> None:
     """Each form compiles, and where items are plain, the parser reads next to none and the answer is the law's.
 

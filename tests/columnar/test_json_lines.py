@@ -159,6 +159,7 @@ def test_what_is_made_for_columns() -> None:
 ACCENT = '{"$accent": {"alter": {"path": "t", "by": ". * 5 div 9 - 160 div 9"}}}\n'
 
 
+@pytest.mark.mass
 def test_changed_units_are_left_to_the_law(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind an accent that changes a unit records are the law's, and so is the condition's choice among them."""
     asked: list[int] = []

@@ -44,7 +44,7 @@ def test_some_random_lookups_are_answered_as_by_law(number: int) -> None:
 
 
 @pytest.mark.parametrize("odd", [0, 10])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", some(range(4)))
 def test_each_value_is_written_as_by_law(odd: int, part: int) -> None:
     """Each kind of value in an object, alone, and in a condition."""
     random = Random(part)

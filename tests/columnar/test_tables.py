@@ -101,14 +101,16 @@ def test_a_table_whose_keys_are_not_all_numbers() -> None:
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        '$c/v = "{n}" and $c/@id = $o/k',
-        '"{n}" = $c/v and $o/k = $c/@id',
-        '$c/@id = $o/k and $c/v = "{n}"',
-        "$c/v = {n} and $c/v > 1 and $c/@id = $o/k",
-        '$c/v = "{n}" and $c/@id = $o/k and $c/v != "7"',
-        "$c/v != -1 and ($c/v = {n} and ($c/@id = $o/k and $c/v > 1))",
-    ],
+    some(
+        [
+            '$c/v = "{n}" and $c/@id = $o/k',
+            '"{n}" = $c/v and $o/k = $c/@id',
+            '$c/@id = $o/k and $c/v = "{n}"',
+            "$c/v = {n} and $c/v > 1 and $c/@id = $o/k",
+            '$c/v = "{n}" and $c/@id = $o/k and $c/v != "7"',
+            "$c/v != -1 and ($c/v = {n} and ($c/@id = $o/k and $c/v > 1))",
+        ]
+    ),
 )
 @pytest.mark.parametrize(
     "form",

@@ -29,6 +29,7 @@ from anabranch.values.sequences import Values
 from anabranch.values.times import DateTime
 from anabranch.values.written import read_value, write_value
 from growing.moments import Shown, query_of
+from mass import some
 from spark.bare import BareTrunk
 
 BY_KEY = "for $o in stream('s')/r/o group by $k := $o/k let $s := sum($o/n)"
@@ -109,17 +110,19 @@ def calls(work: Callable[[], None]) -> int:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        BEST,
-        GREATEST,
-        f"{BY_KEY} where $s > 3 order by $k return <g>{{ $k, $s, count($o) }}</g>",
-        f"{BY_KEY} order by $s descending count $c where $c <= 2 return ($c, $k)",
-        f"sum({BY_KEY} return $s)",
-        "<a n='{ count(distinct-values(stream('s')/r/o/k)) }'/>",
-        "distinct-values(stream('s')/r/o/n)",
-        "(for $o in stream('s')/r/o order by $o/n return $o/n)[last()]",
-        "tail(for $o in stream('s')/r/o order by $o/n return $o/n)",
-    ],
+    some(
+        [
+            BEST,
+            GREATEST,
+            f"{BY_KEY} where $s > 3 order by $k return <g>{{ $k, $s, count($o) }}</g>",
+            f"{BY_KEY} order by $s descending count $c where $c <= 2 return ($c, $k)",
+            f"sum({BY_KEY} return $s)",
+            "<a n='{ count(distinct-values(stream('s')/r/o/k)) }'/>",
+            "distinct-values(stream('s')/r/o/n)",
+            "(for $o in stream('s')/r/o order by $o/n return $o/n)[last()]",
+            "tail(for $o in stream('s')/r/o order by $o/n return $o/n)",
+        ]
+    ),
 )
 def test_an_item_costs_what_it_changes(text: str) -> None:
     """Behind three hundred items the next twenty take as many evaluations as at first, and hardly more calls."""

@@ -132,6 +132,7 @@ def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("seed", [1])
+@pytest.mark.mass
 def test_random_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Joins are made anywhere, shared and widened as it comes, and answer as a single engine does."""
     assert check_joins(tmp_path, monkeypatch, seed), "no tuples have travelled"

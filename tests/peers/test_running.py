@@ -245,6 +245,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("accents", [False, True])
+@pytest.mark.mass
 def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accents: bool) -> None:
     """Between a commit and the link, in the midst of a change of plans: what is missing is done at the next start."""
     streams = [photon_stream(tmp_path, "photons", "SP0", accents=accents)]

@@ -12,6 +12,7 @@ import pytest
 from anabranch.language import check, parse
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.source import Source
+from mass import some
 from spark.bare import BareTrunk
 from spark.law import Law, law_of
 
@@ -118,7 +119,7 @@ def test_items_below_a_root_that_cannot_be_read_are_bad(tmp_path: Path, root: by
 
 
 @pytest.mark.parametrize("first", [b"<r>%s</r>", b"<r/>"])
-@pytest.mark.parametrize("second", [b"<q>%s</q>", b"<q xmlns='u'>%s</q>", b"<q xmlns:n='u'>%s</q>"])
+@pytest.mark.parametrize("second", some([b"<q xmlns='u'>%s</q>", b"<q>%s</q>", b"<q xmlns:n='u'>%s</q>"]))
 def test_the_root_of_a_stream_is_its_first(tmp_path: Path, first: bytes, second: bytes) -> None:
     """Documents may follow one another; whoever asks for the first root gets all items, also where it has none."""
     items = b"".join(ITEMS)
@@ -133,7 +134,7 @@ def test_the_root_of_a_closed_document_is_read_in_its_encoding(tmp_path: Path) -
     assert law["some"].text.count("<some>") == 33
 
 
-@pytest.mark.parametrize(("written", "sign"), [(b"&#10;", b"\n"), (b"&#xD;", b"\r"), (b"&#13;", b"\r")])
+@pytest.mark.parametrize(("written", "sign"), some([(b"&#10;", b"\n"), (b"&#xD;", b"\r"), (b"&#13;", b"\r")]))
 def test_white_space_written_as_a_reference_is_no_line_end(tmp_path: Path, written: bytes, sign: bytes) -> None:
     """Items with such a reference have a look of their own, which no line with the character itself has."""
     usual = [b"<p>" + written + item[3:] for item in ITEMS]
