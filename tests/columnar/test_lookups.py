@@ -37,7 +37,7 @@ def test_random_lookups_are_answered_as_by_law(mass: Mass) -> None:
         check_case(number)
 
 
-@pytest.mark.parametrize("number", some(range(1_000_000, 1_000_040)))
+@pytest.mark.parametrize("number", range(1_000_000, 1_000_008))
 def test_some_random_lookups_are_answered_as_by_law(number: int) -> None:
     """The same cases each time."""
     check_case(number)

@@ -32,7 +32,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_lookups_are_answered_as_by_law() -> None:
     """The same cases each time; most queries compile, and most of their items are left to nobody else."""
     shares = Shares()
-    for number in some(range(10_000, 10_040)):
+    for number in range(10_000, 10_008):
         check_case(number, shares)
     shares.check()
 

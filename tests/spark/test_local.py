@@ -186,6 +186,19 @@ def test_an_engine_that_follows_its_streams(tmp_path: Path) -> None:
             assert next(answers) == f"<v>{number}</v>"
 
 
+def test_who_asks_for_the_present_input_does_not_wait_for_a_poll(tmp_path: Path) -> None:
+    """Where a stream is looked at once an hour, what is there is answered as soon as somebody wants it."""
+    (tmp_path / "in").mkdir()
+    with Engine(local=True, trigger_ms=3_600_000) as engine:
+        engine.stream("s", tmp_path / "in", format="lines", root="r")
+        asked = engine.subscribe('for $p in stream("s")/r/p return $p/v', name="q")
+        engine.start()
+        for number in range(3):
+            (tmp_path / "in" / f"{number}").write_text(f"<p><v>{number}</v></p>\n")
+            engine.trunk.catch_up()
+            assert asked.answer() == "".join(f"<v>{each}</v>" for each in range(number + 1))
+
+
 def test_an_engine_that_fails(tmp_path: Path) -> None:
     """The error of an epoch comes out where an answer is asked for."""
     (tmp_path / "s").write_text("<p/>\n")
