@@ -129,7 +129,7 @@ CORNERS = {
 }
 
 
-@pytest.mark.parametrize("style", ["elements", "json"])
+@pytest.mark.parametrize("style", some(["elements", "json"]))
 def test_corners_are_answered_as_by_law(style: Style) -> None:
     """Where columns and law could part ways."""
     for oddity in ODDITIES:
@@ -163,6 +163,7 @@ def check_corners(style: Style, maker: ItemMaker, count: int) -> None:
     assert found == law
 
 
+@pytest.mark.mass
 def test_texts_that_must_be_escaped_are_copied_in_columns() -> None:
     """An item with references or escapes in it is the law's only for queries that take it and such a text."""
     queries = {

@@ -114,11 +114,13 @@ def test_a_table_whose_keys_are_not_all_numbers() -> None:
 )
 @pytest.mark.parametrize(
     "form",
-    [
-        'for $c in doc("t")/t/row where {condition} return <r>{{ $c/v }}{{ $o/k }}</r>',
-        'let $c := doc("t")/t/row[{inner}] where $c return <r>{{ $c/v }}{{ $o/k }}</r>',
-        'where some $c in doc("t")/t/row satisfies ({condition}) return <r>{{ $o/k }}</r>',
-    ],
+    some(
+        [
+            'for $c in doc("t")/t/row where {condition} return <r>{{ $c/v }}{{ $o/k }}</r>',
+            'let $c := doc("t")/t/row[{inner}] where $c return <r>{{ $c/v }}{{ $o/k }}</r>',
+            'where some $c in doc("t")/t/row satisfies ({condition}) return <r>{{ $o/k }}</r>',
+        ]
+    ),
 )
 def test_a_row_is_compared_with_a_constant_besides_its_key(condition: str, form: str) -> None:
     """Before the key or behind it: that of the item is looked up, once for all queries, and nothing is the law's."""

@@ -288,7 +288,7 @@ JOIN = """<o>{ for $x in stream("a")/root/p |count 2| for $y in stream("b")/root
     return <w>{ $x/n, $y/n }</w> }</o>"""
 
 
-@pytest.mark.parametrize("form", ["lines", "document"])
+@pytest.mark.parametrize("form", some(["lines", "document"]))
 def test_elements_have_the_moment_of_acceptance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Two streams without times are merged in the order in which requests were accepted, whenever they are read.
 

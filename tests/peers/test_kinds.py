@@ -155,6 +155,7 @@ def test_a_document_that_grows(tmp_path: Path) -> None:
     both(tmp_path, source, grown, {"a": COUNTS, "b": WINDOWS, "c": WINDOWS, "d": COUNTS}, portion=1)
 
 
+@pytest.mark.mass
 def test_a_root_that_declares_control_elements(tmp_path: Path) -> None:
     """Control elements whose prefix the root declares travel, also a bad one; nothing of it is copied (LAWS 2.1)."""
     accent = '<s:accent where="k = 1"><s:alter path="v" by=". * 10"/></s:accent>'

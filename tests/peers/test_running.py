@@ -138,6 +138,7 @@ def test_another_description_at_the_next_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["", "files", "moved"])
+@pytest.mark.mass
 def test_a_stream_that_is_no_longer_written_down(tmp_path: Path, gone: str) -> None:
     """It ends at the next start, behind what has come meanwhile, and its windows close, as if the network had run.
 

@@ -69,7 +69,7 @@ TRIALS = (
     Trial("positions", 60, "document", 1, 2),
 )
 LOCAL_TRIALS = (
-    Trial("groups", sized(25, fast=10), "document", 3, 3),
+    Trial("groups", sized(25, fast=8), "document", 3, 3),
     Trial("positions", sized(40, fast=15), "lines", 3, 2),
     Trial("groups", 25, "lines", 1, 1),
     Trial("positions", 25, "document", 1, 1),

@@ -38,7 +38,7 @@ def found(
 def test_the_papers_queries(tmp_path: Path, partitions: int) -> None:
     """q1 to q8 and the interval join over photons, with epochs of some random size."""
     names = enumerate(("photons", "photon1", "photon2"))
-    sources = [photon_files(tmp_path, name, sized(80, fast=40), seed, partitions) for seed, name in names]
+    sources = [photon_files(tmp_path, name, sized(80, fast=30), seed, partitions) for seed, name in names]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
     size = Random(partitions).randrange(4_000, 9_000)
     answers, *rest = found("local", sources, queries, size)
@@ -90,6 +90,7 @@ def test_sessions_follow_accents(tmp_path: Path, change: str, answer: str) -> No
     assert answers["q"] == (f"<a>{answer}</a>" if answer else "<a/>")
 
 
+@pytest.mark.mass
 def test_positions_and_groups_that_differ_in_constants(tmp_path: Path) -> None:
     """Queries of one shape share their compiled form, and each has its own positions."""
     items = (f"<i><t>{each}</t><t>{each + 1}</t><t>{each + 2}</t><k>{each % 3}</k></i>\n" for each in range(30))
