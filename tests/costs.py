@@ -16,7 +16,7 @@ from time import process_time
 import pytest
 from numba.core import event
 
-from mass import fast
+from mass import is_fast
 
 LIMIT = 3.0
 """Seconds; most tests take a thousandth of them."""
@@ -57,7 +57,7 @@ def bounded(item: pytest.Item) -> Iterator[None]:
     yield
     cost = process_time() - compiling.seconds - began
     marked = any(item.get_closest_marker(name) for name in ("mass", "spark"))
-    if fast() and not marked and cost > LIMIT:
+    if is_fast() and not marked and cost > LIMIT:
         pytest.fail(
             f"took {cost:.1f} seconds of processor time, where a fast test may take {LIMIT:g}: "
             "let it run some() of its cases, make it cheaper, or mark it 'mass'",

@@ -19,8 +19,9 @@ A test with a few dozen cases is not marked, and says that a part of them will d
         for number in some(range(40)):
             check(random_case(number))
 
-A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, at
-least two, and every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
+A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, and
+every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
+`sized(80, fast=40)` says how large something is, where less of it has to do.
 What a test counts to show that its cases are not trivial is compared with `enough(20)`, which is less in a fast run.
 The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
 What a test may cost in a fast run is bounded, too (`costs.py`).
@@ -46,8 +47,8 @@ AMOUNTS = ("whole", "budget", "few")
 """How much a run may do."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
-PART, LEAST = 5, 2
-"""A fast run takes one of so many cases, and at least so many."""
+PART = 5
+"""A fast run takes one of so many cases."""
 
 _amount = "budget"  # settled once, before tests are imported
 
@@ -61,19 +62,24 @@ def settle_amount(config: pytest.Config) -> None:
         raise pytest.UsageError(f"ANABRANCH_MASS is 'whole', 'budget' or 'few', not '{_amount}'")
 
 
-def fast() -> bool:
+def is_fast() -> bool:
     """Whether this run is a fast one: it takes a part of the cases of each test, and bounds what a test may cost."""
     return _amount == "few"
 
 
 def some(cases: Sequence[Case]) -> Sequence[Case]:
-    """Those of a few dozen cases that this run takes: all of them, or in a fast run the first."""
-    return cases[: max(-(-len(cases) // PART), LEAST)] if fast() else cases
+    """Those of some dozen cases that this run takes: all of them, or in a fast run the first, at least one."""
+    return cases[: -(-len(cases) // PART)] if is_fast() else cases
+
+
+def sized(count: int, *, fast: int) -> int:
+    """How large something is where cases are not counted: the items of a stream, the queries about it."""
+    return fast if is_fast() else count
 
 
 def enough(count: int) -> int:
     """What a test has to meet more often, to be sure that its cases are not trivial; of some cases less is certain."""
-    return count // PART // 2 if fast() else count
+    return count // PART // 2 if is_fast() else count
 
 
 def examples(count: int) -> settings:

@@ -79,6 +79,7 @@ def test_a_mixture_gives_the_answers_that_were_asked_for(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("wire", FORMATS, ids=lambda each: each.name)
+@pytest.mark.mass
 def test_rectangles_select_what_is_counted(wire: WireFormat, tmp_path: Path) -> None:
     """The law finds as many readings as are counted, about one for each reading in all."""
     given = _input(tmp_path, wire, 200)

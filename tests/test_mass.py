@@ -44,7 +44,7 @@ def work():
 
 @pytest.mark.parametrize("number", mass.some(range(11)))
 def test_some(number):
-    assert len(mass.some("abc")) in (2, 3)
+    assert len(mass.some("abc")) in (1, 3)
 
 @given(strategies.integers())
 def test_examples(number):
@@ -121,6 +121,7 @@ def test_a_run_tells_its_seed_and_its_cases(tmp_path: Path, processes: tuple[str
     assert "1 failed, 2 passed" in told
 
 
+@pytest.mark.mass
 def test_a_seed_is_drawn_for_each_run(tmp_path: Path) -> None:
     """Two runs do not take the same cases."""
     told = [run(tmp_path, "-k", "much") for _ in range(2)]
@@ -129,6 +130,7 @@ def test_a_seed_is_drawn_for_each_run(tmp_path: Path) -> None:
     assert len({seed[1] for seed in seeds if seed}) == 2
 
 
+@pytest.mark.mass
 def test_tests_share_the_budget(tmp_path: Path) -> None:
     """Each function has the same share, divided among its parameters."""
     (tmp_path / "test_shares.py").write_text(
@@ -140,6 +142,7 @@ def test_tests_share_the_budget(tmp_path: Path) -> None:
     assert "5 passed, 3 deselected" in run(tmp_path, "-k", "one or other")
 
 
+@pytest.mark.mass
 def test_a_fast_run_takes_a_part_of_the_cases(tmp_path: Path) -> None:
     """One without mass tests takes a fifth of the cases and of hypothesis' examples; in it no test may cost much."""
     told = run(tmp_path, "-m", "not mass", tests=FAST)

@@ -78,7 +78,7 @@ def is_the_law(name: str) -> None:
     assert list(dict.fromkeys(found.places)) == law.late, shown
 
 
-@pytest.mark.parametrize("family", range(6))
+@pytest.mark.parametrize("family", some(range(6)))
 def test_extremes_by_panes_are_the_law(family: int) -> None:
     """However a stream is cut into ranges and epochs, and of whichever types its values are."""
     for number in some(range(25)):

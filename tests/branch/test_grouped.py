@@ -248,6 +248,7 @@ def test_other_groups_hold_their_items(text: str) -> None:
     assert Stream([]).plan(f'for $w in stream("s")/r/i |t diff 10| {text}') is None
 
 
+@pytest.mark.mass
 def test_keys_that_nobody_has_any_more_are_forgotten() -> None:
     """However many keys come and go, a branch remembers those of its open windows; each range is counted in columns."""
     query = """for $w in stream("s")/r/i |t diff 30 step 10| for $o in $w group by $k := $o/k

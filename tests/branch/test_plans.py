@@ -217,6 +217,7 @@ def test_a_late_plan_leaves_out_windows_that_had_begun() -> None:
     ]
 
 
+@pytest.mark.mass
 def test_what_is_remembered_stays_small() -> None:
     """A hundred and fifty windows, closed by items and by punctuations: what has gone by is not kept."""
     told = Told(AVERAGES, [Stream("s")])

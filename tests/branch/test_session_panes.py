@@ -190,6 +190,7 @@ def test_other_sessions_hold_their_items(result: str) -> None:
     assert Stream([]).plan(f'for $w in stream("s")/r/i |t gap 10 by k| {result}') is None
 
 
+@pytest.mark.mass
 def test_what_has_ended_is_forgotten() -> None:
     """However many keys come and go, a branch remembers open sessions only; each range is counted in columns."""
     query = 'for $w in stream("s")/r/i |t gap 15 by k| return <s k="{ $w[1]/k }">{ sum($w/n), window-end($w) }</s>'

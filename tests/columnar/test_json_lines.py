@@ -94,14 +94,14 @@ def test_some_random_records_leave_as_by_law(seed: int) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
+    some([
         b'{"a": "\\u0041"}', b'{"a": "x\\/y"}', b'{"a": "\\u000a"}', b'{"a": "\\"\\u00e9"}', b'{"a": [], "@b": 1}',
         b'{"@b": 1, "a": []}', b'{"a": [], "b": [{"a": []}, {"@b": "", "a": 1}]}', b'{"a": "\\\\u0041"}',
         b'{"$at": 5, "a": 1}', b'{"a": [[1]]}', b'{"a": 1, "a": 1}', b'{"a": {"a": {}}, "b": [null, null]}',
         b'{"a": [1]}', b'{"a": [{}]}', b'{"a": "\xe2\x80\xa8\x7f\xc2\x85"}', b'{"a": 1.0E+00, "b": [ -0 ,1e5]}',
         b'{"a": "{\\"a\\": 1, [:,]}"}', b'{"a": "\\b"}', b'{"a": " \\t "}', b'{"@a": false, "@b": 0.0, "a": ":"}',
         b'{"a": "\\r"}', b'{"a" : "\\\\" , "b":"\\\\\\""}', b'{"a": "' + b"x" * 70_000 + b'"}',
-    ],
+    ]),
 )  # fmt: skip
 def test_spellings(line: bytes) -> None:
     """One line of each kind among usual ones, first and later."""
@@ -159,6 +159,7 @@ def test_what_is_made_for_columns() -> None:
 ACCENT = '{"$accent": {"alter": {"path": "t", "by": ". * 5 div 9 - 160 div 9"}}}\n'
 
 
+@pytest.mark.mass
 def test_changed_units_are_left_to_the_law(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind an accent that changes a unit records are the law's, and so is the condition's choice among them."""
     asked: list[int] = []

@@ -89,20 +89,20 @@ def test_random_keys_make_no_difference(mass: Mass) -> None:
         check_renaming(number)
 
 
-@pytest.mark.parametrize("number", some(range(20)))
+@pytest.mark.parametrize("number", range(4))
 def test_some_random_keys_make_no_difference(number: int) -> None:
     """The same cases each time."""
     check_renaming(number)
 
 
-@pytest.mark.parametrize("number", some(range(1_000_000, 1_000_040)))
+@pytest.mark.parametrize("number", range(1_000_000, 1_000_008))
 def test_some_random_lookups_are_answered_as_by_law(number: int) -> None:
     """The same cases each time."""
     check_case(number)
 
 
 @pytest.mark.parametrize("odd", [0, 10])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", some(range(4)))
 def test_each_value_is_written_as_by_law(odd: int, part: int) -> None:
     """Each kind of value in an object, alone, and in a condition."""
     random = Random(part)

@@ -27,6 +27,7 @@ from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from endpoint.client import JSON, LINES, XML, ask, pushed
+from mass import some
 from partitions import read_partitions
 from sockets import listening_addresses
 from spark.bare import BareTrunk
@@ -88,7 +89,7 @@ def answers_of(engine: Engine, queries: Mapping[str, str]) -> dict[str, str]:
     return {each.name: each.answer() for each in found}
 
 
-@pytest.mark.parametrize("form", ["lines", "document", "json"])
+@pytest.mark.parametrize("form", some(["json", "lines", "document"]))
 def test_the_answers_are_those_of_files(tmp_path: Path, form: str) -> None:
     """Over one input, pushed in batches of any size and form, read in epochs of any size, in run after run."""
     random = Random(len(form))
@@ -190,6 +191,7 @@ def test_a_later_run_goes_on(tmp_path: Path) -> None:
         assert ask(url).content == {"stream": "s", "accepted": 18, "read": 18, "behind": 0}
 
 
+@pytest.mark.mass
 def test_what_was_read_leaves_the_checkpoint(tmp_path: Path) -> None:
     """After hundreds of requests in many epochs one file of the spool is left, and the order log has one line."""
     with Engine(local=True, checkpoint=tmp_path / "state", trigger_ms=5) as engine:
@@ -286,14 +288,14 @@ JOIN = """<o>{ for $x in stream("a")/root/p |count 2| for $y in stream("b")/root
     return <w>{ $x/n, $y/n }</w> }</o>"""
 
 
-@pytest.mark.parametrize("form", ["lines", "document"])
+@pytest.mark.parametrize("form", some(["lines", "document"]))
 def test_elements_have_the_moment_of_acceptance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Two streams without times are merged in the order in which requests were accepted, whenever they are read.
 
     The judge is the law over files in which each item carries its moment: when it was accepted, by a clock that ticks
     twenty times a second, but behind all that was looked at before.
     """
-    for seed in range(8):
+    for seed in some(range(8)):
         random, now = Random(seed), [1_000_000]
         monkeypatch.setattr(spooling, "time_ns", lambda now=now: now[0] * 1_000)
         monkeypatch.setattr(survey, "time_ns", lambda now=now: now[0] * 1_000)

@@ -255,7 +255,7 @@ def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again
 def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """LAWS 1.4: a stream of several partitions evolves as their union; also a punctuation of one may let out others."""
     accents = 0
-    for seed in some(range(3)):
+    for seed in some((1, 0, 2)):
         random = Random(f"partitions {seed}")
         monkeypatch.setattr(ranges, "SMALLEST_RANGE", random.choice((200, 1 << 20)))
         parts = [elements(random, random.choice((10, 20)), gone=random.choice(("", "t"))) for _ in range(2)]

@@ -22,6 +22,7 @@ from faults.disk import Disk
 from faults.small import EPOCH_BYTES, Small
 
 
+@pytest.mark.mass
 def test_nothing_that_is_written_harms(tmp_path: Path) -> None:
     """Full after some writes of plans, manifests, sinks and their positions, after more and more in chains.
 

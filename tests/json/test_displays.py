@@ -165,6 +165,7 @@ def shown(found: list[str]) -> list[str]:
 
 @given(inserted)
 @examples(15)
+@pytest.mark.mass
 def test_sorted_by_python(records: list[tuple[str, str]]) -> None:
     """The law sorts lines as Python's stable sort does, and gives them as they came; and so does a trunk."""
     lines = [f'{{"t": {place}, "k": "{key}", "v": {value}}}' for place, (key, value) in enumerate(records)]
@@ -286,6 +287,7 @@ def replayed(wire: str, pieces: int) -> tuple[str, list[Any]]:
 
 @given(inserted)
 @examples(4)
+@pytest.mark.mass
 def test_a_display_is_a_stream(records: list[tuple[str, str]]) -> None:
     """The answer in log and sink is lines of JSON, which show the answer when they are followed.
 

@@ -14,6 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -270,6 +271,7 @@ def test_through_displays_and_their_streams(lines: list[str]) -> None:
 
 @given(records, st.integers(1, 3))
 @examples(4)
+@pytest.mark.mass
 def test_through_links(lines: list[str], portion: int) -> None:
     """Behind two links each query gives what it gives at the source."""
     with TemporaryDirectory() as name:

@@ -15,7 +15,7 @@ from anabranch.language.parsing.operators import CAUGHT
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_expression
 from anabranch.language.rewrite import parts
-from mass import examples, fast
+from mass import examples, is_fast
 
 T = TypeVar("T")
 
@@ -316,7 +316,7 @@ def test_what_is_printed_is_read_back() -> None:
 
     law()
     constructs = {each for each in vars(ast).values() if isinstance(each, type) and each.__module__ == ast.__name__}
-    if not fast():  # of few queries nothing is certain
+    if not is_fast():  # of few queries nothing is certain
         assert {each.__name__ for each in constructs - met} == {"_Placed"}
 
 

@@ -50,6 +50,7 @@ def test_medians_beside_windows_on_the_way(strategy: Strategy) -> None:
     assert all("<m n=" in each for each in given.values())
 
 
+@pytest.mark.mass
 def test_joins_on_the_way() -> None:
     """Tuples that are made between the inputs and the subscribers are shared and widened, and answers stay."""
     found = planner(line(5), {"photon1": "SP0", "photon2": "SP1"})

@@ -100,6 +100,7 @@ def test_strategies_can_be_compared(file: Path, capsys: pytest.CaptureFixture[st
     assert first == ["shipping: 2 subscriptions, 3 flows", "sharing: 2 subscriptions, 3 flows"]
 
 
+@pytest.mark.mass
 def test_a_network_that_has_run_shows_what_was_measured(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Bytes per second are those of the links, over the time that the stream's own photons tell."""
     assert ", estimated" in printed(capsys, "show", "NETWORK.toml")

@@ -140,6 +140,7 @@ def test_another_description_at_the_next_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["", "files", "moved"])
+@pytest.mark.mass
 def test_a_stream_that_is_no_longer_written_down(tmp_path: Path, gone: str) -> None:
     """It ends at the next start, behind what has come meanwhile, and its windows close, as if the network had run.
 
@@ -247,6 +248,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("accents", [False, True])
+@pytest.mark.mass
 def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accents: bool) -> None:
     """Between a commit and the link, in the midst of a change of plans: what is missing is done at the next start."""
     streams = [photon_stream(tmp_path, "photons", "SP0", accents=accents)]

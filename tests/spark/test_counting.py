@@ -60,6 +60,7 @@ def test_windows_are_counted_together_and_answered_apart(tmp_path: Path) -> None
     assert late, "something is late"
 
 
+@pytest.mark.mass
 def test_grouped_windows_on_a_trunk(tmp_path: Path) -> None:
     """Queries with groups and without on one trunk, with shards in turn over one checkpoint, are those of the law."""
     letters = 0

@@ -329,6 +329,7 @@ for $s in doc("placement")/placement/sensor where $s/@id = $r/s and $r/t > 20
 return <placed>{ $s/location }{ $r/t }</placed>"""
 
 
+@pytest.mark.mass
 def test_readings_and_where_their_sensors_are(tmp_path: Path) -> None:
     """The standing query of the accents paper (section 2), as it is and for one location: units change on the way.
 

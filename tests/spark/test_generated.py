@@ -36,7 +36,7 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
 from anabranch.stream.settings import Settings
-from mass import some
+from mass import sized, some
 from oracle.generate import Writer, case
 from partitions import read_partitions
 
@@ -69,8 +69,8 @@ TRIALS = (
     Trial("positions", 60, "document", 1, 2),
 )
 LOCAL_TRIALS = (
-    Trial("groups", 25, "document", 3, 3),
-    Trial("positions", 40, "lines", 3, 2),
+    Trial("groups", sized(25, fast=8), "document", 3, 3),
+    Trial("positions", sized(40, fast=15), "lines", 3, 2),
     Trial("groups", 25, "lines", 1, 1),
     Trial("positions", 25, "document", 1, 1),
 )

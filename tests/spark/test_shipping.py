@@ -30,6 +30,7 @@ def printed(archive: Path, text: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.mass
 def test_a_worker_gets_the_package_of_the_driver_unpacked(tmp_path: Path) -> None:
     """It is imported from the user's cache, module by module the driver's text, also where another is installed."""
     archive = package_archive(tmp_path)
@@ -68,6 +69,7 @@ def test_without_a_home_the_package_is_unpacked_beside_the_archive(tmp_path: Pat
     assert Path(found) == tmp_path / "anabranch" / "packages" / archive.stem / "anabranch" / "__init__.py"
 
 
+@pytest.mark.mass
 def test_workers_that_start_together_agree(tmp_path: Path) -> None:
     """Four processes at once, one folder, and nothing half done beside it."""
     archive = package_archive(tmp_path)

@@ -150,6 +150,7 @@ def test_a_file_that_grows_after_its_end_goes_on(tmp_path: Path, packed: bool) -
     assert river.notes() == [("a", None), ("b", None), ("a", "grown")]
 
 
+@pytest.mark.mass
 def test_a_gzip_file_may_be_read_while_it_is_written(tmp_path: Path) -> None:
     """What can be unpacked comes at once, the rest later; the cut is no damage while the file may grow."""
     data = gzip.compress("".join(f"<p>{n}</p>\n" for n in range(30_000)).encode())

@@ -207,6 +207,7 @@ def test_patterns_are_no_constants(folder: Path) -> None:
     assert [each in text for each, text in zip(wanted, moments, strict=True)] == [True] * 3
 
 
+@pytest.mark.mass
 def test_only_sql_loads_its_parser(folder: Path) -> None:
     """Help and queries in XQuery do not load sqlglot; a query in SQL does."""
     (folder / "q.xq").write_text(TWIN)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from anabranch.stream.reading.json_names import is_spelled, key_of_step, named, step_of_key
-from mass import examples
+from mass import examples, some
 
 XML_CHARACTERS = st.one_of(
     st.sampled_from("\t\n\r"),
@@ -125,7 +125,7 @@ def test_no_two_keys_have_one_name() -> None:
     assert len(found) > 30_000
 
 
-@pytest.mark.parametrize("piece", ["_x", "_x005F", "_x005F_", "_x0020", " ", "_", "x0020_", "_x0041_"])
+@pytest.mark.parametrize("piece", some(["_x005F_", " ", "_x", "_x005F", "_x0020", "_", "x0020_", "_x0041_"]))
 def test_long_keys_take_time_in_proportion(piece: str) -> None:
     """A key of half a million characters is escaped and read back in a moment, whatever it is made of."""
     key = piece * (500_000 // len(piece))

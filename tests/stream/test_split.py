@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
-from mass import examples
+from mass import examples, some
 
 Splitter = type[DocumentSplitter] | type[LineSplitter]
 DEFAULT = Limits()
@@ -237,21 +237,23 @@ def test_well_formed_items_all_come_out(written: list[bytes]) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [
-        b"<i>1</i>",
-        b"<i><j></i>",
-        b"<i>",
-        b"<i><!-- ",
-        b"<i><![CDATA[<i>",
-        b"<i><i></i><j>",
-        b"<i a='",
-        b"</j>",
-        b"< ",
-        b"<!-- ",
-        b"<!DOCTYPE [",
-        b"<r><i></r></r>",
-        b"x",
-    ],
+    some(
+        [
+            b"<i>1</i>",
+            b"<i><j></i>",
+            b"<i>",
+            b"<i><!-- ",
+            b"<i><![CDATA[<i>",
+            b"<i><i></i><j>",
+            b"<i a='",
+            b"</j>",
+            b"< ",
+            b"<!-- ",
+            b"<!DOCTYPE [",
+            b"<r><i></r></r>",
+            b"x",
+        ]
+    ),
 )
 def test_work_is_linear_in_bytes(unit: bytes) -> None:
     """Twice the input is at most a little over twice the bytes looked at, and no byte is looked at very often."""

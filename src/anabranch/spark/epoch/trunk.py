@@ -248,8 +248,10 @@ class Trunk:
 
     def wait(self, until: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end, or until `until` holds, and raise failures as our errors."""
+        begun = monotonic()
         while self.active and not until():
-            sleep(_POLL_SECONDS)  # rather than in a call of Spark, which a signal would break noisily
+            # not in a call of Spark, which a signal would break noisily; who waits for little waits little longer
+            sleep(min(_POLL_SECONDS, 0.001 + (monotonic() - begun) / 20))
         if not self.active:
             self.finish()
             self.raise_failure()
