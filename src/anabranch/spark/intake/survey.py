@@ -10,7 +10,7 @@ A *sight* is a snapshot of the sources; its moment is the time of the elements i
 (LAWS 1.3).
 Epochs read a sight to its end before the next is taken, and in a stream without a time one partition after the other:
 so elements come in the order of their times, ties to the partition named first (LAWS 1.2), whatever the size of epochs.
-The moment is part of the offset; a sight that an epoch could not finish is kept on disk.
+The moment is part of the offset; a sight that an epoch could not finish is durable with the epoch.
 Finite inputs have no clock and no sights, and their partitions have an end, which is part of the offset.
 """
 

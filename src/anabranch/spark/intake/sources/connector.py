@@ -13,7 +13,7 @@ A connector answers four questions:
   `views` are the partitions that have something to read, and each of them says where it would stop for a number of
   bytes, and which records the order log must hold before.
 * What lies between two offsets?
-  `ranges` is a function of the offsets and the order log, so an epoch that is run again has the same ranges.
+  `ranges` is a function of the offsets and the order log, so every process gets the same ranges.
   Each range is read by one task (`range_reader.py`); `RangeBytes` there is the other half of this interface.
 * What is the stream waiting for?
   `waits` tells it to people.
