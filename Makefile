@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-s3 mass check format bench bench-peers constraints clean
+.PHONY: help setup demo test test-fast test-s3 cluster mass check format bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -29,11 +29,14 @@ demo: $(stamp) ## show the main job at work
 test: $(stamp) $(broker) ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
-test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
+test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases, and of random cases a part
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
 test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds the first time
 	@$(java) $(bin)/pytest -m s3
+
+cluster: $(stamp) $(broker) ## as root: a site on machines that share no disk, with S3 and Kafka between them, while some are lost
+	@$(java) $(bin)/python tests/cluster/run.py
 
 mass: $(stamp) $(broker) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200

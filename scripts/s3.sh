@@ -3,6 +3,7 @@
 #
 # usage: s3.sh start FOLDER    prints the server's 127.0.0.1:PORT once it answers
 #        s3.sh stop FOLDER
+#        s3.sh program         prints the path of the server's program
 #
 # Keys are ROOT_ACCESS_KEY and ROOT_SECRET_KEY, or else 'anabranch' and 'anabranch-secret'.
 # The server is built by name with Go, which takes some minutes the first time, and is kept in the user's cache.
@@ -13,6 +14,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/anabranch
 program=$cache/versitygw-$version
 
 build() {
+    [ ! -x "$program" ] || return 0
     if ! command -v go >/dev/null; then
         echo "Go is needed to build versitygw, and was not found: install it, or put the program at '$program'" >&2
         exit 1
@@ -34,7 +36,7 @@ answers() {
 }
 
 start() {
-    [ -x "$program" ] || build
+    build
     mkdir -p "$1"
     about=$1.server
     if [ -e "$about/pid" ]; then
@@ -70,15 +72,15 @@ stop() {
     rm -rf "$about"
 }
 
-if [ $# -ne 2 ]; then
-    sed -n 's/^# \{0,1\}//p' "$0" | sed -n '3,4p' >&2
-    exit 2
-fi
-case $1 in
-start) start "${2%/}" ;;
-stop) stop "${2%/}" ;;
+case "$#-${1:-}" in
+2-start) start "${2%/}" ;;
+2-stop) stop "${2%/}" ;;
+1-program)
+    build
+    echo "$program"
+    ;;
 *)
-    echo "'$1' is neither start nor stop" >&2
+    sed -n 's/^# usage: /usage: /p; s/^#        s3/       s3/p' "$0" >&2
     exit 2
     ;;
 esac

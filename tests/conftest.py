@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from mass import Mass, seed_of, share_of, shares
+from costs import bounded
+from mass import Mass, examples, seed_of, settle_amount, share_of, shares
 from oracle.counting import compared
 from s3 import S3Server
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     from brokers import Broker
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
-settings.load_profile("patient")
-
 MASS = "mass"
 SEED = pytest.StashKey[int]()
 SHARES = pytest.StashKey[dict[str, float]]()
@@ -40,7 +38,10 @@ BROKER = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Settle the seed of the run, and the folder of its broker."""
+    """Settle how much the run does, its seed, and the folder of its broker."""
+    settle_amount(config)
+    settings.register_profile("usual", examples(100))
+    settings.load_profile("usual")
     config.stash[SEED] = seed_of(config)
     handed = getattr(config, "workerinput", {}).get("broker")
     config.stash[BROKER] = Path(handed or tempfile.mkdtemp(prefix="anabranch-broker-"))
@@ -125,6 +126,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A test that costs too much for a fast run fails there."""
+    with bounded(item):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A mass test that fails says which case it was."""
     report = yield
@@ -141,6 +149,12 @@ def mass(request: pytest.FixtureRequest) -> Iterator[Mass]:
     found = Mass(config.stash[SEED], share_of(request.node, config.stash[SHARES]))
     yield found
     request.node.user_properties.append((MASS, (found.done, found.total)))
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of the run."""
+    return request.config.stash[SEED]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""How many cases the tests marked `mass` run, and which: all of them, or as many as a budget of seconds allows.
+"""How many cases a test runs, and which: all of them, as many as a budget of seconds allows, or a few.
 
 A test that has very many cases, kills processes or works for minutes asks for the fixture `mass`, which marks it:
 
@@ -12,6 +12,19 @@ among its parameters.
 Within its share a test takes cases in an order drawn from the seed, so what `make test` runs is always part of what
 `make mass` runs, and what fails is known by its number.
 The seed is drawn for each run and printed behind the results; ANABRANCH_SEED sets it.
+
+A test with a few dozen cases is not marked, and says that a part of them will do among the fast tests:
+
+    def test_some_random_cases() -> None:
+        for number in some(range(40)):
+            check(random_case(number))
+
+A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, and
+every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
+`sized(80, fast=40)` says how large something is, where less of it has to do.
+What a test counts to show that its cases are not trivial is compared with `enough(20)`, which is less in a fast run.
+The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
+What a test may cost in a fast run is bounded, too (`costs.py`).
 """
 
 from __future__ import annotations
@@ -19,15 +32,60 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from time import perf_counter
+from typing import TypeVar
 
 import pytest
+from hypothesis import settings
 
+Case = TypeVar("Case")
+
+AMOUNTS = ("whole", "budget", "few")
+"""How much a run may do."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
+PART = 5
+"""A fast run takes one of so many cases."""
+
+_amount = "budget"  # settled once, before tests are imported
+
+
+def settle_amount(config: pytest.Config) -> None:
+    """Settle how much this run does: what was asked for, or few where it leaves the mass tests out."""
+    global _amount
+    usual = "few" if "not mass" in config.option.markexpr else "budget"
+    _amount = os.environ.get("ANABRANCH_MASS", usual)
+    if _amount not in AMOUNTS:
+        raise pytest.UsageError(f"ANABRANCH_MASS is 'whole', 'budget' or 'few', not '{_amount}'")
+
+
+def is_fast() -> bool:
+    """Whether this run is a fast one: it takes a part of the cases of each test, and bounds what a test may cost."""
+    return _amount == "few"
+
+
+def some(cases: Sequence[Case]) -> Sequence[Case]:
+    """Those of some dozen cases that this run takes: all of them, or in a fast run the first, at least one."""
+    return cases[: -(-len(cases) // PART)] if is_fast() else cases
+
+
+def sized(count: int, *, fast: int) -> int:
+    """How large something is where cases are not counted: the items of a stream, the queries about it."""
+    return fast if is_fast() else count
+
+
+def enough(count: int) -> int:
+    """What a test has to meet more often, to be sure that its cases are not trivial; of some cases less is certain."""
+    return count // PART // 2 if is_fast() else count
+
+
+def examples(count: int) -> settings:
+    """How many examples hypothesis makes for a test; the first of them are trivial."""
+    few = max(len(some(range(count))), min(count, 10))
+    return settings(max_examples=few, deadline=None)  # a busy machine is no fault of the code
 
 
 @dataclass
@@ -84,13 +142,13 @@ def shares(items: list[pytest.Item]) -> dict[str, float]:
 
 def share_of(item: pytest.Item, shared: dict[str, float]) -> float | None:
     """The seconds of one test, or None where all cases are run."""
-    match os.environ.get("ANABRANCH_MASS", "budget"):
+    match _amount:
         case "whole":
             return None
         case "budget":
             return shared[_function(item)]
-        case other:
-            raise pytest.UsageError(f"ANABRANCH_MASS is 'whole' or 'budget', not '{other}'")
+        case _:
+            return 0  # one case
 
 
 def _function(item: pytest.Item) -> str:

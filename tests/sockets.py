@@ -8,13 +8,16 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+"""Where the kernel lists the TCP sockets of a machine."""
 _LISTENING = "0A"
 
 
 def listening_addresses() -> set[IPv4Address | IPv6Address]:
     """The addresses on which this process, or one that it has started, listens."""
     ours = {socket for process in own_processes() for socket in _sockets_of(process)}
-    return {address for number, address in _listening() if number in ours}
+    tables = (Path(table).read_text() for table in TABLES)
+    return {address for table in tables for number, address in listening_in(table) if number in ours}
 
 
 def own_processes(*, below: bool = True) -> set[int]:
@@ -50,13 +53,12 @@ def _sockets_of(process: int) -> Iterator[str]:
                 yield target[len("socket:[") : -1]
 
 
-def _listening() -> Iterator[tuple[str, IPv4Address | IPv6Address]]:
-    """(number, address) of every TCP socket of this machine that listens."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == _LISTENING:
-                packed = bytes.fromhex(fields[1].partition(":")[0])
-                words = [packed[at : at + 4][::-1] for at in range(0, len(packed), 4)]  # the kernel's byte order
-                address = ip_address(b"".join(words))
-                yield fields[9], getattr(address, "ipv4_mapped", None) or address
+def listening_in(table: str) -> Iterator[tuple[str, IPv4Address | IPv6Address]]:
+    """(number, address) of every TCP socket in a table of the kernel's that listens."""
+    for line in table.splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == _LISTENING:
+            packed = bytes.fromhex(fields[1].partition(":")[0])
+            words = [packed[at : at + 4][::-1] for at in range(0, len(packed), 4)]  # the kernel's byte order
+            address = ip_address(b"".join(words))
+            yield fields[9], getattr(address, "ipv4_mapped", None) or address

@@ -12,11 +12,11 @@ import pytest
 from anabranch.bench import IN_PARTS, ingest, joins, ruler, sharing, windows
 from anabranch.bench import run as run_bench
 from anabranch.bench.forms import values_of
-from anabranch.bench.harness import epochs, ruler_process
+from anabranch.bench.harness import epochs, ruler_process, s3
 from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
-from anabranch.bench.parts import pushed, shared_readings
+from anabranch.bench.parts import pushed, shared_readings, stored
 from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
@@ -28,6 +28,7 @@ from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.law import evaluate
 from anabranch.law.inputs import Input
+from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def test_a_mixture_gives_the_answers_that_were_asked_for(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("wire", FORMATS, ids=lambda each: each.name)
+@pytest.mark.mass
 def test_rectangles_select_what_is_counted(wire: WireFormat, tmp_path: Path) -> None:
     """The law finds as many readings as are counted, about one for each reading in all."""
     given = _input(tmp_path, wire, 200)
@@ -211,6 +213,36 @@ def test_photons_that_are_pushed_are_measured(
     found = ingest.IngestBench(spark, tmp_path, 2_500, _ONCE).pushed()
     assert found.ratio == 3
     assert all(seconds > 0 for seconds in (*found.first, *found.second))
+
+
+def test_photons_in_a_store_are_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the same on a disk, with the checkpoint on a disk and in the store; both are answered alike."""
+    monkeypatch.setattr(stored, "compare", _once)
+    bucket = Location.of(f"file+object://{tmp_path}/store")
+    bench = ingest.IngestBench(spark, tmp_path, 500, _ONCE, bucket)
+    for found in (bench.stored(), bench.stored_whole()):
+        assert found.ratio == 3
+        assert all(seconds > 0 for seconds in (*found.first, *found.second))
+    assert {name.partition("/")[0] for name in bucket.names(below=True)} == {"in"}, "checkpoints are removed"
+
+
+def test_without_an_s3_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The parts that need one are left out with a note, or refused where they were asked for."""
+    monkeypatch.setattr(s3, "program", lambda: None)
+    assert ingest._possible(["q3", "s3", "s3-checkpoint"], ()) == ["q3"]
+    assert "without s3, s3-checkpoint: an S3 server is needed" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="an S3 server is needed, and there is none"):
+        ingest._possible(["s3"], ["s3"])
+    assert ingest._possible(["q3"], ["q3"]) == ["q3"]
+
+
+@pytest.mark.s3
+def test_the_server_of_the_bench() -> None:
+    """It has an empty bucket that this process can write to."""
+    with s3.served_bucket() as bucket:
+        assert not bucket.names(below=True)
+        (bucket / "a" / "b").put(b"x")
+        assert (bucket / "a" / "b").read() == b"x"
 
 
 def test_sharing_over_readings_is_measured(

@@ -108,6 +108,7 @@ def test_an_evaluation_without_end_is_set_aside(files: Files, capsys: pytest.Cap
     assert "'max_steps' allows more" in letter["reason"]
 
 
+@pytest.mark.mass
 def test_steps_can_be_allowed(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     """`--max-steps` raises the limit, and cannot lower it."""
     values = "".join(f"<v>{number}</v><w>-</w>" for number in range(1_001))

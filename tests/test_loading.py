@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _HEAVY = ("numba", "llvmlite", "pyarrow", "pyspark", "py4j", "sqlglot", "starlette", "uvicorn")
 _SHOWN = f"""
 import json, sys
@@ -20,6 +22,7 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.mass
 def test_what_commands_load(tmp_path: Path) -> None:
     """Help for all commands together and for some of them, and queries that are not written right or read what is not
     there: nothing of it. Small inputs are answered without Spark, where nobody names an engine: the rest is needed.

@@ -24,6 +24,57 @@ def test_many(mass):
 def test_much(mass, each):
     assert mass.amount(1_000, budget=10) == 10
 """
+FAST = """
+import time
+
+import costs
+import mass
+import numba
+import numpy
+import pytest
+from hypothesis import given, strategies
+
+costs.LIMIT = 0.5
+examples = set()
+
+def work():
+    began = time.process_time()
+    while time.process_time() < began + 0.6:
+        pass
+
+@pytest.mark.parametrize("number", mass.some(range(11)))
+def test_some(number):
+    assert len(mass.some("abc")) in (1, 3)
+
+@given(strategies.integers())
+def test_examples(number):
+    examples.add(number)
+
+def test_how_many_examples():
+    assert len(examples) <= 20
+
+def test_work():
+    work()
+
+@numba.njit
+def inner(number):
+    return number + 1
+
+@numba.njit(parallel=True)
+def outer(numbers):
+    for each in numba.prange(len(numbers)):
+        numbers[each] = inner(numbers[each])
+    return numbers.sum()
+
+def test_compiling():
+    began = time.process_time()
+    assert outer(numpy.ones(3)) == 6
+    assert time.process_time() - began > costs.LIMIT, "this test is none"
+
+@pytest.mark.mass
+def test_work_of_a_mass_test():
+    work()
+"""
 OPTIONS = ("-c", os.devnull, "-o", "markers=mass", "-p", "no:cacheprovider")
 
 
@@ -44,9 +95,9 @@ def test_some_cases_by_the_seed() -> None:
     assert sorted(Mass(1, 1_000).cases(100)) == list(range(100))
 
 
-def run(folder: Path, *options: str, **environment: str) -> str:
-    """What pytest prints over the tests above, with what all our tests share."""
-    (folder / "test_some.py").write_text(SOME)
+def run(folder: Path, *options: str, tests: str = SOME, **environment: str) -> str:
+    """What pytest prints over some tests, with what all our tests share."""
+    (folder / "test_some.py").write_text(tests)
     given = {name: each for name, each in os.environ.items() if not name.startswith(("ANABRANCH_", "PYTEST_"))}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "conftest", *OPTIONS, *options, f"--rootdir={folder}", folder],
@@ -70,6 +121,7 @@ def test_a_run_tells_its_seed_and_its_cases(tmp_path: Path, processes: tuple[str
     assert "1 failed, 2 passed" in told
 
 
+@pytest.mark.mass
 def test_a_seed_is_drawn_for_each_run(tmp_path: Path) -> None:
     """Two runs do not take the same cases."""
     told = [run(tmp_path, "-k", "much") for _ in range(2)]
@@ -78,6 +130,7 @@ def test_a_seed_is_drawn_for_each_run(tmp_path: Path) -> None:
     assert len({seed[1] for seed in seeds if seed}) == 2
 
 
+@pytest.mark.mass
 def test_tests_share_the_budget(tmp_path: Path) -> None:
     """Each function has the same share, divided among its parameters."""
     (tmp_path / "test_shares.py").write_text(
@@ -87,3 +140,21 @@ def test_tests_share_the_budget(tmp_path: Path) -> None:
         "def test_other(mass, each):\n    assert mass.seconds == BUDGET / 8\n".replace("BUDGET", str(BUDGET))
     )
     assert "5 passed, 3 deselected" in run(tmp_path, "-k", "one or other")
+
+
+@pytest.mark.mass
+def test_a_fast_run_takes_a_part_of_the_cases(tmp_path: Path) -> None:
+    """One without mass tests takes a fifth of the cases and of hypothesis' examples; in it no test may cost much."""
+    told = run(tmp_path, "-m", "not mass", tests=FAST)
+    assert "1 failed, 6 passed, 1 deselected" in told, told
+    assert re.search(r"_ test_work _+\ntook 0\.\d seconds of processor time", told), told
+
+
+@pytest.mark.mass
+def test_every_other_run_takes_all_cases(tmp_path: Path) -> None:
+    """All of them where the mass tests run too, and nothing is said about cost, unless it is asked for a fast run."""
+    told = run(tmp_path, tests=FAST)
+    assert "1 failed, 15 passed" in told, told
+    assert "test_some.py::test_how_many_examples\n" in told
+    assert "1 failed, 7 passed" in run(tmp_path, tests=FAST, ANABRANCH_MASS="few")
+    assert "'budget' or 'few', not 'less'" in run(tmp_path, tests=FAST, ANABRANCH_MASS="less")

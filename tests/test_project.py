@@ -47,6 +47,7 @@ print("anabranch.stream.tree" in sys.modules, "pyspark" in sys.modules)
 """
 
 
+@pytest.mark.mass
 def test_pure_packages_load_without_pyspark() -> None:
     """Importing every module that is not about Spark leaves pyspark out, also through other modules."""
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True)

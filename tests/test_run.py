@@ -22,6 +22,7 @@ from anabranch.run_control import Log
 from anabranch.running import run
 from anabranch.site import read_site
 from anabranch.spark.sinks import Console, Files, Parquet
+from anabranch.storage import Location
 from anabranch.stream.settings import Keep, Settings
 
 SITE = """\
@@ -156,11 +157,11 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     site = read_site(folder.file)
     kept = Keep(bytes=5 * 10**9)
     assert site.settings == Settings(20, kept, shards=4, sharing=False, epoch_bytes=1000, epoch_files=3)
-    assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
-    assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
+    assert (site.checkpoint, site.owner) == (Location.of(folder.top / "state"), folder.file)
+    assert (site.dead_letters, site.late_items) == (Location.of(folder.top / "dead"), Location.of(folder.top / "late"))
     source = site.streams["s"]
     assert (str(source.time), source.slack, source.origin, source.strict) == ("t", Fraction(2), Fraction(1, 2), True)
-    assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
+    assert (source.root, source.item, source.path, source.format) == ("r", "i", Location.of(folder.top / "in"), "lines")
     assert source.time_unit is None
     assert site.subscriptions["all"].sink == Files(folder.top / "out/all")
     assert site.subscriptions["all"].text == ALL

@@ -24,6 +24,7 @@ from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
 from anabranch.engine.registering import import_all
+from anabranch.engine.replaying import replayed
 from anabranch.engine.reports.timelines import converted_line, line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
@@ -43,6 +44,7 @@ from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Sink
+from anabranch.storage import Where
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -52,8 +54,8 @@ _Functions: TypeAlias = Mapping[str, ImportedFunction]
 class Outputs:
     """The outputs named on the command line; its files override those of the site."""
 
-    dead_letters: Path | None
-    late_items: Path | None
+    dead_letters: Where | None
+    late_items: Where | None
     console: TextIO | None
     """For console sinks; None is standard output at the time of printing."""
 
@@ -62,8 +64,8 @@ def run(
     file: Path,
     *,
     once: bool = False,
-    dead_letters: Path | None = None,
-    late_items: Path | None = None,
+    dead_letters: Where | None = None,
+    late_items: Where | None = None,
     stop: Event | None = None,
     spark: SparkOptions | None = None,
 ) -> None:
@@ -120,7 +122,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     site = read_site(file)
     import_all(site.functions)
     wanted = site.subscriptions.get(name)
-    if (site.checkpoint / "format.json").exists():
+    if Checkpoint.at(site.checkpoint).is_made():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:
@@ -171,15 +173,19 @@ def _wanted(
     checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}
+    streams = dict(site.streams)
     for name, each in site.subscriptions.items():
         texts[name] = checking.printed(name, each.text, label=str(each.file), sink=each.sink, language=each.language)
+        if each.replays:
+            texts[name], own = replayed(name, texts[name], site.streams)
+            streams |= own
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
     for name, warnings in checking.growth.items():
         for message in warnings if name not in known else ():
             warn(message)
     return Workload(
-        site.streams,
+        streams,
         texts,
         sinks,
         outputs.dead_letters or site.dead_letters,
@@ -194,7 +200,7 @@ def _wanted(
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: SiteDescription) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Where]:
     """The files of a site that are watched."""
     return [file, *(each.file for each in site.subscriptions.values())]
 

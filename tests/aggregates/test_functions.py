@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates import AGGREGATES, BY_PANES
@@ -23,6 +23,7 @@ from anabranch.stream.affine import Affine
 from anabranch.values.atomic import Untyped, spell
 from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import atomize
+from mass import examples
 
 DECIMALS = st.one_of(
     st.decimals(-1000, 1000, places=2).map(str),
@@ -37,7 +38,7 @@ def by_law(function: str, values: Sequence[str]) -> str:
     return " ".join(map(spell, atomize(AGGREGATES[function].law([Untyped(each) for each in values]))))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(DECIMALS, min_size=2, max_size=9))
 def test_statistics_are_those_of_exact_fractions(values: list[str]) -> None:
     """Median and standard deviation are what Python computes of fractions and rounds once (LAWS 2.2)."""
@@ -58,7 +59,7 @@ def is_nearest(double: float, square: Fraction) -> bool:
     return low * low <= square <= high * high
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.fractions(min_value=0).filter(bool) | st.builds(Fraction, st.integers(1, 10**80), st.integers(1, 10**80)),
     st.builds(Fraction, st.integers(1, 10**30), st.integers(1, 10**30)),
@@ -107,7 +108,7 @@ def test_values(function: str, values: str, answer: str) -> None:
     assert " ".join(map(spell, atomize(AGGREGATES[function].value(known)))) == answer
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.decimals(-100, 100, places=1).map(Fraction), min_size=2, max_size=6),
     st.builds(Fraction, st.integers(1, 50), st.integers(1, 9)),
@@ -133,7 +134,7 @@ def test_the_language_knows_the_registry() -> None:
     assert set(BY_PANES) == {"count", "sum", "avg", "min", "max"}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(DECIMALS | st.fractions() | st.sampled_from(["INF", "-INF", "NaN", "-0", "x"]), max_size=6)
     | st.lists(st.sampled_from(MOMENTS), max_size=6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from algebra.accented import CELSIUS, add, alter, drop, item, path, same, show, together
@@ -23,6 +23,7 @@ from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.path import Path
+from mass import examples
 from models.canonical import canonical
 from models.interpreter import Element, Interpreter, leaving, run
 
@@ -226,7 +227,7 @@ VISIBLE = st.builds("s {} {}".format, st.sampled_from(("=", "<", ">=", "!=")), N
 HIDDEN = st.builds("h {} {}".format, st.sampled_from(("=", "<", ">=")), NUMBERS)
 SEEN = st.one_of(VISIBLE, st.builds("not({})".format, VISIBLE), st.just(""))
 MIXED = st.one_of(HIDDEN, st.builds("{} and {}".format, VISIBLE, HIDDEN), st.builds("not({})".format, HIDDEN))
-OFTEN = settings(max_examples=40, deadline=None)
+OFTEN = examples(40)
 
 
 def valid(accents: Iterable[Accent]) -> list[Element]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates import AGGREGATES
@@ -13,6 +13,7 @@ from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS
 from anabranch.values.atomic import Untyped, spell
 from anabranch.values.sequences import atomize
+from mass import examples
 
 FUNCTIONS: tuple[FunctionName, ...] = tuple(AGGREGATES)
 NEEDS = "".join(each.needs for each in AGGREGATES.values())
@@ -40,7 +41,7 @@ def by_parts(function: FunctionName, partial: Partial) -> str:
         return str(error)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(TEXTS, max_size=12), st.randoms(use_true_random=False))
 def test_parts_give_what_the_whole_gives(texts: list[str], random: Random) -> None:
     """Partials of single values, merged two by two in any order, are the aggregate over all values (LAWS 2.2)."""
@@ -53,7 +54,7 @@ def test_parts_give_what_the_whole_gives(texts: list[str], random: Random) -> No
         assert by_parts(function, parts[0]) == by_law(function, texts), function
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6))
 def test_merging_is_associative_and_commutative(a: list[str], b: list[str], c: list[str]) -> None:
     """So a pane may be merged in whatever order its parts come; and nothing is neutral."""

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from branch.feeding import Question, Stream, spiced
+from mass import some
 from oracle.generate import case
 
 
@@ -40,7 +41,7 @@ def question(family: str, number: int, random: Random) -> Question:
 def test_any_cut_gives_the_answer_of_the_law(family: str, first: int, last: int) -> None:
     """Answers, dead letters and late items are those of the reference, with a state written and read between epochs."""
     kinds = set()
-    for number in range(first, last):
+    for number in some(range(first, last)):
         random = Random(f"{family} {number}")
         asked = question(family, number, random)
         if not asked.standing.streams:

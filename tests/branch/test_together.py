@@ -178,6 +178,7 @@ def test_equal_windows_meet_once() -> None:
     assert [len(each.askers) for each in operator.pairings] == [2, 1, 1]
 
 
+@pytest.mark.mass
 def test_a_wider_join_has_the_pairs_of_a_narrower_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Selective join result sharing: once the wider windows are full, the pairs of others are selected from theirs.
 

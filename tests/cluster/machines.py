@@ -12,15 +12,19 @@ It needs root.
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from sockets import TABLES, listening_in
 
 PREFIX = "10.77.0."
 PATIENCE = 60.0
@@ -67,11 +71,24 @@ class Machine:
         """The text of a file there; empty if there is none."""
         return self.run(["sh", "-c", f"cat '{path}' 2>/dev/null || true"])
 
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file there."""
-        process = self.start(["sh", "-c", f"mkdir -p \"$(dirname '{path}')\" && cat > '{path}'"], stdin=subprocess.PIPE)
-        process.communicate(data)
-        assert process.returncode == 0, f"{self.name}: cannot write '{path}'"
+    def put(self, folder: str, files: Mapping[str, str]) -> None:
+        """Write files into a folder there, by relative name."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for name, text in files.items():
+                data = text.encode()
+                entry = tarfile.TarInfo(name)
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+        unpack = ["sh", "-c", f"mkdir -p '{folder}' && tar -x -C '{folder}'"]
+        process = self.start(unpack, stdin=subprocess.PIPE)
+        process.communicate(packed.getvalue())
+        assert process.returncode == 0, f"{self.name}: cannot write into '{folder}'"
+
+    def listens_on(self) -> set[str]:
+        """The addresses on which its processes listen."""
+        tables = (self.run(["cat", table]) for table in TABLES)
+        return {str(address) for table in tables for _, address in listening_in(table)}
 
     def background(self, arguments: Sequence[str | Path], log: str, **options: Any) -> None:
         """Start a program there that goes on by itself, with a log."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
+
+from anabranch.stream.reading.json_names import step_of_key
+from odd_keys import quoted
+
+KEYS = [
+    *("id", "name", "amount", "limit", "ok", "customer", "tags", "lines", "scores", "note", "zip", "floor", "country"),
+    *("vip", "address", "sku", "qty", "@kind"),
+]
+"""The keys of records."""
 
 _TEXTS = [
     "gold",
@@ -60,6 +72,8 @@ class RecordMaker:
 
     random: Random
     odd: int
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys in the place of some."""
 
     def line(self) -> str:
         """A record."""
@@ -84,7 +98,8 @@ class RecordMaker:
     def _object(self, entries: list[tuple[str, str]]) -> str:
         odd = [(key, self._odd(value)) for key, value in entries]
         space = self.random.choice(["", " ", " "])
-        written = (f'"{key}":{space}{value}' for key, value in odd if value is not None)
+        keys = {key: json.dumps(self.keys.get(key, key), ensure_ascii=False) for key, _ in entries}
+        written = (f"{keys[key]}:{space}{value}" for key, value in odd if value is not None)
         return "{" + f",{space}".join(written) + "}"
 
     def _odd(self, value: str) -> str | None:
@@ -274,6 +289,20 @@ CONDITIONS = [
     "boolean($o.ok)",
 ]
 SOURCE = 'stream("s")/root/item'
+_LOOKED_UP = re.compile(r"\.([a-z]+)\b|\.\"(@kind)\"|(?<=\$o)((?:/[a-z]+)+)")
+
+
+def renamed(query: str, keys: Mapping[str, str]) -> str:
+    """The query with other keys, in its lookups and in its paths."""
+
+    def other(found: re.Match[str]) -> str:
+        if found[3]:
+            names = found[3][1:].split("/")
+            return "".join(f"/{step_of_key(keys.get(name, name))}" for name in names)
+        key = found[1] or found[2]
+        return f".{quoted(keys.get(key, key))}"
+
+    return _LOOKED_UP.sub(other, query)
 
 
 def random_query(random: Random) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.columnar.items.query import CompiledQuery, compile_query
@@ -16,7 +16,7 @@ from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
 from columnar.looks import look_of
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL, Stream, item_queries
-from mass import Mass
+from mass import Mass, examples
 
 COLUMNAR = {
     "numbers": 'for $p in stream("s")/root/p where $p/a/x >= 1.5 and $p/z < 7 return <hit>{ $p/a/x }{ $p/z }</hit>',
@@ -103,7 +103,7 @@ def test_a_batch_with_too_many_answers_is_taken_in_parts(form: Format, monkeypat
 
 
 @pytest.mark.parametrize("form", ["lines", "document"])
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(stream=streams, places=st.lists(st.integers(0, 5_000), max_size=3), ended=st.booleans())
 @pytest.mark.mass
 def test_streams_are_answered_as_by_law(

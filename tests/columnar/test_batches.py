@@ -11,10 +11,11 @@ import pytest
 from anabranch.bench.workloads.forms import mixture
 from anabranch.bench.workloads.readings import ELEMENTS, JSON_LINES, WireFormat, write_readings
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
+from mass import some
 from spark.bare import BareTrunk
 
 
-@pytest.mark.parametrize("wire", [ELEMENTS, JSON_LINES], ids=lambda each: each.name)
+@pytest.mark.parametrize("wire", some([ELEMENTS, JSON_LINES]), ids=lambda each: each.name)
 def test_evaluations_are_no_garbage(tmp_path: Path, wire: WireFormat) -> None:
     """Of all forms of queries; whatever evaluates holds its batch."""
     (tmp_path / "in").mkdir()

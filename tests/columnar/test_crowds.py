@@ -20,7 +20,7 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Oddity, Style, is_attribute
-from mass import Mass
+from mass import Mass, some
 from spark.bare import BareTrunk
 from spark.law import law_of
 
@@ -174,7 +174,7 @@ def _nothing_compiles(queries: Sequence[ItemQueries], root: str, look: Look) -> 
 
 def test_some_crowds() -> None:
     """The same each time."""
-    for number in range(6):
+    for number in some(range(6)):
         with tempfile.TemporaryDirectory() as folder:
             check_crowd(number, Path(folder))
 

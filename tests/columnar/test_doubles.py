@@ -3,10 +3,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, add_doubles, binary_ticks, in_reach, sums_of
+from mass import examples
 
 DOUBLES = st.one_of(
     st.floats(),
@@ -16,7 +17,7 @@ DOUBLES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(DOUBLES, min_size=1, max_size=30), st.integers(0, 6))
 def test_what_is_called_exact_is_the_double(values: list[float], places: int) -> None:
     """A tick stands for the binary fraction itself, however that is spelled."""
@@ -27,7 +28,7 @@ def test_what_is_called_exact_is_the_double(values: list[float], places: int) ->
             assert Fraction(repr(value)) == Fraction(value), "such a double is what its spelling says"
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(DOUBLES, st.integers(0, 2), st.booleans()), min_size=1, max_size=40))
 def test_sums_of_doubles_are_exact(given: list[tuple[float, int, bool]]) -> None:
     """What is in reach is added up without rounding, by row; what is not taken adds nothing."""
@@ -50,7 +51,7 @@ def test_sums_of_doubles_are_exact(given: list[tuple[float, int, bool]]) -> None
         assert total == sum(mine, Fraction(0))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(DOUBLES, st.integers(0, 2), st.booleans()), min_size=1, max_size=12))
 def test_rows_add_up_to_two_doubles_or_are_unclear(given: list[tuple[float, int, bool]]) -> None:
     """Where an entry is not unclear, its two doubles are the exact sum, and both can be added to limbs."""

@@ -18,7 +18,7 @@ from anabranch.stream.reading.parse import parse_item
 from columnar.expression_cases import PLAIN, STYLES, ItemMaker, Style, is_attribute
 from columnar.random_cases import ODDITIES, Shares, random_lines, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
-from mass import Mass
+from mass import Mass, some
 
 
 def stream_of(queries: dict[str, ItemQuery], style: Style) -> Stream:
@@ -49,7 +49,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_queries_are_answered_as_by_law() -> None:
     """The same cases each time."""
     shares = Shares()
-    for number in range(10_000, 10_080):
+    for number in range(10_000, 10_016):
         check_case(number, shares)
     shares.check()
 
@@ -129,29 +129,41 @@ CORNERS = {
 }
 
 
-@pytest.mark.parametrize("style", ["elements", "json"])
+@pytest.mark.parametrize("style", some(["elements", "json"]))
 def test_corners_are_answered_as_by_law(style: Style) -> None:
     """Where columns and law could part ways."""
+    for oddity in ODDITIES:
+        check_corners(style, ItemMaker(Random(3), style, oddity), 16)
+
+
+def test_corners_of_many_items_are_answered_as_by_law(mass: Mass) -> None:
+    """The same for many items of any kind."""
+    for number in mass.cases(100):
+        random = Random(number)
+        style = random.choice(STYLES[::3])
+        check_corners(style, ItemMaker(random, style, random.choice(ODDITIES)), 150)
+
+
+def check_corners(style: Style, maker: ItemMaker, count: int) -> None:
+    """The corners over so many items are answered as by law."""
     texts = {
         name: text if text.startswith("stream") else f'for $p in stream("s")/r/p {text}'
         for name, text in CORNERS.items()
     }
     if style == "json":
         texts = {name: text.replace("/r/p", "/r/item") for name, text in texts.items()}
-    queries = item_queries(texts)
-    for oddity in ODDITIES:
-        maker = ItemMaker(Random(3), style, oddity)
-        data = joined([maker.line() for _ in range(150)])
-        stream = stream_of(queries, style)
-        answers = stream.answers()
-        stream.by_columns([data], answers)
-        found, _ = stream.by_columns([data], answers)
-        law = stream.by_law(data)
-        for name in texts:
-            assert found.texts[name] == law.texts[name], name
-        assert found == law
+    data = joined([maker.line() for _ in range(count)])
+    stream = stream_of(item_queries(texts), style)
+    answers = stream.answers()
+    stream.by_columns([data], answers)
+    found, _ = stream.by_columns([data], answers)
+    law = stream.by_law(data)
+    for name in texts:
+        assert found.texts[name] == law.texts[name], name
+    assert found == law
 
 
+@pytest.mark.mass
 def test_texts_that_must_be_escaped_are_copied_in_columns() -> None:
     """An item with references or escapes in it is the law's only for queries that take it and such a text."""
     queries = {
@@ -275,7 +287,7 @@ def look_of_lines(lines: Sequence[str], style: Style) -> Look:
     return look
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", some(STYLES))
 def test_plain_forms_go_through_columns(style: Style) -> None:
     """Each form compiles, and where items are plain, the parser reads next to none and the answer is the law's.
 

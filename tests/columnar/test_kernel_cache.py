@@ -7,6 +7,8 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 from subprocess import run
 
+import pytest
+
 import anabranch
 
 _ASK = """
@@ -43,6 +45,7 @@ print(is_space.stats.cache_hits.total(), is_space.stats.cache_misses.total())
 """
 
 
+@pytest.mark.mass
 def test_loops_of_one_text_are_compiled_once_wherever_the_package_lies(tmp_path: Path) -> None:
     """A second copy of the package, elsewhere, takes what the first has compiled."""
     package = Path(anabranch.__file__).parent

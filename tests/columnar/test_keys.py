@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates.partial import ItemAt
@@ -21,6 +21,7 @@ from anabranch.columnar.panes.keys import (
     spoils,
 )
 from anabranch.errors import DynamicError
+from mass import examples
 
 PARTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "0"]), st.text(max_size=3)).map(
     lambda text: None if text is None else text.encode()
@@ -33,7 +34,7 @@ def column(texts: list[bytes]) -> TextColumn:
     return made.spans(made.starts[:-1], made.ends[:-1])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.lists(st.binary(max_size=4), max_size=30), max_size=4))
 def test_texts_have_the_number_of_the_first_that_is_equal(batches: list[list[bytes]]) -> None:
     """Batch after batch, and one by one as well."""
@@ -59,7 +60,7 @@ def test_a_table_grows_with_its_texts() -> None:
     assert len(numbers) == len(set(texts))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(1, 3), st.data())
 def test_groups_have_numbers_and_keys(parts: int, data: st.DataObject) -> None:
     """Those of columns and those of single items are the same; a part that is missing is no empty text."""

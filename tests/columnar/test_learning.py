@@ -63,6 +63,7 @@ ORDERS = {
 @pytest.mark.parametrize(
     ("form", "item", "asked"), [("lines", _xml, ORDERS), ("document", _xml, ORDERS), ("json", _json, ASKED)]
 )
+@pytest.mark.mass
 def test_a_stream_that_mixes_kinds_of_items_is_read_in_columns_after_a_few_pieces(
     form: Format, item: Callable[[random.Random, int], str], asked: dict[str, str]
 ) -> None:

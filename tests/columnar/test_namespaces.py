@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
+import pytest
+
 from columnar.expression_cases import Style
 from columnar.namespaced_cases import Naming
 from columnar.random_cases import Shares, random_lines, random_query
 from columnar.streams import ItemQuery, Stream, check_by_law, item_queries
-from mass import Mass
+from mass import Mass, some
 
 _STYLES: tuple[Style, ...] = ("elements", "attributes", "mixed")
 
@@ -30,7 +32,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_names_are_answered_as_by_law() -> None:
     """The same cases each time; a good part of them is answered in columns."""
     shares = Shares()
-    for number in range(20_000, 20_080):
+    for number in range(20_000, 20_016):
         check_case(number, shares)
     shares.check(compiled=0.4, left_to_law=0.8)
 
@@ -110,7 +112,7 @@ def test_usual_items_go_through_columns() -> None:
 
 def test_items_that_declare_otherwise_mean_what_they_say() -> None:
     """Each odd item alone among usual ones, all of them together, and some of them first."""
-    for odd in [*([each] for each in ODD), ODD]:
+    for odd in [*([each] for each in some(ODD)), ODD]:
         lines = [*usual(PREFIXED), *odd, *usual(PREFIXED)]
         for each in (lines, [*odd, *lines]):
             stream = Stream(asked(), "lines", root="<r>")
@@ -138,6 +140,7 @@ def test_roots_are_the_scope_of_their_items(mass: Mass) -> None:
         check_by_law(stream, f"{other}{''.join(items)}{end}".encode(), Random(3))
 
 
+@pytest.mark.mass
 def test_items_below_a_root_with_declarations_go_through_columns() -> None:
     """Also what is copied of them, which takes the declarations along."""
     for root, item in (
@@ -145,7 +148,7 @@ def test_items_below_a_root_with_declarations_go_through_columns() -> None:
         ('<r xmlns="u">', "<p><x>{}</x><y>a</y></p>"),
     ):
         stream = Stream(asked(), "document", root=root)
-        data = f"{root}{''.join(usual(item) * 50)}</r>".encode()
+        data = f"{root}{''.join(usual(item) * 15)}</r>".encode()
         answers, _ = check_by_law(stream, data, Random(4))
         assert answers.coverage.by_law <= 1, answers.coverage
         del stream.queries["items within"]

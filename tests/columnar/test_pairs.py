@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
@@ -34,6 +34,7 @@ from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.tree import Element
 from columnar.looks import look_of
 from columnar.streams import NUMBERS, SHAPES, TEXTS, USUAL
+from mass import examples, some
 
 # --- movements --------------------------------------------------------------------------------------------
 
@@ -83,7 +84,7 @@ def by_law(lanes: Lanes, windows: Sequence[Window], inputs: Sequence[int]) -> li
     return [tuple(each) for each in step_join(sides, events)]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.lists(arrivals, min_size=3, max_size=3),
     st.lists(windows, min_size=3, max_size=3),
@@ -237,8 +238,8 @@ def test_what_is_made_for_columns(name: str) -> None:
     assert compiled(name)[0] is not None
 
 
-@pytest.mark.parametrize("name", sorted(JOINS))
-@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("name", some(sorted(JOINS)))
+@examples(20)
 @given(st.tuples(items, items))
 def test_pairs_are_answered_as_by_law(name: str, sides: tuple[list[str], list[str]]) -> None:
     """All pairs of two lists of items of any kind; those that are not clear are asked for one by one."""
@@ -297,7 +298,7 @@ def _tree(raw: str) -> Element | None:
 # --- exact values -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.one_of(st.decimals(-1000, 1000, places=3), st.integers(-(10**9), 10**9)), min_size=1))
 def test_values_are_exact(values: list[Decimal | int]) -> None:
     """In units all values are integers, and none is rounded."""

@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates.partial import Failure, ItemAt, Partial, merged
@@ -18,6 +18,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast, parse
 from anabranch.values.numbers import exact_number
 from columnar.looks import look_of
+from mass import examples
 
 DIGITS = st.tuples(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 18)).map(
     lambda given: f"{Decimal(given[0]).scaleb(-given[1]):f}"
@@ -32,7 +33,7 @@ def numbers(texts: list[str]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([number_at(each, 0, len(each))[0] for each in raw], np.float64)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(DIGITS, min_size=1, max_size=8), st.integers(0, 18))
 def test_what_is_called_exact_is_the_decimal_of_the_text(texts: list[str], places: int) -> None:
     """A double read from at most 15 digits gives them back, or is left alone; it is never another decimal."""
@@ -46,7 +47,7 @@ def test_what_is_called_exact_is_the_decimal_of_the_text(texts: list[str], place
             assert scaled != int(scaled) or abs(scaled) >= 2**50 or math.isnan(value)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.from_regex(r"[+-]?[0-9]{0,19}(\.[0-9]{0,12})?[x ]?", fullmatch=True), min_size=1), st.integers(0, 18)
 )
@@ -97,7 +98,7 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(GIVEN, GIVEN, st.integers(0, 6), st.integers(0, 6), st.booleans())
 def test_adding_up_in_columns_is_merging_partials(
     first: list[tuple[int, str, bool]], second: list[tuple[int, str, bool]], places: int, others: int, turned: bool

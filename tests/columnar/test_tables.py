@@ -12,7 +12,7 @@ from anabranch.columnar.tables.joined_look import RowLookup
 from columnar.random_cases import Shares
 from columnar.streams import Stream, check_by_law, item_queries
 from columnar.table_cases import item, odd_document, query, small_document
-from mass import Mass
+from mass import Mass, some
 
 # --- random tables and queries ------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ def check_case(number: int, shares: Shares) -> None:
 def test_some_random_lookups_are_answered_as_by_law() -> None:
     """The same cases each time; most queries compile, and most of their items are left to nobody else."""
     shares = Shares()
-    for number in range(10_000, 10_040):
+    for number in range(10_000, 10_008):
         check_case(number, shares)
     shares.check()
 
@@ -101,22 +101,26 @@ def test_a_table_whose_keys_are_not_all_numbers() -> None:
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        '$c/v = "{n}" and $c/@id = $o/k',
-        '"{n}" = $c/v and $o/k = $c/@id',
-        '$c/@id = $o/k and $c/v = "{n}"',
-        "$c/v = {n} and $c/v > 1 and $c/@id = $o/k",
-        '$c/v = "{n}" and $c/@id = $o/k and $c/v != "7"',
-        "$c/v != -1 and ($c/v = {n} and ($c/@id = $o/k and $c/v > 1))",
-    ],
+    some(
+        [
+            '$c/v = "{n}" and $c/@id = $o/k',
+            '"{n}" = $c/v and $o/k = $c/@id',
+            '$c/@id = $o/k and $c/v = "{n}"',
+            "$c/v = {n} and $c/v > 1 and $c/@id = $o/k",
+            '$c/v = "{n}" and $c/@id = $o/k and $c/v != "7"',
+            "$c/v != -1 and ($c/v = {n} and ($c/@id = $o/k and $c/v > 1))",
+        ]
+    ),
 )
 @pytest.mark.parametrize(
     "form",
-    [
-        'for $c in doc("t")/t/row where {condition} return <r>{{ $c/v }}{{ $o/k }}</r>',
-        'let $c := doc("t")/t/row[{inner}] where $c return <r>{{ $c/v }}{{ $o/k }}</r>',
-        'where some $c in doc("t")/t/row satisfies ({condition}) return <r>{{ $o/k }}</r>',
-    ],
+    some(
+        [
+            'for $c in doc("t")/t/row where {condition} return <r>{{ $c/v }}{{ $o/k }}</r>',
+            'let $c := doc("t")/t/row[{inner}] where $c return <r>{{ $c/v }}{{ $o/k }}</r>',
+            'where some $c in doc("t")/t/row satisfies ({condition}) return <r>{{ $o/k }}</r>',
+        ]
+    ),
 )
 def test_a_row_is_compared_with_a_constant_besides_its_key(condition: str, form: str) -> None:
     """Before the key or behind it: that of the item is looked up, once for all queries, and nothing is the law's."""

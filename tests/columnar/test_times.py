@@ -17,7 +17,7 @@ from anabranch.spark.epoch.job import Job, Outbox, Report
 from anabranch.spark.intake.ranges import Range
 from anabranch.stream.reading.source import Source
 from columnar.test_crowds import _nothing_compiles, answered
-from mass import Mass
+from mass import Mass, some
 from spark.bare import BareTrunk
 from spark.law import law_of
 
@@ -108,7 +108,7 @@ def check_times(number: int, folder: Path) -> None:
 
 def test_some_times() -> None:
     """The same each time."""
-    for number in range(8):
+    for number in some(range(8)):
         with tempfile.TemporaryDirectory() as folder:
             check_times(number, Path(folder))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.columnar.items import untemplated
@@ -17,6 +17,7 @@ from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.tree import Element, string_value
 from columnar.looks import wanted_of
 from columnar.streams import NUMBERS, SHAPES, TEXTS
+from mass import examples
 
 LIMITS = Limits(item_bytes=500, depth=5)
 USUAL = b"<p><a><x>1</x></a><z>2</z></p>"
@@ -47,7 +48,7 @@ def texts_at(item: Element, path: tuple[str, ...]) -> list[str]:
     return [string_value(each) for each in found]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.one_of(whole, soup, shaped), min_size=1, max_size=12))
 def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
     """However the items of a batch are broken, none is good that is not, and no number comes from another place."""

@@ -36,7 +36,7 @@ from columnar.scanned import (
     scan_one,
     scanned,
 )
-from mass import Mass
+from mass import Mass, some
 
 ORDER = (
     b'<order id="7"><customer>Ann</customer><line sku="a"><qty>1</qty></line><line sku="b"><qty>2</qty><note/></line>'
@@ -222,7 +222,7 @@ def test_every_construct_at_every_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "around", [b'<order id="%s"/>', b"<order><customer>%s</customer></order>", b"<order>%s<total/></order>"]
+    "around", some([b'<order id="%s"/>', b"<order><customer>%s</customer></order>", b"<order>%s<total/></order>"])
 )
 def test_characters_beyond_ascii(around: bytes) -> None:
     """A character of two, three or four bytes is taken exactly where a parser takes it, at any border of UTF-8."""

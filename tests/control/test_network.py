@@ -71,6 +71,7 @@ def test_answers_are_those_of_streams_without_them(tmp_path: Path, accents: bool
     assert answers(tmp_path / "wild", bad, accents=accents) == expected
 
 
+@pytest.mark.mass
 def test_what_an_accent_ends_it_ends_behind_links_too(tmp_path: Path) -> None:
     """In a stream of updates: who reads its path, at another peer, shows what it showed before; the others go on."""
     expected = answers(tmp_path / "calm", (), accents=True)

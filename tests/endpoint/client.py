@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from anabranch.endpoint.app import application
 from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import EndpointSettings
-from anabranch.spark.spool.spool import Spool
+from anabranch.spark.spool.spool import Spool, folder_of
 from anabranch.stream.reading.source import Http, Source
 
 JSON, LINES, XML = "application/json", "application/x-ndjson", "application/xml"
@@ -73,7 +73,7 @@ class Served:
         """All that a stream holds."""
         from anabranch.spark.spool.files import SpooledFile
 
-        with SpooledFile(self.spools[name].source.path) as file:
+        with SpooledFile(folder_of(self.spools[name].source)) as file:
             return file.read(1 << 30)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from anabranch.endpoint.settings import EndpointSettings
 from endpoint.client import JSON, Served, ask, pushed, served
+from mass import some
 
 QUICK = EndpointSettings(header_seconds=0.3, body_seconds=0.3, max_body=100_000, connections=10)
 HEAD = b"POST /streams/orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -50,7 +51,9 @@ def rest(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"P", b"POST /streams/orders HTTP/1.1\r\n", HEAD], ids=["nothing", "a letter", "a line", "headers"]
+    "sent",
+    some([b"", b"P", b"POST /streams/orders HTTP/1.1\r\n", HEAD]),
+    ids=some(["nothing", "a letter", "a line", "headers"]),
 )
 def test_headers_that_do_not_come(tmp_path: Path, sent: bytes) -> None:
     """A connection that waits, or has sent only a part of its headers, is closed."""
@@ -214,7 +217,10 @@ def test_many_large_bodies(tmp_path: Path) -> None:
             another.sendall(HEAD + b"Content-Length: 99999\r\n\r\n" + half)
             found = another.recv(1 << 16)
             assert found.startswith(b"HTTP/1.1 503 ")
-            assert b"too many large bodies at once" in found
+            while b"too many large bodies at once" not in found:
+                more = another.recv(1 << 16)
+                assert more, found
+                found += more
         held.close()
         while ask(endpoint.url("orders"), f'{{"a": "{"x" * 90_000}"}}').status != 200:
             pass

@@ -25,6 +25,7 @@ from anabranch.spark.spool.spool import (
     SpoolClosed,
     Spools,
     TrunkBehind,
+    folder_of,
 )
 from anabranch.storage import disk
 from anabranch.stream.reading.source import Source
@@ -40,8 +41,8 @@ def body(text: str, digest: str | None = None) -> PushedBody:
 
 def content(source: Source) -> str:
     """All that a spool holds, from its first file on."""
-    with SpooledFile(source.path) as file:
-        file.seek((files.starts(source.path) or [0])[0])
+    with SpooledFile(folder_of(source)) as file:
+        file.seek((files.starts(folder_of(source)) or [0])[0])
         return file.read(1 << 30).decode()
 
 
@@ -74,7 +75,7 @@ def test_bodies_lie_one_behind_the_other(tmp_path: Path) -> None:
     assert (spool.state.accepted, spool.state.read, spool.state.behind) == (15, 0, 15)
     spool.close()
     assert content(source) == "one\n<r>two</r>\n"
-    assert files.listing(str(source.path)) == {"http": 15}
+    assert files.listing(str(folder_of(source))) == {"http": 15}
     with pytest.raises(SpoolClosed):
         spool.accept(body("three\n"))
 
@@ -147,10 +148,10 @@ def test_what_was_read_is_removed(tmp_path: Path) -> None:
     for number in range(5):
         spool.accept(body(f"{number}\n")).result(60)
     spool.forget(5)
-    assert files.starts(source.path) == [4, 6, 8], "half of the third file is unread"
+    assert files.starts(folder_of(source)) == [4, 6, 8], "half of the third file is unread"
     assert spool.state.behind == 5
     spool.forget(10)
-    assert files.starts(source.path) == [8]
+    assert files.starts(folder_of(source)) == [8]
     spool.close()
     spool = Spool(source, 10)
     assert spool.accept(body("5\n")).result(60) == Acceptance(10, 12)
@@ -164,16 +165,16 @@ def test_keys_outlive_their_bytes(tmp_path: Path) -> None:
     for number in range(4):
         spool.accept(body(f"{number}\n"), f"k{number}").result(60)
     spool.forget(8)
-    assert len(files.starts(source.path)) == 4, "with keys files are removed in rounds"
+    assert len(files.starts(folder_of(source))) == 4, "with keys files are removed in rounds"
     spool.close()
-    assert files.starts(source.path) == [6]
+    assert files.starts(folder_of(source)) == [6]
     for read in (8, 10):
         spool = Spool(source, read)
         for number in range(4):
             assert spool.accept(body(f"{number}\n"), f"k{number}").result(60).repeated
         spool.accept(body("z\n"), f"z{read}").result(60)
         spool.close()
-    assert [each.name for each in source.path.glob("keys-*")] == ["keys-000000000000000010"], "the newest alone"
+    assert [each.name for each in folder_of(source).glob("keys-*")] == ["keys-000000000000000010"], "the newest alone"
 
 
 def test_keys_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,12 +305,12 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
     for number in range(3):
         spool.accept(body(f"{number}\n")).result(60)
     spool.close()
-    damage(files.file_at(source.path, 2 * which))
+    damage(files.file_at(folder_of(source), 2 * which))
     lost = which == 2 and damage is Path.unlink
     with pytest.raises(StateError, match="is damaged"):
         Spool(source, 6 if lost else 0)
     if not lost:
-        with pytest.raises(StateError, match="is damaged"), SpooledFile(source.path) as file:
+        with pytest.raises(StateError, match="is damaged"), SpooledFile(folder_of(source)) as file:
             file.read(100)
 
 
@@ -326,7 +327,7 @@ def test_any_part_can_be_read(tmp_path: Path) -> None:
         text += lines
         borders.append(len(text))
     spool.close()
-    path = str(source.path)
+    path = str(folder_of(source))
     assert storage.size_of(path) == len(text)
     assert not storage.is_packed(path)
     for _ in range(200):
@@ -357,7 +358,7 @@ def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.Monkey
     now[0] = 2_000_000
     spool.accept(body("x\n")).result(60)
     spool.close()
-    assert list(files.moments(str(source.path), 0, 14)) == [
+    assert list(files.moments(str(folder_of(source)), 0, 14)) == [
         (0, 6, 1_000_000),
         (6, 12, 1_050_000),
         (12, 14, 2_000_000),
@@ -406,11 +407,11 @@ def test_spools_follow_the_streams(tmp_path: Path) -> None:
 def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
     """A file without its name was never accepted."""
     source = pushed(tmp_path)
-    source.path.mkdir()
-    (source.path / ".000000000000000000.4711").write_bytes(b"half")
+    folder_of(source).mkdir()
+    (folder_of(source) / ".000000000000000000.4711").write_bytes(b"half")
     spool = Spool(source, 0)
     assert spool.state.accepted == 0
-    assert not list(source.path.iterdir())
+    assert not list(folder_of(source).iterdir())
     spool.close()
 
 

@@ -23,6 +23,7 @@ from evolving.judging import across, law
 from evolving.outlets import Asked
 from evolving.questions import OF_WINDOWS, Kind, question, timed
 from evolving.square import EXACT
+from mass import some
 
 
 def mixed(random: Random, streams: Sequence[Sequence[tuple[str, StreamElement, int]]]) -> list[At]:
@@ -98,7 +99,7 @@ def case(seed: int, kind: Kind) -> int:
 def test_late_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """LAWS 3.6: who comes late answers as if the stream began there, with the accents in force for a part in front."""
     monkeypatch.setattr(algebra_evolving, "MAPS", EXACT)
-    assert sum(late_case(seed) for seed in range(5)) > 0
+    assert sum(late_case(seed) for seed in some(range(5))) > 0
 
 
 def late_case(seed: int) -> int:

@@ -8,7 +8,7 @@ from random import Random
 
 from evolving.test_panes import ACCENT, CONDITIONS, SELECTED, SENSORS, sliced
 from evolving.windowed import OVER, Law, elements, lay
-from mass import Mass
+from mass import Mass, enough, some
 
 SESSIONS = ("|n gap 3|", "|n gap 2.5 by s|", "|n gap 6 by s|", "|n gap 4 by t|", "|n gap 9 by x|")
 RESULTS = (
@@ -56,9 +56,9 @@ def check(folder: Folder, random: Random) -> tuple[int, int]:
 
 def test_sessions_in_other_units(tmp_path: Folder) -> None:
     """Values, references and keys whose units change, and accents that come out between sessions."""
-    found = [check(tmp_path / str(seed), Random(f"sessions and accents {seed}")) for seed in range(6)]
-    assert sum(accents for accents, _ in found) > 3
-    assert sum(answered for _, answered in found) > 15
+    found = [check(tmp_path / str(seed), Random(f"sessions and accents {seed}")) for seed in some(range(6))]
+    assert sum(accents for accents, _ in found) >= enough(4)
+    assert sum(answered for _, answered in found) > enough(15)
 
 
 def test_many_sessions_in_other_units(tmp_path: Folder, mass: Mass) -> None:

@@ -69,6 +69,7 @@ def test_the_prefix_of_a_query_does_not_show(name: str, tmp_path: Path, capsys: 
     assert "<s:accent" in answer or name in ("join", "whole")
 
 
+@pytest.mark.mass
 def test_the_trunk_agrees_with_the_law(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All of them at once, in ranges and epochs of any size, give what the law gives under the stream's own prefix."""
     file = tmp_path / "d.xml"

@@ -21,6 +21,7 @@ from anabranch.running import committed
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.pieces import results_in
+from anabranch.storage import Location
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from brokers import Broker, Record
@@ -135,16 +136,16 @@ class TopicSite:
         return self.folder / "SITE.toml"
 
     @property
-    def checkpoint(self) -> Path:
-        return self.folder / "state"
+    def checkpoint(self) -> Location:
+        return Location.of(self.folder / "state")
 
     @property
-    def dead_letters(self) -> Path:
-        return self.folder / "dead"
+    def dead_letters(self) -> Location:
+        return Location.of(self.folder / "dead")
 
     def epochs(self) -> list[int]:
         """The epochs that are committed."""
-        return sorted(int(each.stem) for each in (self.checkpoint / "manifest").glob("[0-9]*.json"))
+        return [int(name.removesuffix(".json")) for name in (self.checkpoint / "manifest").names() if name[0] != "."]
 
     def law(self) -> dict[str, str]:
         """What the reference answers over all that has come, from the files."""
@@ -167,7 +168,7 @@ class TopicSite:
         """
         answers = {name: "".join(committed(self.file, name)) for name in QUERIES}
         assert answers == law
-        assert not self.dead_letters.exists() or not self.dead_letters.read_text()
+        assert not self.dead_letters.exists() or not self.dead_letters.read()
         log = AnswerLog(Checkpoint.open(self.checkpoint))
         read = {name: self.broker.read(self.topics[name]) for name in ("keyed", "shared", "updates", "upserts")}
         logged: dict[str, list[bytes]] = {}

@@ -117,6 +117,7 @@ def test_a_million_updates_with_fresh_ids(mass: Mass, monkeypatch: pytest.Monkey
     assert late < 1.2 * early, f"{early:,} bytes after {updates // 10:,} updates, {late:,} after {updates:,}"
 
 
+@pytest.mark.mass
 def test_who_follows_an_answer_keeps_what_it_shows() -> None:
     """Results change, leave and come back under their ids or new ones: no more is kept of those than of a thousand."""
     display, replay, random = Published(), Replay(), Random(1)

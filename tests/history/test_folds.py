@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates import AGGREGATES
@@ -23,6 +23,7 @@ from anabranch.values.atomic import Untyped, order_rank
 from anabranch.values.numbers import read_fraction, write_fraction
 from anabranch.values.sequences import Values
 from anabranch.values.times import Date, DateTime, DayTimeDuration, YearMonthDuration, read_time
+from mass import examples
 
 NUMBERS = st.sampled_from(
     [Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5, Untyped("-0"), 0]
@@ -60,7 +61,7 @@ def outcome(function: str, values: Values) -> list[str]:
 
 
 @pytest.mark.parametrize("function", [*AGGREGATES, "exists", "empty"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(edits=EDITS)
 def test_an_aggregate_is_that_of_all_values(function: str, edits: list[tuple[int, Values]]) -> None:
     """After every change of an entry's values the aggregate is what the law's function gives for all values."""
@@ -83,7 +84,7 @@ def test_an_aggregate_is_that_of_all_values(function: str, edits: list[tuple[int
         assert now == outcome(function, together)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     keys=st.lists(st.tuples(st.integers(0, 4), NUMBERS, st.one_of(ATOMS, st.none())), max_size=10),
     descending=st.tuples(st.booleans(), st.booleans()),

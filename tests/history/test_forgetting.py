@@ -24,7 +24,7 @@ from history.following import Followed, ids_of, items, random_case, replaced
 from history.late import begun_at, late_start
 from history.test_strands import StrandBranch
 from history.writing import Writer
-from mass import Mass
+from mass import Mass, enough, some
 
 
 def taken(text: str) -> EditedDocument:
@@ -262,7 +262,7 @@ def test_very_many_random_queries(mass: Mass, monkeypatch: pytest.MonkeyPatch) -
 def test_a_late_query_knows_what_the_others_know(monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins with the document and the ids of then, and from there on knows the same as all."""
     late = 0
-    for number in range(60):
+    for number in some(range(60)):
         monkeypatch.setattr(admission, "MOST_PAST", number % 4)
         case = random_case(300_000 + number, (6, 12))
         early = case.law
@@ -278,13 +278,13 @@ def test_a_late_query_knows_what_the_others_know(monkeypatch: pytest.MonkeyPatch
                 assert case.machine.text == case.by_law()
                 assert ids_of(case.machine.kept[each.stream]) == ids_of(case.law[each.stream])
                 late += 1
-    assert late > 60
+    assert late > enough(60)
 
 
 def test_an_answer_names_nothing_that_its_readers_have_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who reads an answer as a stream of updates, and knows no past id at all, sees the answer and nothing bad."""
     read = 0
-    for number in range(400_000, 400_060):
+    for number in some(range(400_000, 400_060)):
         monkeypatch.setattr(admission, "MOST_PAST", 1_000)
         case = random_case(number, (6, 12))
         machine = ContinuousQuery(case.query, {name: implied_root("root") for name in "st"}, display=Published)
@@ -302,7 +302,7 @@ def test_an_answer_names_nothing_that_its_readers_have_forgotten(monkeypatch: py
                 read += 1
             assert reasons(reader.law["s"]) == []
             assert reader.by_law().replace(" ", "") == machine.text.replace(" ", "")
-    assert read > 100
+    assert read > enough(100)
 
 
 def test_a_part_that_is_empty_for_now_is_told_so() -> None:

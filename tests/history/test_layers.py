@@ -74,6 +74,7 @@ def test_an_epoch_writes_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(epochs.laid) == 2
 
 
+@pytest.mark.mass
 def test_layers_are_few_and_no_more_than_the_ground(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many epochs there are; and each is put together from those of like weight."""
     epochs, random, most = Epochs(monkeypatch, 300), Random(1), 0
@@ -107,6 +108,7 @@ def test_another_process_reads_what_it_has_missed(monkeypatch: pytest.MonkeyPatc
     assert "0" not in epochs.read_back
 
 
+@pytest.mark.mass
 def test_a_state_without_its_process_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries come, go and change, and each epoch may be in a process that knows nothing."""
     epochs, random = Epochs(monkeypatch, 150), Random(2)

@@ -6,6 +6,7 @@ import pytest
 
 from history.asking import Asked
 from history.comparing import case, differences
+from mass import some
 
 CASES = 80
 
@@ -13,7 +14,7 @@ CASES = 80
 @pytest.mark.parametrize("part", range(8))
 def test_random_streams_and_queries(part: int) -> None:
     """At moments anywhere in a stream the law answers what Saxon does over the annotated document."""
-    for number in range(part, CASES, 8):
+    for number in some(range(part, CASES, 8)):
         query, streams = case(number)
         assert list(differences(query, streams, judged=0.3)) == [], (number, query, streams)
 

@@ -14,6 +14,7 @@ from anabranch.errors import Unsupported
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from history.past import item, stream
+from mass import some
 from spark.bare import BareTrunk
 
 GROWING = (
@@ -74,7 +75,7 @@ def inputs_of(folder: Path, random: Random) -> Inputs:
     return Inputs(found)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some(range(2)))
 def test_moments_on_a_trunk(seed: int, tmp_path: Path) -> None:
     """Each moment has what the law shows then, also what comes with the end of a stream, in an epoch of its own."""
     random = Random(seed)

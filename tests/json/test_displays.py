@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Engine
@@ -24,7 +24,7 @@ from anabranch.engine.preparing import EngineName, prepare
 from anabranch.engine.reports.timelines import timelines
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
-from mass import Mass
+from mass import Mass, examples
 from spark.bare import BareTrunk
 
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ def shown(found: list[str]) -> list[str]:
 
 
 @given(inserted)
-@settings(max_examples=15, deadline=None)
+@examples(15)
+@pytest.mark.mass
 def test_sorted_by_python(records: list[tuple[str, str]]) -> None:
     """The law sorts lines as Python's stable sort does, and gives them as they came; and so does a trunk."""
     lines = [f'{{"t": {place}, "k": "{key}", "v": {value}}}' for place, (key, value) in enumerate(records)]
@@ -285,7 +286,8 @@ def replayed(wire: str, pieces: int) -> tuple[str, list[Any]]:
 
 
 @given(inserted)
-@settings(max_examples=4, deadline=None)
+@examples(4)
+@pytest.mark.mass
 def test_a_display_is_a_stream(records: list[tuple[str, str]]) -> None:
     """The answer in log and sink is lines of JSON, which show the answer when they are followed.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Engine, Parquet
@@ -29,6 +29,7 @@ from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.json_names import step_of_key
 from anabranch.stream.reading.source import Source
 from columnar.streams import item_queries
+from mass import examples
 from odd_keys import ODD_KEYS, any_attribute, any_key, quoted
 from spark.bare import BareTrunk
 
@@ -319,14 +320,14 @@ def check_stream(names: list[str], records: list[list[tuple[str, str]]], engine:
 
 
 @given(streams())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_keys_by_the_reference(given: tuple[list[str], list[list[tuple[str, str]]]]) -> None:
     """Values of any keys come out with the types, spellings and order that Python's reader sees."""
     check_stream(*given, "reference")
 
 
 @given(streams())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_any_keys_by_a_trunk(given: tuple[list[str], list[list[tuple[str, str]]]]) -> None:
     """The same in columns, panes and displays."""
     check_stream(*given, "local")

@@ -1,5 +1,5 @@
 """JSON values come out as they went in: through select, group, window, join, displays, links, the answer log, sinks
-and streams.
+and streams; with dots, with paths and in SQL.
 
 The judge is Python's own reader of JSON, with numbers as they are spelled.
 """
@@ -7,12 +7,15 @@ The judge is Python's own reader of JSON, with numbers as they are spelled.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Engine
@@ -21,7 +24,9 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
 from anabranch.network import topology
 from anabranch.network.description import RegisteredStream
+from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
+from mass import examples
 from odd_keys import any_attribute, any_key
 from peers.working import GrowingStream, bare_network, network_of
 
@@ -68,6 +73,11 @@ records = st.lists(st.one_of(values, lists), min_size=1, max_size=4).map(
     lambda found: [f'{{"k": {place}, "v": {value}}}' for place, value in enumerate(found)]
 )
 
+singles = st.lists(values, min_size=1, max_size=4).map(
+    lambda found: [f'{{"k": {place}, "v": {value}}}' for place, value in enumerate(found)]
+)
+ENGINES: tuple[EngineName, ...] = ("reference", "local")
+
 SELECT = 'for $o in stream("s") return { "v": $o.v }'
 COPY = 'for $o in stream("s") return $o'
 LOOKUP = 'for $o in stream("s") where $o.k >= 0 return $o.v'
@@ -78,6 +88,8 @@ GROUPS = 'for $o in stream("s") group by $k := $o.k return { "k": $k, "v": array
 ROWS = '(for $o in stream("s") order by $o.k return $o.v)[position() >= 1]'
 PAST = 'for $o in stream("s") return { "k": $o.k, "v": array { (stream("s")/root/item#0) } }'
 JOIN = 'for $a in stream("s")|count 1|, $b in stream("s")|count 1| where $a.k = $b.k return { "v": $a.v, "w": $b }'
+INTERVAL = 'for $a in stream("s"), $b in stream("u") where $b.k >= $a.k and $b.k <= $a.k return { "v": $a.v, "w": $b }'
+TABLE = 'for $o in stream("s"), $p in doc("p")/*/* where $o.k = $p.k return { "v": $o.v, "w": $p }'
 
 
 def expected(query: str, lines: list[str]) -> list[Any]:
@@ -97,7 +109,7 @@ def expected(query: str, lines: list[str]) -> list[Any]:
                 found.append(("object", [("v", value), ("w", [record])]))
             case "group":
                 found.append(("object", [("k", record[1][0][1]), ("v", value)]))
-            case "join" | "display":
+            case "join" | "display" | "interval" | "table":
                 found.append(("object", [("v", value), ("w", record)]))
             case "groups":
                 found.append(("object", [("k", record[1][0][1]), ("v", [value])]))
@@ -109,12 +121,38 @@ def expected(query: str, lines: list[str]) -> list[Any]:
 QUERIES = {"select": SELECT, "copy": COPY, "lookup": LOOKUP, "window": WINDOW, "group": GROUP, "join": JOIN}
 SHOWN = {"display": DISPLAY, "groups": GROUPS, "rows": ROWS, "past": PAST}
 """Those that are corrected as they go, and one about the past."""
+JOINED = {"interval": INTERVAL, "table": TABLE}
+"""Joins with another stream and with a table, both of the same lines."""
+OTHERS = {
+    "select in SQL": "SELECT v FROM s",
+    "copy in SQL": "SELECT * FROM s WHERE k >= 0",
+    "select in SQL, of windows": "SELECT v FROM TUMBLE(s, k, 1) ORDER BY k",
+    "select in SQL, ordered": "SELECT v FROM s ORDER BY k",
+    "select in SQL, of pairs": "SELECT a.v FROM s a JOIN u b ON b.k BETWEEN a.k AND a.k",
+    "select in SQL, of pairs, the other": "SELECT b.v FROM s a JOIN u b ON b.k BETWEEN a.k AND a.k",
+    "select in SQL, of a table": "SELECT p.v FROM s JOIN p ON s.k = p.k",
+    "copy with a path": 'for $o in stream("s")/root/item[k >= 0] return $o',
+    "lookup behind a path": 'for $w in stream("s")/root/item[k >= 0]|count 1| return $w.v',
+}
+"""The same in other spellings; the first word says what comes out."""
+PATHS = {
+    "select with a path": 'for $o in stream("s")/root/item return { "v": $o/v }',
+    "select with a path, of windows": 'for $w in stream("s")/root/item|count 1| return { "v": $w/v }',
+    "select with a path, of groups": 'for $w in stream("s")/root/item|count 1| for $o in $w group by $k := $o/k '
+    'return { "v": $o/v }',
+    "select with a path, ordered": 'for $o in stream("s")/root/item order by $o/k return { "v": $o/v }',
+}
+"""What a path reaches has its type as well; of arrays it reaches the members."""
 
 
-def answers(folder: Path, lines: list[str], engine: EngineName) -> dict[str, str]:
-    (folder / "s").write_text("".join(f"{line}\n" for line in lines))
-    inputs = Inputs([Source("s", folder / "s", format="json")], finite=True)
-    queries = {**QUERIES, **SHOWN}
+def answers(
+    folder: Path, lines: list[str], engine: EngineName, more: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    for name in ("s", "u", "p"):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    sources = [Source(name, folder / name, format="json") for name in ("s", "u")]
+    inputs = Inputs(sources, {"p": DocumentSource(folder / "p")}, finite=True)
+    queries = {**QUERIES, **SHOWN} if more is None else more
     with answering([prepare(name, text, inputs, engine) for name, text in queries.items()], inputs) as run:
         assert list(run.dead) == []
         return {name: "".join(answer) for name, answer in run.answers.items()}
@@ -126,7 +164,7 @@ def told(text: str) -> list[Any]:
 
 
 @given(records)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_by_the_reference(lines: list[str]) -> None:
     """Each query gives the values with the types, spellings and order that Python's reader sees in the lines."""
     with TemporaryDirectory() as folder:
@@ -135,7 +173,7 @@ def test_by_the_reference(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_by_a_trunk(lines: list[str]) -> None:
     """A trunk gives the same, to the byte as the reference does."""
     with TemporaryDirectory() as folder:
@@ -146,7 +184,53 @@ def test_by_a_trunk(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(5)
+def test_in_other_spellings(lines: list[str]) -> None:
+    """The same in SQL, and through joins with another stream and with a table."""
+    with TemporaryDirectory() as folder:
+        found = {each: answers(Path(folder), lines, each, JOINED | OTHERS) for each in ENGINES}
+        assert found["local"] == found["reference"]
+        for name, text in found["local"].items():
+            assert told(text) == expected(name.partition(" ")[0], lines), name
+
+
+@given(singles)
+@examples(5)
+def test_by_paths(lines: list[str]) -> None:
+    """What paths reach keeps its type in an object."""
+    with TemporaryDirectory() as folder:
+        found = {each: answers(Path(folder), lines, each, PATHS) for each in ENGINES}
+        assert found["local"] == found["reference"]
+        for name, text in found["local"].items():
+            assert told(text) == expected("select", lines), name
+
+
+@given(st.lists(scalars, min_size=1, max_size=8))
+@examples(10)
+def test_keys_of_groups(values: list[str]) -> None:
+    """A key of a group is what it is in the first of its records; numbers are one key where they are equal, and a
+    text is never the key of a number."""
+    lines = [f'{{"k": {place}, "v": {value}}}' for place, value in enumerate(values)]
+    groups: dict[Any, list[Any]] = {}
+    for value in map(read, values):
+        key = Fraction(str(value)) if isinstance(value, Digits) else (type(value), value)
+        groups.setdefault(key, []).append(value)
+    keyed = [("object", [("v", each[0]), ("n", Digits(len(each)))]) for each in groups.values()]
+    queries = {
+        "dots": f'for $w in stream("s")|count {len(lines)}| for $o in $w group by $v := $o.v '
+        'return { "v": $v, "n": count($o) }',
+        "sql": "SELECT v, COUNT(*) AS n FROM TUMBLE(s, k, 100) GROUP BY v, window_start",
+        "whole": 'for $o in stream("s") group by $v := $o.v return { "v": $v, "n": count($o) }',
+        "whole in SQL": "SELECT v, COUNT(*) AS n FROM s GROUP BY v",
+    }
+    with TemporaryDirectory() as folder:
+        for engine in ENGINES:
+            for name, text in answers(Path(folder), lines, engine, queries).items():
+                assert told(text) == keyed, (engine, name)
+
+
+@given(records)
+@examples(3)
 def test_through_log_sink_and_stream(lines: list[str]) -> None:
     """Answers in the log, in a file and in a stream that is an answer have the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -157,7 +241,9 @@ def test_through_log_sink_and_stream(lines: list[str]) -> None:
             first = engine.subscribe(SELECT, "first", sink=folder / "first.jsonl")
             engine.stream("t", first)
             again = engine.subscribe('for $o in stream("t") return { "v": $o.v }', "again")
+            in_sql = engine.subscribe("SELECT v FROM t", "in-sql", sink=folder / "in_sql.jsonl")
             engine.wait()
+            assert in_sql.answer() == (folder / "in_sql.jsonl").read_text() == first.answer()
             assert told(first.answer()) == expected("select", lines)
             assert (folder / "first.jsonl").read_text() == first.answer()
             assert again.answer() == first.answer()
@@ -165,7 +251,7 @@ def test_through_log_sink_and_stream(lines: list[str]) -> None:
 
 
 @given(records)
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_through_displays_and_their_streams(lines: list[str]) -> None:
     """A display in the log, in a file, and followed as a stream of updates has the same types and spellings."""
     with TemporaryDirectory() as name:
@@ -184,7 +270,8 @@ def test_through_displays_and_their_streams(lines: list[str]) -> None:
 
 
 @given(records, st.integers(1, 3))
-@settings(max_examples=4, deadline=None)
+@examples(4)
+@pytest.mark.mass
 def test_through_links(lines: list[str], portion: int) -> None:
     """Behind two links each query gives what it gives at the source."""
     with TemporaryDirectory() as name:

@@ -55,7 +55,8 @@ def await_markers(broker: Broker, topic: str) -> None:
     """Wait until all transactions of a topic have ended: a commit is certain before its marker stands in the topic."""
     cluster = KafkaCluster.of(broker.address)
     watch = TopicWatch(cluster, topic)
-    reader = Consumer({"bootstrap.servers": broker.address, "group.id": "none"})
+    settings = {"bootstrap.servers": broker.address, "group.id": "none", "isolation.level": "read_uncommitted"}
+    reader = Consumer(settings)  # whose ends are those of all that was written
     deadline = monotonic() + PATIENCE
     while True:
         committed = watch.look(PATIENCE)

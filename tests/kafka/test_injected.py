@@ -12,7 +12,7 @@ from anabranch.kafka.clients import BrokerLog
 from anabranch.kafka.faults import KafkaFault, Remedy
 from anabranch.kafka.transactions import Mark, OutgoingMessage, TransactionalWriter
 from kafka.mocking import MockCluster, mock_cluster
-from mass import Mass
+from mass import Mass, some
 
 CODES = {
     name: code
@@ -59,42 +59,44 @@ def written(mock: MockCluster, request: str, code: int, times: int = 1) -> Remed
 
 @pytest.mark.parametrize(
     ("request_", "error", "expected"),
-    [
-        ("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", None),
-        ("InitProducerId", "NOT_COORDINATOR", None),
-        ("InitProducerId", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("InitProducerId", "INVALID_TRANSACTION_TIMEOUT", Remedy.WRONG),
-        ("InitProducerId", "PRODUCER_FENCED", Remedy.FENCED),
-        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", None),
-        ("Metadata", "LEADER_NOT_AVAILABLE", Remedy.WAIT),
-        ("Metadata", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("OffsetFetch", "UNSTABLE_OFFSET_COMMIT", None),
-        ("OffsetFetch", "GROUP_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("Produce", "NOT_LEADER_FOR_PARTITION", None),
-        ("Produce", "NOT_ENOUGH_REPLICAS", None),
-        ("Produce", "REQUEST_TIMED_OUT", None),
-        ("Produce", "KAFKA_STORAGE_ERROR", None),
-        ("Produce", "MSG_SIZE_TOO_LARGE", Remedy.UNFIT),
-        ("Produce", "INVALID_RECORD", Remedy.UNFIT),
-        ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", Remedy.RENEW),
-        ("Produce", "UNKNOWN_PRODUCER_ID", Remedy.RENEW),
-        ("Produce", "INVALID_PRODUCER_EPOCH", Remedy.FENCED),
-        ("AddPartitionsToTxn", "CONCURRENT_TRANSACTIONS", None),
-        ("AddPartitionsToTxn", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("AddPartitionsToTxn", "PRODUCER_FENCED", Remedy.FENCED),
-        ("AddOffsetsToTxn", "COORDINATOR_NOT_AVAILABLE", None),
-        ("AddOffsetsToTxn", "GROUP_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("AddOffsetsToTxn", "INVALID_TXN_STATE", Remedy.RENEW),
-        ("TxnOffsetCommit", "NOT_COORDINATOR", None),
-        ("TxnOffsetCommit", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
-        ("TxnOffsetCommit", "TRANSACTION_ABORTABLE", Remedy.ABORT),
-        ("EndTxn", "CONCURRENT_TRANSACTIONS", None),
-        ("EndTxn", "COORDINATOR_NOT_AVAILABLE", None),
-        ("EndTxn", "INVALID_PRODUCER_EPOCH", Remedy.FENCED),
-        ("EndTxn", "PRODUCER_FENCED", Remedy.FENCED),
-        ("EndTxn", "INVALID_TXN_STATE", Remedy.RENEW),
-        ("EndTxn", "TRANSACTION_ABORTABLE", Remedy.ABORT),
-    ],
+    some(
+        [
+            ("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", None),
+            ("InitProducerId", "NOT_COORDINATOR", None),
+            ("InitProducerId", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("InitProducerId", "INVALID_TRANSACTION_TIMEOUT", Remedy.WRONG),
+            ("InitProducerId", "PRODUCER_FENCED", Remedy.FENCED),
+            ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", None),
+            ("Metadata", "LEADER_NOT_AVAILABLE", Remedy.WAIT),
+            ("Metadata", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("OffsetFetch", "UNSTABLE_OFFSET_COMMIT", None),
+            ("OffsetFetch", "GROUP_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("Produce", "NOT_LEADER_FOR_PARTITION", None),
+            ("Produce", "NOT_ENOUGH_REPLICAS", None),
+            ("Produce", "REQUEST_TIMED_OUT", None),
+            ("Produce", "KAFKA_STORAGE_ERROR", None),
+            ("Produce", "MSG_SIZE_TOO_LARGE", Remedy.UNFIT),
+            ("Produce", "INVALID_RECORD", Remedy.UNFIT),
+            ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", Remedy.RENEW),
+            ("Produce", "UNKNOWN_PRODUCER_ID", Remedy.RENEW),
+            ("Produce", "INVALID_PRODUCER_EPOCH", Remedy.FENCED),
+            ("AddPartitionsToTxn", "CONCURRENT_TRANSACTIONS", None),
+            ("AddPartitionsToTxn", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("AddPartitionsToTxn", "PRODUCER_FENCED", Remedy.FENCED),
+            ("AddOffsetsToTxn", "COORDINATOR_NOT_AVAILABLE", None),
+            ("AddOffsetsToTxn", "GROUP_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("AddOffsetsToTxn", "INVALID_TXN_STATE", Remedy.RENEW),
+            ("TxnOffsetCommit", "NOT_COORDINATOR", None),
+            ("TxnOffsetCommit", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
+            ("TxnOffsetCommit", "TRANSACTION_ABORTABLE", Remedy.ABORT),
+            ("EndTxn", "CONCURRENT_TRANSACTIONS", None),
+            ("EndTxn", "COORDINATOR_NOT_AVAILABLE", None),
+            ("EndTxn", "INVALID_PRODUCER_EPOCH", Remedy.FENCED),
+            ("EndTxn", "PRODUCER_FENCED", Remedy.FENCED),
+            ("EndTxn", "INVALID_TXN_STATE", Remedy.RENEW),
+            ("EndTxn", "TRANSACTION_ABORTABLE", Remedy.ABORT),
+        ]
+    ),
 )
 def test_what_comes_of_an_error(mock: MockCluster, request_: str, error: str, expected: Remedy | None) -> None:
     """What passes is not even noticed; what does not is told apart as Kafka's protocol describes it."""

@@ -15,6 +15,7 @@ from anabranch.language.parsing.operators import CAUGHT
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_expression
 from anabranch.language.rewrite import parts
+from mass import examples, is_fast
 
 T = TypeVar("T")
 
@@ -307,7 +308,7 @@ def test_what_is_printed_is_read_back() -> None:
     """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
     met: set[type] = set()
 
-    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(examples(250), derandomize=True, suppress_health_check=list(HealthCheck))
     @given(queries)
     def law(query: ast.Query) -> None:
         assert parse(print_query(query)) == query
@@ -315,7 +316,8 @@ def test_what_is_printed_is_read_back() -> None:
 
     law()
     constructs = {each for each in vars(ast).values() if isinstance(each, type) and each.__module__ == ast.__name__}
-    assert {each.__name__ for each in constructs - met} == {"_Placed"}
+    if not is_fast():  # of few queries nothing is certain
+        assert {each.__name__ for each in constructs - met} == {"_Placed"}
 
 
 PRINTED = (
@@ -336,9 +338,13 @@ PRINTED = (
     ("1 + (if (a) then 1 else 2)", "1 + (if (a) then 1 else 2)"),
     ("(/)", "(/)"),
     ("/ = 1", "(/) = 1"),
+    ("(a instance of item()) + 1", "(a instance of item()) + 1"),
+    ("(a treat as item()) * 1", "(a treat as item()) * 1"),
+    ("(a instance of item()) = b", "a instance of item() = b"),
     # one spelling of each thing
     ("child::a/attribute::b/parent::node()/self::node()", "a/@b/../self::node()"),
     ("a/./b", "a/self::node()/b"),
+    ("a[ ']' ]", 'a["]"]'),
     ("a ≤ b", "a <= b"),
     ("'it''s \"x\"'", '"it\'s ""x"""'),
     ("for $a in b, $c in d return 1", "for $a in b for $c in d return 1"),

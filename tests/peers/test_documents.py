@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
@@ -27,6 +29,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.mass
 def test_what_is_looked_up_on_the_way(tmp_path: Path) -> None:
     """Queries come one after the other, at both ends of a line of peers; some can share what travels, with others."""
     for accents in (True, False):

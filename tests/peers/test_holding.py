@@ -13,6 +13,7 @@ from peers.test_running import ITEMS, WIDER, photon_items, photon_stream
 from peers.working import BareRunner, GrowingStream, bare_network, network_of
 
 
+@pytest.mark.mass
 def test_streams_that_never_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Flows go both ways, and each time a peer is run more has come; who registers sees what comes from then on."""
     items = {"photons": photon_items(90, 1), "others": photon_items(90, 2)}

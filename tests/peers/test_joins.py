@@ -40,6 +40,7 @@ def tuple_flows(running: RunningNetwork) -> list[Flow]:
     return [each for each in running.catalogue.hops if isinstance(each.form, PropertyForest)]
 
 
+@pytest.mark.mass
 def test_a_join_near_its_streams(tmp_path: Path) -> None:
     """Tuples go over links from where the streams meet, and end when both streams have; who leaves frees them."""
     items = {"photons": photon_items(45, 1), "others": photon_items(45, 2)}
@@ -132,6 +133,7 @@ def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("seed", [1])
+@pytest.mark.mass
 def test_random_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Joins are made anywhere, shared and widened as it comes, and answer as a single engine does."""
     assert check_joins(tmp_path, monkeypatch, seed), "no tuples have travelled"

@@ -12,6 +12,7 @@ from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 
 S = 'xmlns:s="urn:anabranch:stream"'
@@ -83,7 +84,7 @@ def test_streams_of_updates_and_of_items_meet(tmp_path: Path) -> None:
     }
     time = ItemPath.parse("t")
     sources = [Source(name, tmp_path / name, "lines", time=time, updates=name != "s") for name in made]
-    grown = [GrowingStream(each.path, made[each.name]) for each in sources]
+    grown = [GrowingStream(on_disk(each.path), made[each.name]) for each in sources]
     queries = {
         "join": 'for $a in stream("x")/root/ticker, $b in stream("y")/root/ticker where $a/name = $b/name and '
         "$a/quote < $b/quote return <r>{ $a/quote }{ $b/quote }</r>",
@@ -113,6 +114,7 @@ def test_streams_of_updates_and_of_items_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("accents", [True, False])
+@pytest.mark.mass
 def test_answers_at_once_groups_and_sessions(tmp_path: Path, accents: bool) -> None:
     """Displays over items, grouped windows and sessions have the items that they need (LAWS 3.8, 3.9, 3.11)."""
     source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
@@ -128,6 +130,7 @@ def test_answers_at_once_groups_and_sessions(tmp_path: Path, accents: bool) -> N
 
 
 @pytest.mark.parametrize("accents", [True, False])
+@pytest.mark.mass
 def test_the_past_of_items(tmp_path: Path, accents: bool) -> None:
     """A query that asks when items came is told (LAWS 5.5)."""
     source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
@@ -153,6 +156,7 @@ def test_a_document_that_grows(tmp_path: Path) -> None:
     both(tmp_path, source, grown, {"a": COUNTS, "b": WINDOWS, "c": WINDOWS, "d": COUNTS}, portion=1)
 
 
+@pytest.mark.mass
 def test_a_root_that_declares_control_elements(tmp_path: Path) -> None:
     """Control elements whose prefix the root declares travel, also a bad one; nothing of it is copied (LAWS 2.1)."""
     accent = '<s:accent where="k = 1"><s:alter path="v" by=". * 10"/></s:accent>'
@@ -183,6 +187,7 @@ def test_what_fails_on_the_way(tmp_path: Path) -> None:
         assert (letter.code, letter.raw) == ("FORG0001", "<i><t>3</t><k>1</k><v>much</v></i>")
 
 
+@pytest.mark.mass
 def test_an_accent_against_the_promise(tmp_path: Path) -> None:
     """It is bad (LAWS 4.5): who reads its path ends there, everywhere, also who comes later; others go on.
 
@@ -217,6 +222,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.mass
 def test_json_items(tmp_path: Path, timed: bool) -> None:
     """Items of JSON travel as lines, so lookups and copies behind a link have the types that they have at the source.
 

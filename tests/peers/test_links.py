@@ -61,6 +61,7 @@ def test_a_link_and_who_hands_it_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["evolving", "edited"])
+@pytest.mark.mass
 def test_links_stay_small(tmp_path: Path, kind: str) -> None:
     """A peer that hands a stream on, is asked for it later, and again after a while, answers like a single engine.
 

@@ -22,6 +22,7 @@ from anabranch.peers.sending import Sender
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from network.making import FIGURE_1, SCHEMA
 from network.simulation import alone as by_law
 from peers.some import some_run
@@ -32,6 +33,7 @@ WINDOW = (
     '<w>{ for $w in stream("photons")/photons/photon[en >= 1.3]|det_time diff 20 step 10| '
     "return <n>{ count($w) }{ sum($w/en) }</n> }</w>"
 )
+
 ITEMS = '<i>{ for $p in stream("photons")/photons/photon where $p/en >= 1.3 return <p>{ $p/en }</p> }</i>'
 WIDER = ITEMS.replace("1.3", "0.9").replace("{ $p/en }", "{ $p/phc }")
 
@@ -138,6 +140,7 @@ def test_another_description_at_the_next_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["", "files", "moved"])
+@pytest.mark.mass
 def test_a_stream_that_is_no_longer_written_down(tmp_path: Path, gone: str) -> None:
     """It ends at the next start, behind what has come meanwhile, and its windows close, as if the network had run.
 
@@ -201,7 +204,7 @@ def killed_run(
     asked: Sequence[tuple[str, str, str]] = ASKED,
 ) -> Catalogue:
     """A network that is killed again and again, with a query more each time it is started; gives its last plan."""
-    grown = [GrowingStream(each.source.path, photon_items(40, random.randrange(90))) for each in streams]
+    grown = [GrowingStream(on_disk(each.source.path), photon_items(40, random.randrange(90))) for each in streams]
     alone = Alone(folder / "alone", [each.source for each in streams], random)
     for count, (name, text, _) in enumerate(asked, 1):
         alone.drain()
@@ -245,6 +248,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("accents", [False, True])
+@pytest.mark.mass
 def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accents: bool) -> None:
     """Between a commit and the link, in the midst of a change of plans: what is missing is done at the next start."""
     streams = [photon_stream(tmp_path, "photons", "SP0", accents=accents)]

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.engine.finite import answering
@@ -68,7 +68,6 @@ def test_partitions_without_times_follow_each_other() -> None:
     assert texts([item("a1", "a", 0), item("a2", "a", 1)], [item("b1", "b", 0)]) == ["a1", "a2", "b1"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=1, max_size=3))
 def test_a_merge_keeps_every_partition_in_order(times: list[list[int]]) -> None:
     """Law: whatever the times, no partition is reordered and nothing is lost."""

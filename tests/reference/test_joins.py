@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
@@ -147,7 +147,6 @@ def test_the_interval_join_is_closed_at_both_ends() -> None:
     assert answer.text == "<p>0 10</p><p>20 10</p><p>21 31</p>"
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=6), st.lists(st.integers(0, 40), max_size=6), st.integers(0, 15))
 def test_the_interval_join_is_all_pairs_that_fit(xs: list[int], ys: list[int], bound: int) -> None:
     """Law: the answer is what a loop in a loop would find."""
@@ -274,7 +273,6 @@ def test_a_late_subscription_joins_from_its_first_whole_window_on() -> None:
 SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9)), max_size=14), SIZES, SIZES)
 def test_a_step_join_is_what_moving_windows_one_by_one_would_find(
     gaps: list[tuple[int, int]], first: tuple[int, int], second: tuple[int, int]

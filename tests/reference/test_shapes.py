@@ -13,6 +13,7 @@ from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.runtime.shapes import CheckedTexts, Constant, Shapes
 from anabranch.runtime.standing import standing
+from mass import enough, some
 
 _TEMPLATES = (
     'for $p in stream("s")/root/p where $p/a >= {} and $p/b < -{} return <hit n="{}">{{ $p/a }}</hit>',
@@ -62,13 +63,13 @@ def _as_numbers(hole: Any) -> Any:
     return visit(hole)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3)))
 def test_a_shape_with_its_constants_is_the_query(seed: int) -> None:
     """Marks replaced by constants, the hole of the shape is that of the text, whichever text was met first."""
     random = Random(seed)
     shapes = Shapes()
     seen = set()
-    for _ in range(90):
+    for _ in some(range(90)):
         text = print_query(check(parse(given := _good(random)), given, inputs=_INPUTS).query)
         shaped = shapes.of(text)
         seen.add(id(shaped.shape))
@@ -80,20 +81,20 @@ def test_a_shape_with_its_constants_is_the_query(seed: int) -> None:
     assert len(seen) < 150
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3)))
 def test_a_text_of_a_known_shape_is_printed_as_if_it_were_checked(seed: int) -> None:
     """What is known is what checking and printing gives, to the character."""
     random = Random(seed)
     texts = CheckedTexts()
     known = 0
-    for _ in range(90):
+    for _ in some(range(90)):
         text = _good(random, random.choice([_LITERALS[:3], _LITERALS[3:5], _LITERALS]))
         query = check(parse(text), text, inputs=_INPUTS).query
         found = texts.printed(text)
         known += found is not None
         assert found in (None, print_query(query)), text
         assert texts.learn(text, query) == print_query(query)
-    assert known > 10
+    assert known > enough(10)
 
 
 def test_a_mark_that_somebody_writes_is_none() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import papers
@@ -20,6 +20,7 @@ from anabranch.stream.path import TimeScale
 from anabranch.stream.photons import photons
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.sequences import Value, Values
+from mass import examples
 from reference.asking import leaves, stream
 
 FUNCTIONS: dict[str, PythonFunction] = {"twice": lambda x: x * 2}
@@ -195,7 +196,7 @@ LEAVES = st.sampled_from(("<a>1</a>", "<a>2.0</a>", "<a>x</a>", "<b>y</b>", "<c>
 STREAMS = st.lists(st.lists(LEAVES, max_size=4).map("".join), max_size=5).map(lambda items: stream(*items))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(CONDITIONS, RESULTS, st.sampled_from(("{}", "<o>{{ {} }}</o>", "<o>x{{ {} }}<z/></o>")), STREAMS)
 def test_generated_selections_and_projections(where: str, result: str, frame: str, document: str) -> None:
     """Law: any selection and projection answers item by item what it answers whole."""

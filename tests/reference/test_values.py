@@ -4,7 +4,7 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.aggregates.exact import exact_sum
@@ -60,7 +60,6 @@ def test_values_are_spelled_as_xquery_does(number: Atomic, text: str) -> None:
     assert spell(number) == text
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_spelled_double_is_read_back(number: float) -> None:
     """The spelling says which double it is."""
@@ -134,7 +133,6 @@ def test_aggregates_are_exact(query: str, numbers: tuple[str, ...], answer: str)
     assert ask(query, {"s": leaves("n", *numbers)}).text == answer
 
 
-@settings(deadline=None)
 @given(st.lists(st.decimals(-1000, 1000, places=3), max_size=20), st.randoms())
 def test_the_order_of_a_sum_cannot_show(numbers: list[Decimal], order: st.DataObject) -> None:
     """Any order, and any grouping into partial sums, gives the same double."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
@@ -53,7 +53,6 @@ def test_time_windows(window: str, times: tuple[object, ...], expected: list[str
     assert windows(window, *times) == expected
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.decimals(0, 50, places=1), max_size=12),
     st.decimals("0.1", 20, places=1),

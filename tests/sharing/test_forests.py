@@ -11,6 +11,7 @@ from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.match_joins import join_matches, merge_inputs, merge_joins, same_join
 from anabranch.sharing.normalize import unjoined
 from anabranch.sharing.render import render_join
+from mass import some
 from sharing.joining import Joining, answer, forest, joining, reduced, sent
 from sharing.making import items
 
@@ -150,7 +151,7 @@ def test_all_items_that_move_a_window_are_sent() -> None:
     assert answer(join.text, without, "t") != answer(join.text, given, "t")
 
 
-ROUNDS = range(10)
+ROUNDS = some(range(10))
 
 
 def _inputs(random: Random, join: Joining) -> dict[str, str]:

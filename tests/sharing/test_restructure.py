@@ -13,13 +13,14 @@ from anabranch.sharing.match import matches, merge, missing, same
 from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render, render_join
 from anabranch.sharing.tree import PropertyTree
+from mass import some
 from models.join_restructuring import restructure_join
 from models.restructuring import restructure
 from reference.asking import ask, stream
 from sharing import joining
 from sharing.making import answer, checked, items, selection, sent, several, sharp, tree, windowed
 
-ROUNDS = range(8)
+ROUNDS = some(range(8))
 S, W, G = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER OMEGA}", "\N{GREEK SMALL LETTER GAMMA}"
 LOOP = "for $p in stream('s')/r/i"
 

@@ -16,10 +16,11 @@ from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render
 from anabranch.sharing.subtract import remaining, subtract
 from anabranch.sharing.tree import PropertyTree, item_term
+from mass import some
 from reference.asking import leaves
 from sharing.making import answer, items, query, selection, sent, sharp, tree, windowed
 
-ROUNDS = range(7)
+ROUNDS = some(range(7))
 S, W, G = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER OMEGA}", "\N{GREEK SMALL LETTER GAMMA}"
 _WINDOW = r"/i(\[[^|]*\])?\|[^|]*\|"
 LOOP = "for $p in stream('s')/r/i"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from anabranch.bench.workloads.paper import PAPER_WITH, PAPER_WITHOUT, QUERIES, Shared, share, workload
 from sharing.making import tree
 
@@ -19,6 +21,7 @@ def test_the_queries_are_as_the_paper_says() -> None:
     assert all(tree(text).outputs for text in texts)
 
 
+@pytest.mark.mass
 def test_how_many_share() -> None:
     """As many as in the paper share as they are; with widening all but the first do, as there."""
     found = share(0, sample=10)

@@ -34,6 +34,7 @@ def reference(query: str, source: Source) -> str:
         return "".join(run.answers["q"])
 
 
+@pytest.mark.mass
 def test_answers_of_answers(tmp_path: Path) -> None:
     """Windows over an answer, and windows over theirs, in runs that begin again and again with epochs of any size."""
     random = Random(4)
@@ -184,6 +185,7 @@ def test_a_run_that_dies_delivers_every_result_once(
     assert found.count("<n>") > 10
 
 
+@pytest.mark.mass
 def test_what_is_unread_outlives_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs that are dropped take nothing from a stream that has still to read their answers."""
     monkeypatch.setattr("anabranch.spark.checkpoint.retention.MIN_EPOCHS", 8)

@@ -1,4 +1,7 @@
-"""A trunk on a cluster: what works only in local mode does not work."""
+"""A trunk on a cluster of processes on loopback: what works only in local mode does not work.
+
+That machines may share no disk is tried by `make cluster` (`tests/cluster/`).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ from time import monotonic, sleep
 import pyspark
 import pytest
 
+import anabranch
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
+from anabranch.running import committed
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
 from papers import Q4
@@ -38,6 +43,8 @@ def service(arguments: Sequence[str], log: Path) -> Iterator[None]:
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # a second way in, at a fixed port
+        "XDG_CACHE_HOME": str(log.parent / "cache"),
+        "NUMBA_CACHE_DIR": str(Path(anabranch.__file__).parent / "columnar" / "__pycache__"),  # most is compiled there
     }
     with log.open("wb") as out:
         process = subprocess.Popen([SPARK_CLASS, *arguments], env=environment, stdout=out, stderr=out)
@@ -57,9 +64,10 @@ def said(log: Path, pattern: str, times: int = 1) -> str:
     return str(found[-1])
 
 
-@contextmanager
-def cluster(folder: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A master and two workers of one core each; gives the master's address."""
+    folder = tmp_path_factory.mktemp("cluster")
     with ExitStack() as held:
         log = folder / "master.log"
         here = ["--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
@@ -99,7 +107,7 @@ def engine_on(master: str, log: Path, *arguments: Path) -> Iterator[dict[str, ob
 
 
 @pytest.mark.spark
-def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path) -> None:
+def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path, master: str) -> None:
     """Three epochs over lines, in tasks on two executors; nobody listens outside loopback, and nobody stays behind."""
     stream = tmp_path / "photons"
     lines = [photon.strip() + " " * 1_000 for photon in photons(3_000, seed=3)]  # few items that fill several ranges
@@ -113,11 +121,48 @@ def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path) -> 
 
     before = own_processes(below=False)
     log, state = tmp_path / "engine.log", tmp_path / "state"
-    with cluster(tmp_path) as master, engine_on(master, log, stream, query, state) as found:
+    with engine_on(master, log, stream, query, state) as found:
         assert found["answer"] == expected
         assert found["executors"] == 2
         metrics = found["metrics"]
         assert isinstance(metrics, list)
         assert [(each["epoch"], each["dead_letters"]) for each in metrics] == [(0, 1), (1, 0), (2, 0)]
         assert all(address.is_loopback for address in listening_addresses())
-    assert own_processes(below=False) <= before, "nothing that was started for the cluster is left"
+    assert own_processes(below=False) <= before, "nothing that was started for the engine is left"
+
+
+MODULE = """\
+import anabranch
+import {helper}
+
+
+def package(value):
+    return anabranch.__file__
+
+
+def module(value):
+    return {helper}.__file__
+"""
+
+
+@pytest.mark.spark
+def test_a_site_on_a_cluster_sends_what_its_tasks_import(tmp_path: Path, master: str) -> None:
+    """`anabranch run --master`: workers import the package and the modules of functions as the driver has sent them."""
+    (tmp_path / "in").write_text("<p><n>1</n></p>\n")
+    (tmp_path / "beside.py").write_text(MODULE.format(helper="helper"))
+    (tmp_path / "helper.py").touch()
+    (tmp_path / "where.xq").write_text('for $p in stream("in")/root/p return (package($p/n), module($p/n))')
+    (tmp_path / "site.toml").write_text(
+        '[engine]\ncheckpoint = "state"\n[streams.in]\npath = "in"\nformat = "lines"\nroot = "root"\n'
+        '[subscriptions.where]\nquery = "where.xq"\n'
+        '[functions]\npackage = "beside:package"\nmodule = "beside:module"\n'
+    )
+    memory = ["--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"]
+    program = Path(sys.executable).with_name("anabranch")
+    command: list[str | Path] = [program, "run", tmp_path / "site.toml", "--once", "--master", master, *memory]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    package, module = "".join(committed(tmp_path / "site.toml", "where")).split()
+    assert re.search(r"/cache/anabranch/packages/anabranch-[0-9a-f]{32}/anabranch/__init__.py$", package)
+    assert re.search(r"/anabranch-functions-[0-9a-f]{32}.zip/helper.py$", module)
+    assert not re.search("ERROR|WARN", done.stderr), done.stderr

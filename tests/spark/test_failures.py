@@ -126,6 +126,7 @@ ROOTED = {
 
 
 @pytest.mark.parametrize("sharing", [True, False])
+@pytest.mark.mass
 def test_a_query_that_looks_at_the_root_ends_alone(tmp_path: Path, sharing: bool) -> None:
     """Whether a path leads to the root only the root's name tells; who looks at it ends by name, and nobody else."""
     items = "".join(f"<p><t>{at}</t><r>{at}</r></p>\n" for at in range(100))

@@ -47,6 +47,7 @@ def test_what_has_outlived_a_task_is_not_walked_through() -> None:
     assert not walked & {id(each) for each in kept}
 
 
+@pytest.mark.mass
 def test_frozen_garbage_is_seen_after_many_tasks() -> None:
     """Not by the next task, but by the hundredth."""
     freezer, kept = Freezer(), [_Circle()]

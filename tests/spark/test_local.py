@@ -18,6 +18,7 @@ from anabranch.spark.epoch.metrics import Metrics
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
+from mass import sized, some
 from papers import INTERVAL_JOIN, SHARING
 from spark.test_branches import photon_files
 
@@ -33,11 +34,11 @@ def found(
         return answers, {letter.to_json() for letter in run.dead}, run.items, run.late
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", some([3, 1]))
 def test_the_papers_queries(tmp_path: Path, partitions: int) -> None:
     """q1 to q8 and the interval join over photons, with epochs of some random size."""
     names = enumerate(("photons", "photon1", "photon2"))
-    sources = [photon_files(tmp_path, name, 80, seed, partitions) for seed, name in names]
+    sources = [photon_files(tmp_path, name, sized(80, fast=30), seed, partitions) for seed, name in names]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
     size = Random(partitions).randrange(4_000, 9_000)
     answers, *rest = found("local", sources, queries, size)
@@ -89,6 +90,7 @@ def test_sessions_follow_accents(tmp_path: Path, change: str, answer: str) -> No
     assert answers["q"] == (f"<a>{answer}</a>" if answer else "<a/>")
 
 
+@pytest.mark.mass
 def test_positions_and_groups_that_differ_in_constants(tmp_path: Path) -> None:
     """Queries of one shape share their compiled form, and each has its own positions."""
     items = (f"<i><t>{each}</t><t>{each + 1}</t><t>{each + 2}</t><k>{each % 3}</k></i>\n" for each in range(30))
@@ -183,6 +185,19 @@ def test_an_engine_that_follows_its_streams(tmp_path: Path) -> None:
                 assert next(answers) == f"<v>{old}</v>"
             (folder / f"{number}").write_text(f"<p><v>{number}</v></p>\n")
             assert next(answers) == f"<v>{number}</v>"
+
+
+def test_who_asks_for_the_present_input_does_not_wait_for_a_poll(tmp_path: Path) -> None:
+    """Where a stream is looked at once an hour, what is there is answered as soon as somebody wants it."""
+    (tmp_path / "in").mkdir()
+    with Engine(local=True, trigger_ms=3_600_000) as engine:
+        engine.stream("s", tmp_path / "in", format="lines", root="r")
+        asked = engine.subscribe('for $p in stream("s")/r/p return $p/v', name="q")
+        engine.start()
+        for number in range(3):
+            (tmp_path / "in" / f"{number}").write_text(f"<p><v>{number}</v></p>\n")
+            engine.trunk.catch_up()
+            assert asked.answer() == "".join(f"<v>{each}</v>" for each in range(number + 1))
 
 
 def test_an_engine_that_fails(tmp_path: Path) -> None:

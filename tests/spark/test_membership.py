@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from anabranch.language import check, parse, print_query
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.membership import subscriptions_of
@@ -82,6 +84,7 @@ def test_item_queries_have_no_branch_to_share() -> None:
 # --- on a trunk -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 def test_a_branch_serves_whoever_is_there(tmp_path: Path) -> None:
     """Members leave, others come; there is one state for those who share, and each answer is that of a trunk alone."""
     queries = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.columnar.items.answering import StreamAnswers
@@ -34,6 +34,7 @@ from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.source import KnownStream, Source, StreamForm, read
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
+from mass import examples
 
 LIMITS = Limits(item_bytes=200)
 
@@ -68,7 +69,7 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
             end = Survey(checkpoint).latest(at)
             if end == at:
                 return found
-            log = OrderLog(checkpoint.order(source.name))
+            log = OrderLog.of(checkpoint, source.name)
             log.refresh()
             for each in Survey(checkpoint).ranges(at, end):
                 if each.mark:
@@ -89,7 +90,7 @@ pieces_of_streams = st.lists(st.sampled_from(GOOD + BAD), max_size=12)
 budgets = st.lists(st.integers(1, 120), min_size=1, max_size=5)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(parts=pieces_of_streams, closed=st.booleans(), budgets=budgets)
 def test_a_document_in_ranges_is_the_document(parts: list[str], closed: bool, budgets: list[int]) -> None:
     """Wherever epochs end, in an item, a tag or a name: the same items, the same dead letters, the same places."""
@@ -100,7 +101,7 @@ def test_a_document_in_ranges_is_the_document(parts: list[str], closed: bool, bu
         assert by_ranges(source, budgets) == whole(source)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(parts=pieces_of_streams, budgets=budgets, end=st.sampled_from(["", "\n", "\r\n"]))
 def test_lines_in_ranges_are_the_lines(parts: list[str], budgets: list[int], end: str) -> None:
     """Wherever epochs end they end after a line, and nothing is lost, doubled or moved."""

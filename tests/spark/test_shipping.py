@@ -30,6 +30,7 @@ def printed(archive: Path, text: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.mass
 def test_a_worker_gets_the_package_of_the_driver_unpacked(tmp_path: Path) -> None:
     """It is imported from the user's cache, module by module the driver's text, also where another is installed."""
     archive = package_archive(tmp_path)
@@ -68,6 +69,7 @@ def test_without_a_home_the_package_is_unpacked_beside_the_archive(tmp_path: Pat
     assert Path(found) == tmp_path / "anabranch" / "packages" / archive.stem / "anabranch" / "__init__.py"
 
 
+@pytest.mark.mass
 def test_workers_that_start_together_agree(tmp_path: Path) -> None:
     """Four processes at once, one folder, and nothing half done beside it."""
     archive = package_archive(tmp_path)
@@ -80,6 +82,37 @@ def test_workers_that_start_together_agree(tmp_path: Path) -> None:
     assert len({process.communicate()[0] for process in started}) == 1
     assert [process.returncode for process in started] == [0] * 4
     assert [each.name for each in (tmp_path / "cache" / "anabranch" / "packages").iterdir()] == [archive.stem]
+
+
+_HITS = "; ".join(
+    (
+        "from anabranch.columnar.scan.kernels import is_space, number_at",
+        "import numpy",
+        "is_space(32), number_at(numpy.zeros(1, numpy.uint8), 0, 1)",
+        "print(*(each.stats.cache_hits.total() for each in (is_space, number_at)))",
+    )
+)
+
+
+def test_workers_take_over_loops_that_the_driver_has_compiled(tmp_path: Path) -> None:
+    """What was compiled here is not compiled there; what they have compiled themselves stays as it is."""
+    driver = {"PYTHONPATH": str(Path(anabranch.__file__).parents[1]), "NUMBA_CACHE_DIR": str(tmp_path / "driver")}
+    modules = "from pathlib import Path; from anabranch.spark.cluster.shipping import kernels_archive"
+    send = f"{modules}; kernels_archive(Path({str(tmp_path)!r}))"
+    printed(tmp_path, send, **driver)
+    assert list(tmp_path.glob("*.zip")) == []
+    assert printed(tmp_path, f"{_HITS}; {send}", **driver) == "0 0"
+    (kernels,) = tmp_path.glob("*.zip")
+    archive = package_archive(tmp_path)
+    assert printed(archive, _HITS, XDG_CACHE_HOME=str(tmp_path / "one")) == "1 1"
+    there = tmp_path / "one" / "anabranch" / "kernels"
+    (there / kernels.stem).unlink()
+    (compiled,) = there.rglob("*is_space*.nbi")
+    before = compiled.stat().st_ino
+    (lost,) = there.rglob("*number_at*.nbi")
+    lost.unlink()
+    assert printed(archive, _HITS, XDG_CACHE_HOME=str(tmp_path / "one")) == "1 1"
+    assert compiled.stat().st_ino == before
 
 
 def test_an_archive_is_a_function_of_its_texts(tmp_path: Path) -> None:

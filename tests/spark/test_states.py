@@ -261,6 +261,7 @@ def test_an_input_that_falls_behind_makes_the_others_wait_on_disk(site: Site) ->
     assert kept.size < 10_000
 
 
+@pytest.mark.mass
 def test_a_state_stops_growing(several: Site) -> None:
     """Many epochs: what a branch remembers in the last ones is about what it remembered in the middle."""
     grow(several, 0, 120)

@@ -80,7 +80,7 @@ class River:
         return found
 
     def log(self) -> OrderLog:
-        log = OrderLog(self.checkpoint.order("s"))
+        log = OrderLog.of(self.checkpoint, "s")
         log.refresh()
         return log
 
@@ -150,6 +150,7 @@ def test_a_file_that_grows_after_its_end_goes_on(tmp_path: Path, packed: bool) -
     assert river.notes() == [("a", None), ("b", None), ("a", "grown")]
 
 
+@pytest.mark.mass
 def test_a_gzip_file_may_be_read_while_it_is_written(tmp_path: Path) -> None:
     """What can be unpacked comes at once, the rest later; the cut is no damage while the file may grow."""
     data = gzip.compress("".join(f"<p>{n}</p>\n" for n in range(30_000)).encode())
@@ -210,7 +211,7 @@ def test_a_torn_line_of_the_order_log_does_not_count(tmp_path: Path) -> None:
     river = River(tmp_path, "lines")
     river.write("a", "<p>1</p>\n")
     river.epoch()
-    with river.checkpoint.order("s").open("a") as file:
+    with river.checkpoint.gained("s").open("a") as file:
         file.write('{"partition": "0", "fi')
     river.restart()
     river.write("b", "<p>2</p>\n")

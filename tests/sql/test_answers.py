@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -66,6 +67,14 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
         (f"SELECT a FROM {MINUTE} ORDER BY a", THREE, [{"a": 1}, {"a": 2}, {"a": None}]),
         (f"SELECT a FROM {MINUTE} ORDER BY a DESC LIMIT 1", THREE, [{"a": None}]),
         (f"SELECT a FROM {MINUTE} ORDER BY a NULLS FIRST", THREE, [{"a": None}, {"a": 1}, {"a": 2}]),
+        # case 94: NaN is no NULL
+        (
+            "SELECT a / b > 2 AS x, NOT a / b > 2 AS y, a / b NOT BETWEEN 1 AND 5 AS z FROM s",
+            lines({"a": 0, "b": 0}, {"a": 6, "b": 2}),
+            [{"x": False, "y": True, "z": True}, {"x": True, "y": False, "z": False}],
+        ),
+        ("SELECT a FROM s WHERE NOT a / b > 2", lines({"a": 0, "b": 0}, {"a": 6, "b": 2}, {"a": 1}), [{"a": 0}]),
+        ("SELECT a FROM s WHERE NOT a - b <= 0", '{"a": 1e400, "b": 1e400}\n{"a": 1, "b": 2}\n', [{"a": math.inf}]),
         # types stay, numbers keep their spelling, and objects and arrays pass
         (
             'SELECT "@id" AS o, c, c.d[2] AS m FROM s',

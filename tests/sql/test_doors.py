@@ -145,6 +145,28 @@ def test_subscriptions_in_this_process(folder: Path) -> None:
             engine.subscribe(SELECT, language="xquery")
 
 
+def test_displays_are_one(folder: Path) -> None:
+    """A display in SQL and its twin have one branch, which goes on for the twin when the other has left."""
+    asked = {
+        "sql": "SELECT k, COUNT(*) AS n FROM s GROUP BY k",
+        "twin": 'for $x in stream("s") group by $g := non-null($x.k) return { "k": $g, "n": count($x) }',
+    }
+    answers: list[str] = []
+    for names in (("sql", "twin"), ("twin",)):
+        with Engine(local=True, once=True, checkpoint=folder / "state") as engine:
+            engine.stream("s", "s.jsonl")
+            held = [engine.subscribe(asked[name], name) for name in names]
+            engine.wait()
+            plan = engine.trunk.plan
+            assert plan is not None
+            assert len({plan.by_name[name].branch for name in names}) == 1
+            answers += [each.answer() for each in held]
+        with (folder / "s.jsonl").open("a") as file:
+            file.write('{"id": 5, "k": "y"}\n')
+    before, after = (f'{{"k": "x", "n": 2}}\n{{"k": "y", "n": {number}}}\n{{"k": null, "n": 1}}\n' for number in (1, 2))
+    assert answers == [before, before, after]
+
+
 def test_subscriptions_on_spark(folder: Path, spark: SparkSession) -> None:
     """The same on Spark, also as a site."""
     with Engine(spark, once=True) as engine:
@@ -185,6 +207,7 @@ def test_patterns_are_no_constants(folder: Path) -> None:
     assert [each in text for each, text in zip(wanted, moments, strict=True)] == [True] * 3
 
 
+@pytest.mark.mass
 def test_only_sql_loads_its_parser(folder: Path) -> None:
     """Help and queries in XQuery do not load sqlglot; a query in SQL does."""
     (folder / "q.xq").write_text(TWIN)

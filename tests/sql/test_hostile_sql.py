@@ -50,6 +50,7 @@ def test_limits(name: str) -> None:
     assert time.process_time() - start < _SECONDS
 
 
+@pytest.mark.mass
 def test_long_chains_are_no_deep_ones() -> None:
     """Thousands of conditions, operands, texts and rows side by side are read."""
     start = time.process_time()

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import BadItem, StreamError
@@ -296,7 +296,6 @@ records = st.one_of(
 
 
 @given(records)
-@settings(deadline=None)
 def test_round_trip(record: dict[str, object]) -> None:
     """What was read from JSON can be written as JSON, and is read again as the same element."""
     element = read(json.dumps(record), Limits())

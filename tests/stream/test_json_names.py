@@ -8,11 +8,12 @@ from string import hexdigits
 from xml.parsers import expat
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
 from anabranch.stream.reading.json_names import is_spelled, key_of_step, named, step_of_key
+from mass import examples, some
 
 XML_CHARACTERS = st.one_of(
     st.sampled_from("\t\n\r"),
@@ -93,7 +94,7 @@ def test_names_as_they_are_written(written: str, step: str) -> None:
 
 @given(keys)
 @example("_x0020_x0020 ")
-@settings(max_examples=600, deadline=None)
+@examples(600)
 def test_a_key_has_one_name(key: str) -> None:
     """Each key comes back from its name, and two parsers of XML read the name as one name."""
     step = step_of_key(key)
@@ -107,7 +108,7 @@ def test_a_key_has_one_name(key: str) -> None:
 
 
 @given(keys)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_a_name_is_that_of_one_key(name: str) -> None:
     """Where a text is the name of a key, it is what this key is called."""
     key = key_of_step(name)
@@ -124,7 +125,7 @@ def test_no_two_keys_have_one_name() -> None:
     assert len(found) > 30_000
 
 
-@pytest.mark.parametrize("piece", ["_x", "_x005F", "_x005F_", "_x0020", " ", "_", "x0020_", "_x0041_"])
+@pytest.mark.parametrize("piece", some(["_x005F_", " ", "_x", "_x005F", "_x0020", "_", "x0020_", "_x0041_"]))
 def test_long_keys_take_time_in_proportion(piece: str) -> None:
     """A key of half a million characters is escaped and read back in a moment, whatever it is made of."""
     key = piece * (500_000 // len(piece))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import BadItem, StreamError
@@ -18,6 +18,7 @@ from anabranch.stream.tree import (
     namespaces_in_scope,
     string_value,
 )
+from mass import examples
 
 LIMITS = Limits()
 
@@ -195,7 +196,7 @@ def test_a_document_in_another_encoding() -> None:
     assert string_value(document) == "\u00e9"
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=60).map(lambda noise: b"<i>" + noise + b"</i>"))
 def test_noise_is_an_item_or_a_bad_item(raw: bytes) -> None:
     """Nothing else comes out, whatever the bytes, and an item can be written and read again."""

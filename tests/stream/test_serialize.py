@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -9,6 +9,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_document, parse_item, parse_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Document, Element, Name, Text, copy
+from mass import examples
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ markup = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(markup)
 def test_canonical_xml_is_the_same(inner: str) -> None:
     """Another parser sees the same document before and after; what is declared twice may go."""

@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
+from mass import examples, some
 
 Splitter = type[DocumentSplitter] | type[LineSplitter]
 DEFAULT = Limits()
@@ -193,14 +194,14 @@ def in_pieces(kind: Splitter, data: bytes, limits: Limits, cuts: list[tuple[int,
 
 
 @pytest.mark.parametrize("kind", [DocumentSplitter, LineSplitter])
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(documents, st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=12))
 def test_pieces_and_restarts_do_not_show(kind: Splitter, data: bytes, cuts: list[tuple[int, bool]]) -> None:
     """Whatever the bytes, any way of feeding them and any handing on by carry gives the same cuts."""
     assert in_pieces(kind, data, SMALL, sorted(cuts)) == cut(kind, data, SMALL)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(documents)
 @example(b"<r><i><!-- <i><!-- <i><!--")
 def test_one_byte_at_a_time(data: bytes) -> None:
@@ -209,7 +210,7 @@ def test_one_byte_at_a_time(data: bytes) -> None:
     assert in_pieces(DocumentSplitter, data, SMALL, every) == cut(DocumentSplitter, data, SMALL)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(documents)
 def test_cuts_are_pieces_of_the_input_in_order(data: bytes) -> None:
     """They do not overlap, good ones are exactly the bytes they name, bad ones begin with them."""
@@ -226,7 +227,7 @@ items = st.recursive(
 ).map(lambda inner: b"<i>" + inner + b"</i>")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(items, max_size=6))
 def test_well_formed_items_all_come_out(written: list[bytes]) -> None:
     """What was put into a document is what is cut out of it, nothing is bad."""
@@ -236,21 +237,23 @@ def test_well_formed_items_all_come_out(written: list[bytes]) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [
-        b"<i>1</i>",
-        b"<i><j></i>",
-        b"<i>",
-        b"<i><!-- ",
-        b"<i><![CDATA[<i>",
-        b"<i><i></i><j>",
-        b"<i a='",
-        b"</j>",
-        b"< ",
-        b"<!-- ",
-        b"<!DOCTYPE [",
-        b"<r><i></r></r>",
-        b"x",
-    ],
+    some(
+        [
+            b"<i>1</i>",
+            b"<i><j></i>",
+            b"<i>",
+            b"<i><!-- ",
+            b"<i><![CDATA[<i>",
+            b"<i><i></i><j>",
+            b"<i a='",
+            b"</j>",
+            b"< ",
+            b"<!-- ",
+            b"<!DOCTYPE [",
+            b"<r><i></r></r>",
+            b"x",
+        ]
+    ),
 )
 def test_work_is_linear_in_bytes(unit: bytes) -> None:
     """Twice the input is at most a little over twice the bytes looked at, and no byte is looked at very often."""

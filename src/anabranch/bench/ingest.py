@@ -8,13 +8,21 @@ with `from_xml`, a filter and Parquet; the time is that of a whole trigger, with
 `one_answer_per_item_vs_q3`: one subscription that gives an answer for each photon, with the values that q3 has, against
 q3, both through the trunk: what it costs to write answers.
 `http_vs_files`: q3 over photons that are pushed over HTTP, against the same in files (`parts/pushed.py`).
+`kafka_lines_vs_files`, `kafka_lines_vs_loop`, `kafka_items_vs_loop`: q3 over photons in messages of a topic, a hundred
+in each or one, against the same in files, and against a loop that only counts the messages (`parts/topics.py`).
+`s3_vs_disk`: q3 over photons in an S3 server on this machine, against the same on its disk (`parts/stored.py`).
+`s3_checkpoint_vs_disk`: the same with the checkpoint there, too.
+`limits` has the ratios that are to be reached.
 
-`--only` takes parts: fast, slow, q3, answers, http.
+`--only` takes parts: fast, slow, q3, answers, http, kafka, kafka-lines, kafka-items, s3, s3-checkpoint.
+The last two need the program of an S3 server, which `scripts/s3.sh` builds: where there is none they are left out, with
+a note, or refused if they were asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -24,21 +32,26 @@ from shutil import rmtree
 import numpy as np
 import pyarrow as pa
 
+from anabranch.bench.harness import s3
 from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.parts.pushed import pushed_vs_files
+from anabranch.bench.parts.stored import stored_vs_disk
+from anabranch.bench.parts.topics import GOAL, LINES, topics_vs_files, topics_vs_loop
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.items import untemplated as guided
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.spark.intake.storage import last_line_end, pieces
+from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.lines import Carry, LineSplitter
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
+from anabranch.visible import note
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
 _RANGE = 16 << 20
@@ -62,16 +75,30 @@ _EVERY = """\
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
     """Run the bench, or some of its parts."""
-    parts = chosen_parts(_PARTS, only)
+    parts = _possible(chosen_parts(_PARTS, only), only)
     items = _QUICK_ITEMS if quick else _ITEMS
-    with workshop() as (spark, folder):
-        bench = IngestBench(spark, folder, items, Rounds.of(quick))
+    with ExitStack() as held:
+        # before Spark, whose workers need the keys
+        bucket = held.enter_context(s3.served_bucket()) if _STORED.intersection(parts) else None
+        spark, folder = held.enter_context(workshop())
+        bench = IngestBench(spark, folder, items, Rounds.of(quick), bucket)
         found = {_PARTS[part][0]: _PARTS[part][1](bench) for part in parts}
     return {
         "items": items,
         "ratios": {name: each.ratio for name, each in found.items()},
+        "limits": {name: limit for name, limit in _LIMITS.items() if name in found},
         **{name: each.figures(items) for name, each in found.items()},
     }
+
+
+def _possible(parts: Sequence[str], only: Sequence[str]) -> list[str]:
+    """The parts without those whose server is missing; an error if they were asked for."""
+    left_out = [each for each in parts if each in _STORED] if s3.program() is None else []
+    if left_out and only:
+        raise s3.missing()
+    if left_out:
+        note(f"without {', '.join(left_out)}: {s3.missing()}")
+    return [each for each in parts if each not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +109,7 @@ class IngestBench:
     folder: Path
     items: int
     rounds: Rounds
+    bucket: Location | None = None
 
     def usual(self) -> Timings:
         """Items of the usual look."""
@@ -100,7 +128,7 @@ class IngestBench:
         assert answers == rows, f"{answers:,} answers, {rows:,} of Spark"
 
         def theirs() -> float:
-            found = photons_streamed(self.spark, stream.path).where(_Q3)
+            found = photons_streamed(self.spark, self.folder / "epochs").where(_Q3)
             return trials.theirs(found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time"), _EPOCHS)
 
         return compare(lambda: trials.ours([stream], {"q3": query}), theirs, self.rounds, "q3")
@@ -122,6 +150,32 @@ class IngestBench:
         """Photons that are pushed over HTTP, and photons in files."""
         return pushed_vs_files(self.spark, self.folder / "http", q3_query(), self.items, self.rounds)
 
+    def topics(self) -> Timings:
+        """Photons in messages of a hundred lines, and photons in files."""
+        return topics_vs_files(self.spark, self.folder / "kafka", q3_query(), self.items, self.rounds)
+
+    def lines(self) -> Timings:
+        """Photons in messages of a hundred lines, and a loop that counts these messages."""
+        given = self.spark, self.folder / "kafka-lines", q3_query(), self.items, self.rounds
+        return topics_vs_loop(*given, lines=LINES)
+
+    def messages(self) -> Timings:
+        """Photons in messages of their own, and a loop that counts these messages."""
+        return topics_vs_loop(self.spark, self.folder / "kafka-items", q3_query(), self.items, self.rounds, lines=1)
+
+    def stored(self) -> Timings:
+        """Photons in an object store, and on a disk."""
+        return self._stored("s3", state=False)
+
+    def stored_whole(self) -> Timings:
+        """Photons and checkpoint in an object store, and on a disk."""
+        return self._stored("s3-checkpoint", state=True)
+
+    def _stored(self, name: str, *, state: bool) -> Timings:
+        assert self.bucket is not None, "a server was started for this part"
+        stream, query = self._epochs(), q3_query()
+        return stored_vs_disk(self.spark, self.bucket, stream, query, self.folder / name, self.rounds, state=state)
+
     def _epochs(self) -> Source:
         folder = self.folder / "epochs"
         if not folder.exists():
@@ -141,7 +195,8 @@ class IngestBench:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
-        ours, theirs = self._shredded(path), read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
+        ours = self._shredded(Path(str(path)))
+        theirs = read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
         assert _sums(ours) == _sums(theirs), "both must read the same"
         first, second = (partial(timed, partial(_drop, rows)) for rows in (ours, theirs))
         return compare(first, second, self.rounds, f"{name} items")
@@ -159,8 +214,17 @@ _PARTS: Mapping[str, tuple[str, Callable[[IngestBench], Timings]]] = {
     "q3": ("q3_vs_spark_one", IngestBench.q3),
     "answers": ("one_answer_per_item_vs_q3", IngestBench.answers),
     "http": ("http_vs_files", IngestBench.pushed),
+    "kafka": ("kafka_lines_vs_files", IngestBench.topics),
+    "kafka-lines": ("kafka_lines_vs_loop", IngestBench.lines),
+    "kafka-items": ("kafka_items_vs_loop", IngestBench.messages),
+    "s3": ("s3_vs_disk", IngestBench.stored),
+    "s3-checkpoint": ("s3_checkpoint_vs_disk", IngestBench.stored_whole),
 }
 """By name of the part: the name of its figure, and the method that measures it."""
+_LIMITS = {"kafka_lines_vs_files": GOAL}
+"""By name of a figure: the ratio that it is to reach."""
+_STORED = frozenset({"s3", "s3-checkpoint"})
+"""The parts that need an S3 server."""
 
 
 def q3_query() -> str:

@@ -37,15 +37,15 @@ def operator_of(standing: Standing, times: Mapping[str, Path | None], *, endless
     return standing.kind
 
 
-def twin_of(standing: Standing) -> str:
+def twin_of(query: ast.Query) -> str:
     """The digest that twins have in common; errors name no variables, so twins fail alike, too."""
-    return _digest(print_query(with_plain_names(standing.query)))
+    return _digest(print_query(with_plain_names(query)))
 
 
 def family_of(standing: Standing, operator: str) -> str:
     """The digest of the family of a query with this operator."""
     if operator == "whole":
-        return twin_of(standing)
+        return twin_of(standing.query)
     if operator == "items":
         return _digest(json.dumps([operator, standing.streams]))
     # the scope of names at the hole is part of it, wherever they were declared

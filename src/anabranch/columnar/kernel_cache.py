@@ -4,23 +4,35 @@ Numba looks at the file of a loop only, and would go on with an old one where an
 it reads, has changed in another file.
 So the loops of a file are kept in a folder that is named after the texts of that file and of all files of ours that it
 imports, directly or not; a change anywhere else compiles nothing anew.
+Numba itself tells loops for other processors, and those of other versions of Python and Numba, apart.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+KEPT = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).resolve().parent / "__pycache__")
+"""The cache of compiled loops: beside these files, or where the user says."""
 _IMPORT = re.compile(rb"^from anabranch\.([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
 
 
+def kept_loops() -> Iterator[tuple[str, bytes]]:
+    """The files with loops that this version of the package has compiled so far, by their names in the cache."""
+    for file in sorted(Path(__file__).resolve().parent.rglob("*.py")):
+        for path in sorted(folder_of(str(file)).rglob("*.nb[ci]")):
+            yield path.relative_to(KEPT).as_posix(), path.read_bytes()
+
+
 @cache
-def folder_of(file: str, kept: Path) -> Path:
-    """The folder for the loops of a file, below the folder that the user chose for compiled loops."""
+def folder_of(file: str, kept: Path = KEPT) -> Path:
+    """The folder for the loops of a file, in the cache of compiled loops."""
     digest = blake2b(digest_size=8)
     for each in sorted(_with_imports(Path(file).resolve())):
         digest.update(_digest(each))

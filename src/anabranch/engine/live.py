@@ -29,7 +29,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
@@ -39,6 +39,7 @@ from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
+from anabranch.engine.replaying import replayed
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
@@ -54,11 +55,12 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
+from anabranch.storage import Location, Where
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
-from anabranch.stream.reading.topic import Topic, message_format
+from anabranch.stream.reading.topic import Topic, message_format, upserted
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 from anabranch.values.declared import declared_timing
@@ -71,7 +73,8 @@ class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
     `local` does without Spark: this process is the host, which starts quickly, for small streams.
-    `checkpoint` is a folder for all durable state; without it the state ends with the engine.
+    `checkpoint` is a folder for all durable state, on a disk or at `s3://bucket/name`; without it the state ends with
+    the engine.
     `shards` tasks share the stateful subscriptions; another number next time changes no answer.
     A query over updates may be divided into `strands`, which are shared by those tasks; that changes no answer, either.
     `sharing` does common work of subscriptions once; without it, too, every answer is the same.
@@ -89,7 +92,7 @@ class Engine:
         spark: Session | None = None,
         *,
         local: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: Where | None = None,
         once: bool = False,
         epoch_bytes: int = EPOCH_BYTES,
         epoch_files: int | None = None,
@@ -137,7 +140,7 @@ class Engine:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
-                Trunk(host_of(spark, local=local), Path(folder), settings, self.functions, listener)
+                Trunk(host_of(spark, local=local), folder, settings, self.functions, listener)
             )
             self._endpoint = held.enter_context(TrunkEndpoint(self._trunk, endpoint, listener.warning))
             self._held = held.pop_all()
@@ -150,9 +153,9 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription | Http,
+        source: Where | Sequence[Where] | Topic | LiveSubscription | Http,
         *,
-        dtd: str | Path | None = None,
+        dtd: Where | None = None,
         time: str | None = None,
         time_unit: str | None = None,
         format: str = "auto",
@@ -162,7 +165,8 @@ class Engine:
         origin: str | Decimal | int = 0,
         strict: bool = False,
         domains: Mapping[str, Sequence[object]] | None = None,
-        updates: bool = False,
+        updates: bool | Literal["upsert"] = False,
+        envelope: str | None = None,
         retain: str | Decimal | int | None = None,
         heartbeat: str | Decimal | int | None = None,
     ) -> Stream:
@@ -180,22 +184,25 @@ class Engine:
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, elements may be edited later (LAWS 5.1); late subscriptions see what has changed in the last
         `retain` seconds, or `"1 h"`, and everything by default.
+        With `updates="upsert"` the messages of a topic are updates of their keys (LAWS 5.9); their `envelope` may be
+        `debezium`.
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
         answer, topic, http = "", None, source if isinstance(source, Http) else None
         if isinstance(source, Topic):
-            (topic, format), path, more = message_format(source, format), NO_PATH, list[Path]()
+            (topic, format), path, more = message_format(source, format), NO_PATH, list[Location]()
         elif isinstance(source, LiveSubscription):
             answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
-            path, more = self._trunk.checkpoint.answer_stream(name), list[Path]()
+            path, more = self._trunk.checkpoint.answer_stream(name), list[Location]()
         elif isinstance(source, Http):
             path, more = self._trunk.checkpoint.spool(name), []
         else:
-            path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
+            one = isinstance(source, str | Path | Location)
+            path, *more = map(Location.of, [source] if one else source)  # type: ignore[arg-type]
         for each in () if answer or topic or http else (path, *more):
-            if not each.exists():
+            if each.path is not None and not each.path.exists():  # an object store has no empty folders
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
             raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
@@ -203,18 +210,22 @@ class Engine:
             if name in self._wanted.streams or name in self._wanted.documents:
                 kind = "stream" if name in self._wanted.streams else "document"
                 raise UsageError(f"there is a {kind} '{name}' already")
+            if updates == "upsert":
+                topic = upserted(topic, envelope, format)
+            elif envelope is not None:
+                raise UsageError(f"stream '{name}': an 'envelope' needs updates='upsert'")
             fresh = Source(
                 name,
                 path,
                 format,  # type: ignore[arg-type]  # just checked
-                Schema.read_dtd(Path(dtd)) if dtd is not None else None,
+                Schema.read_dtd(dtd) if dtd is not None else None,
                 root,
                 item,
                 *declared_timing(time, time_unit, slack, origin),
                 strict,
                 tuple(more),
                 domains_of(domains or {}),
-                updates,
+                bool(updates),
                 None if retain is None else Fraction(seconds_of(retain)),
                 heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
                 answer=answer,
@@ -226,7 +237,7 @@ class Engine:
                 self._check_anew()
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint, self._endpoint.streams.get(name))
 
-    def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
+    def document(self, name: str, path: Where, *, root: str = "root", item: str = "item") -> None:
         """Register a document for `doc()`: an XML file, or JSON, with the names of its root and records.
 
         It is read again when it has changed, which takes effect with the next epoch (LAWS 3.12).
@@ -236,7 +247,7 @@ class Engine:
             if name in self._wanted.documents or name in self._wanted.streams:
                 kind = "document" if name in self._wanted.documents else "stream"
                 raise UsageError(f"there is a {kind} '{name}' already")
-            fresh = DocumentSource(Path(path).absolute(), root, item)
+            fresh = DocumentSource(path, root, item)
             self._want(replace(self._wanted, documents={**self._wanted.documents, name: fresh}))
             self._check_anew()
 
@@ -250,13 +261,16 @@ class Engine:
         query: str | builder.DerivedStream,
         name: str | None = None,
         *,
-        sink: str | Path | Sink | None = None,
+        sink: Where | Sink | None = None,
         policy: Policy | None = None,
         language: Language | None = None,
+        from_beginning: bool = False,
     ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream with operators.
+        With `from_beginning`, it begins with what the sources of its streams still hold (LAWS 3.6), and reads them by
+        itself.
         Text that begins with SELECT or WITH is SQL, unless its `language` is given.
         Its `policy` is the engine's unless it has its own.
         """
@@ -273,14 +287,22 @@ class Engine:
                 printed = self._checking.written(name, query.plan, sink=chosen)
             else:
                 printed = self._checking.printed(name, query, sink=chosen, language=language)
+            streams = self._wanted.streams
+            if from_beginning:
+                printed, own = replayed(name, printed, streams)
+                streams = {**streams, **own}
             fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             fresh.warnings = self._checking.growth.get(name, ())
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
-            wanted = replace(self._wanted, subscriptions={**held, name: printed})
+            wanted = replace(self._wanted, subscriptions={**held, name: printed}, streams=streams)
             if fresh.policy != "accumulate":
                 wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
-            elif chosen is None and all(each.answer != name for each in self._wanted.streams.values()):
+            elif (
+                chosen is None
+                and not from_beginning
+                and all(each.answer != name for each in self._wanted.streams.values())
+            ):
                 self._trunk.want_more({name: printed})
                 self._wanted = wanted
                 return fresh
@@ -358,7 +380,9 @@ class Engine:
                 queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
                 sinks = {each: held for each, held in self._wanted.sinks.items() if each != name}
                 policies = {each: held for each, held in self._wanted.policies.items() if each != name}
-                self._want(replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies))
+                streams = {each: held for each, held in self._wanted.streams.items() if held.replays != name}
+                rest = replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies, streams=streams)
+                self._want(rest)
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 

@@ -48,8 +48,8 @@ class Read:
 
 _LETTERS = ("\\u006", "\\u007")
 """How JSON may spell lower case letters."""
-_NAMES = (STREAM_NAMESPACE, "&#", "$mutable", "$replace", "$before", "$after", "\\u002", *_LETTERS)
-_WORDS = ("mutable", "target", *_LETTERS)
+_NAMES = (STREAM_NAMESPACE, "&#", "$mutable", "$replace", "$before", "$after", "$upsert", "\\u002", *_LETTERS)
+_WORDS = ("mutable", "target", "upsert", *_LETTERS)
 """No region or update is written without one of each: XML may spell the namespace with references, not names."""
 
 

@@ -75,7 +75,8 @@ def _print(expression: ast.Expression) -> tuple[int, str]:
             return level, f"{_at(level + 1, left)} {operator} {_at(level + 1, right)}"
         case ast.Call(name, (operand, ast.String(text))) if name in TYPE_OPERATORS:
             level = _LEVELS[TYPE_OPERATORS[name].level]
-            return level, f"{_at(level + 1, operand)} {TYPE_OPERATORS[name].word} {text}"
+            # Parenthesized in a sum or product: a `+` or `*` behind a type would be read as its occurrence indicator.
+            return _RANGE, f"{_at(level + 1, operand)} {TYPE_OPERATORS[name].word} {text}"
         case ast.Call("op:call", (function, *given)):
             return _PRIMARY, f"({print_expression(function)})({', '.join(map(print_expression, given))})"
         case ast.Call("op:try", (ast.InlineFunction(_, body), *catches)):

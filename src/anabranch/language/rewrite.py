@@ -369,6 +369,8 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
                 depth += calls.get(each.name, 0)
             if depth > most:
                 most, place = depth, span
-            below = [getattr(each, name) for name in names]
-            pending += [(part, depth, span) for part in below if part and not isinstance(part, str)]
+            for name in names:
+                part = getattr(each, name)
+                if part and part.__class__ is not str:
+                    pending.append((part, depth, span))
     return most, place

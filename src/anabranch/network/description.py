@@ -54,6 +54,7 @@ from anabranch.errors import AnabranchError, UsageError
 from anabranch.kafka import KafkaCluster
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
 from anabranch.sql import in_xquery
+from anabranch.storage import Location
 from anabranch.stream.files import (
     DEAD_LETTERS,
     Claim,
@@ -142,7 +143,7 @@ class Network:
     dead_letters: Path | None = None
     file: Path | None = None
     """The NETWORK.toml itself; None for a network that was created otherwise."""
-    schemas: Mapping[str, Path] = field(default_factory=dict)
+    schemas: Mapping[str, Location] = field(default_factory=dict)
     """The files with the DTDs of streams."""
     max_steps: int = Limits().steps
     """The step limit of one evaluation, for each item in it (LAWS 2.6)."""
@@ -292,6 +293,9 @@ def _stream(name: str, table: Table, places: Mapping[str, str], here: Collection
     accents = table.flag("accents", default=True)
     found = RegisteredStream(source_of(name, table, declared_timing, is_here=is_here), places[by], by, rate, accents)
     table.done()
+    for each in found.source.partitions:
+        if each.path is None:
+            raise table.wrong(f"'path' takes a path on a disk, not '{each}'", key="path")
     if found.source.heartbeat is not None:
         raise table.wrong("the streams of a network are sent no 'heartbeat' yet", hint="write them into the stream")
     return found

@@ -34,7 +34,7 @@ from anabranch.runtime.standing import Standing, standing
 
 Constant: TypeAlias = float | bytes
 
-_LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
+_LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"]*"|'[^']*')""")
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
 _LONGEST, _LONGEST_INTEGER = 15, 30
 """Numbers of up to so many characters are constants: a short one is exactly a double, a longer integer is compared as

@@ -17,8 +17,8 @@ from sqlglot import exp
 from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.logic import COMPARES
-from anabranch.sql.functions import FUNCTIONS, call
-from anabranch.sql.scope import SqlNames, SqlScope
+from anabranch.sql.functions import CASTS, FUNCTIONS, call
+from anabranch.sql.scope import SqlNames, SqlScope, nodes_in
 from anabranch.sql.times import bare
 from anabranch.values.operators import ComparisonOperator
 
@@ -51,6 +51,10 @@ CONDITIONS = (
     *(exp.NullSafeEQ, exp.NullSafeNEQ),
 )
 """What is a condition by its writing, apart from comparisons."""
+_UNDEFINED = (exp.Div, exp.Mod, exp.Pow, exp.Sqrt, exp.Ln)
+"""Operations that have no result for some numbers."""
+_OF_INFINITIES = (exp.Add, exp.Sub, exp.Mul)
+"""Operations that have none for two infinite numbers, or for an infinite one and 0."""
 
 
 class SqlConditions(SqlNames):
@@ -79,6 +83,9 @@ class SqlConditions(SqlNames):
 
     def _is(self, node: exp.Expr, scope: SqlScope, *, true: bool) -> ast.Expression:
         span = self.made(node)
+        if (operator := OPERATORS.get(type(node))) is not None:
+            self.check_args(node, ("this", "expression"))
+            return self._compared(operator, node.this, node.args["expression"], scope, span, true=true)
         match node:
             case exp.Paren():
                 return self._is(node.this, scope, true=true)
@@ -105,11 +112,6 @@ class SqlConditions(SqlNames):
                 return self._is_what(node, scope, span, true=true)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._distinct(node, scope, span, equal=isinstance(node, exp.NullSafeEQ) == true)
-            case _ if type(node) in OPERATORS:
-                self.check_args(node, ("this", "expression"))
-                operator = OPERATORS[type(node)]
-                sides = node.this, node.args["expression"]
-                return self._compared(operator if true else OPPOSITES[operator], *sides, scope, span)
             case _:
                 value = self.value(node, scope)
                 if true:
@@ -119,8 +121,20 @@ class SqlConditions(SqlNames):
     # --- comparisons --------------------------------------------------------------------------------------
 
     def _compared(
-        self, operator: ComparisonOperator, left: exp.Expr, right: exp.Expr, scope: SqlScope, span: Span
+        self,
+        operator: ComparisonOperator,
+        left: exp.Expr,
+        right: exp.Expr,
+        scope: SqlScope,
+        span: Span,
+        *,
+        true: bool = True,
     ) -> ast.Expression:
+        if not true and operator not in ("=", "!=") and _may_be_nan(left, right):
+            sides = self.operand(left, scope), self.operand(right, scope)
+            there = [call("exists", (self.present(each),), span) for each in sides]
+            return ast.And((*there, call("not", (ast.Comparison(operator, *sides, span=span),), span)), span=span)
+        operator = operator if true else OPPOSITES[operator]
         a = self._beside(left, operator, right, scope)
         b = self._beside(right, _TURNED[operator], left, scope)
         return ast.Comparison(operator, a, b, span=span)
@@ -158,13 +172,9 @@ class SqlConditions(SqlNames):
         raise AssertionError("SqlExpressions gives this")
 
     def _between(self, node: exp.Between, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
-        low, high = node.args["low"], node.args["high"]
-        operators: tuple[ComparisonOperator, ComparisonOperator] = (">=", "<=") if true else ("<", ">")
-        sides = tuple(
-            self._compared(operator, node.this, side, scope, span)
-            for operator, side in zip(operators, (low, high), strict=True)
-        )
-        return ast.And(sides, span=span) if true else ast.Or(sides, span=span)
+        low = self._compared(">=", node.this, node.args["low"], scope, span, true=true)
+        high = self._compared("<=", node.this, node.args["high"], scope, span, true=true)
+        return ast.And((low, high), span=span) if true else ast.Or((low, high), span=span)
 
     def _in(self, node: exp.In, scope: SqlScope, span: Span, *, true: bool) -> ast.Expression:
         if node.args.get("query") is not None:
@@ -238,6 +248,29 @@ class SqlConditions(SqlNames):
         return test if true else ast.And((there, call("not", (test,), span)), span=span)
 
 
+def _may_be_nan(*sides: exp.Expr) -> bool:
+    """Whether one side of a comparison may be NaN, of which neither a comparison of order nor its opposite holds.
+
+    That is where something is divided or rooted, or made of two values that both may be infinite; columns and what is
+    added to them are not, nor are times.
+    """
+    nodes = [node for side in sides for node in nodes_in(side)]
+    if any(isinstance(each, exp.Interval) for each in nodes):
+        return False
+    return any(
+        isinstance(each, _UNDEFINED)
+        or (isinstance(each, exp.Cast) and CASTS.get(each.to.this) == "xs:double")
+        or (isinstance(each, _OF_INFINITIES) and not any(map(_is_finite, (each.left, each.right))))
+        for each in nodes
+    )
+
+
+def _is_finite(node: exp.Expr) -> bool:
+    """Whether a node is a number other than 0, as it is written."""
+    node = bare(node)
+    return isinstance(node, exp.Literal) and any(digit in str(node.this) for digit in "123456789")
+
+
 def _parts(pattern: str, escape: str) -> list[str | int | None] | None:
     """The parts of a pattern: texts, None for `%`, and how many `_` stand side by side; None where it is none."""
     parts: list[str | int | None] = []
@@ -281,7 +314,7 @@ def _test(value: ast.Expression, parts: list[str | int | None], span: Span) -> a
             return call("ends-with", (value, string(text)), span)
         case [None, str() as text, None]:
             return call("contains", (value, string(text)), span)
-    write: Callable[[str], str] = lambda text: re.sub(r"[^\w\s]", r"\\\g<0>", text)  # noqa: E731
+    write: Callable[[str], str] = lambda text: re.sub(r"[\\.\[\](){}*+?|^$-]", r"\\\g<0>", text)  # noqa: E731
     written = "".join(".*" if each is None else "." if isinstance(each, int) else write(each) for each in parts)
     return call("matches", (value, string(f"^{written}$"), string("s")), span)
 

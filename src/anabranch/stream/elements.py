@@ -109,9 +109,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An edit of an earlier region: its replacement (empty content deletes), or an insertion beside it."""
+    """An edit of an earlier region: its replacement (empty content deletes), or an insertion beside it.
 
-    kind: Literal["replace", "before", "after"]
+    An upsert replaces the region of its target, or makes it where there is none (LAWS 5.9).
+    """
+
+    kind: Literal["replace", "before", "after", "upsert"]
     target: str
     id: str | None
     content: tuple[Child, ...]

@@ -71,7 +71,9 @@ class Tokens:
                 yield from self._node(tree, self.root)
             case Region(id, content, _, at):
                 yield from self._region("mutable", None, id, at, content, self.root)
-            case Update(kind, target, own, content, _, at):
+            case Update("upsert"):
+                raise AssertionError("the paper has no upserts")
+            case Update("replace" | "before" | "after" as kind, target, own, content, _, at):
                 yield from self._region(kind, target, own, at, content, self.root)
 
     def _node(self, node: Child, around: Id) -> Iterator[Event]:

@@ -23,6 +23,7 @@ from anabranch.law import evaluate
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.session import start_session
+from anabranch.storage import Where
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
@@ -47,7 +48,7 @@ def of_trunk(
     spark: Spark,
     sources: Sequence[Source],
     queries: Mapping[str, str],
-    folder: Path,
+    folder: Where,
     *,
     accents: bool = True,
     documents: Mapping[str, DocumentSource] | None = None,

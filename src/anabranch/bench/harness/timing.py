@@ -38,6 +38,8 @@ class Timings:
     first: tuple[float, ...]
     second: tuple[float, ...]
     ratios: tuple[float, ...]
+    items: int | None = None
+    """The number of items, where it is not that of the whole bench."""
 
     @property
     def ratio(self) -> float:
@@ -45,6 +47,7 @@ class Timings:
 
     def figures(self, items: int) -> Figures:
         """The spread of the ratios, and how many items a second each side took."""
+        items = self.items or items
         return {
             "ratio_least": min(self.ratios),
             "ratio_most": max(self.ratios),

@@ -22,6 +22,7 @@ from anabranch.bench.workloads.photons import Spark, write_files
 from anabranch.engine.live import Engine
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.stream.reading.source import Http
+from anabranch.stream.reading.topic import Topic
 
 _LINES = 1_000
 _CONNECTIONS = 4
@@ -29,13 +30,15 @@ _TRIGGER_MS = 100
 _BACKLOG = 1 << 30
 
 
-class _BenchSide:
+class BenchSide:
     """An engine with q3 over photons that come in one way or the other."""
 
-    def __init__(self, spark: Spark, folder: Path, query: str, source: Path | Http) -> None:
+    def __init__(
+        self, spark: Spark, folder: Path, query: str, source: Path | Http | Topic, form: str = "lines"
+    ) -> None:
         self._read, self._moved = 0, Condition()
         self.engine = Engine(spark, checkpoint=folder / "state", trigger_ms=_TRIGGER_MS, on_epoch=self._take)
-        self.stream = self.engine.stream("photons", source, format="lines", root="photons", time="det_time")
+        self.stream = self.engine.stream("photons", source, format=form, root="photons", time="det_time")
         self._asked = self.engine.subscribe(query, "q3")
         self.engine.start()
 
@@ -62,9 +65,9 @@ def pushed_vs_files(spark: Spark, folder: Path, query: str, items: int, rounds: 
     (file,) = (folder / "once").iterdir()
     (folder / "in").mkdir()
     with ExitStack() as held:
-        pushed = _BenchSide(spark, folder / "pushed", query, Http(_BACKLOG))
+        pushed = BenchSide(spark, folder / "pushed", query, Http(_BACKLOG))
         held.callback(pushed.engine.close)
-        files = _BenchSide(spark, folder / "files", query, folder / "in")
+        files = BenchSide(spark, folder / "files", query, folder / "in")
         held.callback(files.engine.close)
         assert pushed.stream.url is not None, "it is pushed"
         poster = held.enter_context(Poster(pushed.stream.url, file, _LINES, _CONNECTIONS))

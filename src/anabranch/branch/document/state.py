@@ -26,7 +26,7 @@ from anabranch.branch.document.entries import ChainPlace, DocumentEntries, Docum
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+from anabranch.stream.tree import Child, Comment, Element, Instruction, MessageNotes, Name, Text
 from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
 from anabranch.values.written import read_mark, write_mark
@@ -178,12 +178,17 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
     match node:
-        case Element(name=Name(local, "", ""), mark=None) if not namespaces and not node.attributes:
+        case Element(name=Name(local, "", ""), mark=None, message=None) if not namespaces and not node.attributes:
             return [local]
-        case Element():
+        case Element(message=None):
             attributes = [[*_name(each.name), each.value] for each in node.attributes]
             mark = [] if node.mark is None else [write_mark(node.mark)]
             return [*_name(node.name), dict(namespaces), attributes, *mark]
+        case Element(message=message):
+            assert message is not None
+            attributes = [[*_name(each.name), each.value] for each in node.attributes]
+            told = None if node.mark is None else write_mark(node.mark)
+            return [*_name(node.name), dict(namespaces), attributes, told, [message.key, message.headers]]
         case Text():
             return node.value
         case Comment():
@@ -281,8 +286,12 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
             return Comment(text), {}
         case ["instruction", target, text]:
             return Instruction(target, text), {}
-        case [local, uri, prefix, namespaces, attributes, *mark]:
-            element = Element(Name(local, uri, prefix), mark=read_mark(mark[0]) if mark else None)
+        case [local, uri, prefix, namespaces, attributes, *rest]:
+            mark, message = (*rest, None, None)[:2]
+            element = Element(Name(local, uri, prefix), mark=None if mark is None else read_mark(mark))
+            if message is not None:
+                key, headers = message
+                element.message = MessageNotes(key, tuple((name, value) for name, value in headers))
             for *name, value in attributes:
                 element.set(Name(*name), value)
             return element, namespaces

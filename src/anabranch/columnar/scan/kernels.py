@@ -10,7 +10,6 @@ Guarantees: time is linear in bytes; a number is the double nearest to the text 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -48,15 +47,13 @@ _LOOK = 4096
 """The number of bytes that are scanned before their result is tested."""
 
 
-_KEPT = Path(config.CACHE_DIR or Path(__file__).resolve().parent.parent / "__pycache__")  # type: ignore[attr-defined]
-"""The cache of compiled loops: beside these files, or where the user says."""
 _LOCATOR = f"{KernelLocator.__module__}.{KernelLocator.__qualname__}"
 _LOCATORS_OF_OTHERS = getattr(config, "CACHE_LOCATOR_CLASSES", "")
 
 
 def compiled(function: Kernel, **options: Any) -> Kernel:
     """Compile a function with Numba; type checkers still see its type."""
-    config.CACHE_DIR = str(folder_of(function.__code__.co_filename, _KEPT))  # type: ignore[attr-defined]
+    config.CACHE_DIR = str(folder_of(function.__code__.co_filename))  # type: ignore[attr-defined]
     config.CACHE_LOCATOR_CLASSES = _LOCATOR  # type: ignore[attr-defined]
     try:
         return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path as FilePath
 
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.kafka.faults import KafkaFault
 from anabranch.kafka.topics import TopicWatch
 from anabranch.spark.intake import storage
+from anabranch.storage import Location
 from anabranch.stream import description
 from anabranch.stream.elements import Accent, Add, Item
 from anabranch.stream.limits import Limits
@@ -105,18 +105,18 @@ def _newest_messages(topic: Topic, partition: int, most: int) -> bytes:
     return b"".join(value + b"\n" if topic.lines else value.replace(b"\n", b" ") + b"\n" for value in found)
 
 
-def _newest(file: FilePath, most: int, *, document: bool) -> bytes:
+def _newest(file: Location, most: int, *, document: bool) -> bytes:
     """Some bytes of a file: whole lines at its end, or the front of a document or of a gzip file."""
     if storage.is_packed(str(file)):
         found = bytearray()
-        with file.open("rb") as packed:
+        with file.open() as packed:
             for piece in gunzip(iter(lambda: packed.read(PACKED_CHUNK), b"")):
                 if isinstance(piece, bytes):
                     found += piece
                 if len(found) >= most:
                     break
         return bytes(found[:most])
-    with file.open("rb") as plain:
+    with file.open() as plain:
         size = plain.seek(0, 2)
         start = 0 if document else max(0, size - most)
         plain.seek(start)

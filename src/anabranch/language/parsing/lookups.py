@@ -78,7 +78,9 @@ class LookupParser(TypeParser):
 
     def at_member(self) -> bool:
         """Whether `[[` or `[]` comes."""
-        return self.at_symbol("[") and (self.text.startswith("[[", self.token.start) or self.peek().text == "]")
+        if not self.at_symbol("["):
+            return False
+        return self.text.startswith("[[", self.token.start) or (self.peek().kind, self.peek().text) == ("symbol", "]")
 
     def lookups(self, base: ast.Expression, start: int) -> ast.Expression:
         """The lookups behind an expression that has been read, applied to it."""

@@ -32,7 +32,7 @@ from typing import Literal
 
 from anabranch.errors import BadItem
 from anabranch.law.history.chains import Chain
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.wire import tree_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, namespaces_in_scope
@@ -65,6 +65,13 @@ class Act:
     """The region that a `mutable` is written in."""
     is_empty: bool = False
     """Whether the version has no content."""
+    is_upsert: bool = False
+    """Whether it is a `mutable` that an upsert has made, which is deleted for good (LAWS 5.9)."""
+
+    @property
+    def keeps_id(self) -> bool:
+        """Whether no other region may take over its id."""
+        return self.kind == "mutable" and not self.is_upsert
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +82,7 @@ class Registered:
     number: int
     """Regions are numbered as they come."""
     inserted: bool
-    """Whether it stands beside another region; else it is a `mutable`."""
+    """Whether it stands beside another region, or came by an upsert; else it is a `mutable`."""
     around: Chain | None = None
     """The region in whose newest version it stands."""
     inner: dict[Chain, None] = field(default_factory=dict)
@@ -158,7 +165,7 @@ class Register:
         else:
             anchor = self.known[act.anchor]
             around, is_over = anchor.around, anchor.is_over
-        region = Registered(partition, self.next_number, act.kind != "mutable", is_over=is_over, first=act.own)
+        region = Registered(partition, self.next_number, not act.keeps_id, is_over=is_over, first=act.own)
         self.next_number += 1
         self.known[act.chain] = region
         if around is not None and not is_over:
@@ -168,7 +175,7 @@ class Register:
 
     def _name(self, name: str, act: Act, region: Registered) -> None:
         """Give a region an id that no other region has; it may be its own already."""
-        self.names[region.partition][name] = Named(act.chain, act.kind == "mutable")
+        self.names[region.partition][name] = Named(act.chain, act.keeps_id)
         region.newest = name
         region.ids[name] = None
         self.changed(act.chain, region)
@@ -299,12 +306,15 @@ class UpdateAdmission:
         known = self._next.get(partition)
         if known is not None and known[0] is element and known[1] == at:
             return known[2]
-        judging = _Judging(ChainMap({}, self.register.of(partition)), self._depth, self.times.get(partition, at))
+        names = ChainMap({}, self.register.of(partition))
+        judging = _Judging(names, self.register.known, self._depth, self.times.get(partition, at))
         try:
             tree = _tree(element)
             judging.move(at)
             if tree is not None:
                 judging.look(tree, 1, between=True)
+            if isinstance(element, Update) and not judging.acts:  # an upsert that deletes what is not there
+                tree = None
         except BadItem as error:
             self.dead.append(DeadLetter(element.place, error.message, write(element)[:LONGEST_RAW]))
             return None
@@ -347,6 +357,7 @@ class _Judging:
     """The judgement of one element: what its regions and updates do, and the ids that are open meanwhile."""
 
     names: ChainMap[str, Named]
+    regions: Mapping[Chain, Registered]
     deepest: int
     now: Fraction
     acts: dict[Element, Act] = field(default_factory=dict)
@@ -374,6 +385,9 @@ class _Judging:
         own, target = written.get("id"), written.get("target")
         if (at := written.get("at")) is not None:
             self.move(Fraction(Decimal(at.strip())))
+        if written.name.local == "upsert":
+            self.upsert(written, depth)
+            return
         if own is not None:
             self.check_free(own)
         match written.name.local:
@@ -392,15 +406,32 @@ class _Judging:
                 act = Act(kind, chain, anchor, self.now, own)
             case other:
                 raise AssertionError(other)  # the wire knows no other
+        self.act(written, act)
+
+    def upsert(self, written: Element, depth: int) -> None:
+        """Replace the region of a name, or begin it; nothing, where there is none to be deleted (LAWS 5.9)."""
+        name = written.get("id")
+        assert name is not None  # the wire asks for it
+        known = self.names.get(name)
+        region = None if known is None else self.regions[known.chain]
+        if known is not None and region is not None and not region.is_deleted and not region.is_over:
+            chain = known.chain
+            self.act(written, Act("replace", chain, chain, self.now, is_empty=is_empty(written, chain.between)))
+        elif not is_empty(written, between=True):
+            chain = Chain(depth, between=True)
+            self.act(written, Act("mutable", chain, chain, self.now, name, is_upsert=True))
+
+    def act(self, written: Element, act: Act) -> None:
+        """Note what a region or an update does, and look at its content."""
         self.acts[written] = act
-        self.open_chains.append(chain)
-        if own is not None:
-            self.names[own] = Named(chain, act.kind == "mutable")
-            self.open_ids.add(own)
+        self.open_chains.append(act.chain)
+        if act.own is not None:
+            self.names[act.own] = Named(act.chain, act.keeps_id)
+            self.open_ids.add(act.own)
         for child in written.children:
-            self.look(child, chain.depth + 1, chain.between)
+            self.look(child, act.chain.depth + 1, act.chain.between)
         self.open_chains.pop()
-        self.open_ids.discard(own or "")
+        self.open_ids.discard(act.own or "")
 
     def check_free(self, name: str) -> None:
         if name in self.open_ids:

@@ -5,7 +5,8 @@ When a Python process first imports it, it unpacks the real package on the machi
 From an archive itself Python would compile every module in every process, and loops that Numba has compiled could not
 be kept; unpacked, both are kept for all processes and all later runs on this machine.
 
-Compiled loops are kept beside, for all versions of the package (`columnar/kernel_cache.py`).
+Compiled loops are kept beside, for all versions of the package (`columnar/kernel_cache.py`); those that the driver has
+sent are taken over where they are missing.
 
 The folder is named after the digest of the package, is made for this user only, and appears by a rename, so
 processes that start together agree on it.
@@ -28,12 +29,19 @@ from pathlib import Path
 
 PACKAGE = "package/"
 """The folder of the real package in the archive."""
+KERNELS = "anabranch-kernels"
+"""How the name of an archive of compiled loops begins."""
+_INDEX = ".nbi"
+"""How the name of a file ends in which Numba lists the compiled forms of a loop."""
 
 
 def become_package(archive: Path) -> None:
     """Put the real package in the place of the module `anabranch`."""
     folder = _unpacked(archive) / "anabranch"
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder.parents[2] / "kernels"))
+    kernels = Path(os.environ.setdefault("NUMBA_CACHE_DIR", str(folder.parents[2] / "kernels")))
+    for sent in sorted(archive.parent.glob(f"{KERNELS}-*.zip")):
+        with suppress(OSError, zipfile.BadZipFile):  # without them loops are compiled here
+            _take_kernels(sent, kernels)
     spec = importlib.util.spec_from_file_location(
         "anabranch", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
@@ -41,6 +49,30 @@ def become_package(archive: Path) -> None:
     assert spec.loader is not None
     sys.modules["anabranch"] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+
+
+def _take_kernels(archive: Path, kernels: Path) -> None:
+    """Unpack the compiled loops that are missing here, once for each archive."""
+    done = kernels / archive.stem
+    if done.exists():
+        return
+    with zipfile.ZipFile(archive) as packed:
+        names = set(packed.namelist())
+        missing = {each for each in names if each.endswith(_INDEX) and not (kernels / each).exists()}
+        loops = tuple(each.removesuffix(_INDEX) for each in missing)
+        for name in sorted(names, key=lambda each: (each in missing, each)):  # a list comes behind what it lists
+            if name.startswith(loops):
+                _write(kernels / name, packed.read(name))
+    _write(done, b"")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that other processes may write at the same time."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(fresh, path)
 
 
 def _unpacked(archive: Path) -> Path:

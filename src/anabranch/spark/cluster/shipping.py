@@ -4,6 +4,8 @@ Both are zip files that Spark hands to each Python process (`SparkContext.addPyF
 there; so workers run the driver's version, whatever they have, and need not have any.
 Packages of others (Arrow, Numba and so on) are not sent: they hold machine code, and belong to the workers' Python.
 The package is unpacked by its front (`loader.py`); modules of functions are imported from the zip as they are.
+A third archive has the loops that the driver has compiled, which takes a minute and more: workers with the same
+processor, Python and Numba need not compile them again, and the others find out and do.
 
 An archive has the same bytes whenever its files have the same texts, and is named after their digest.
 """
@@ -20,6 +22,7 @@ from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 
+from anabranch.columnar.kernel_cache import kept_loops
 from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.cluster import loader
@@ -36,6 +39,12 @@ def package_archive(folder: Path) -> Path:
     found = {f"{loader.PACKAGE}anabranch/{name}": data for name, data in _files(package)}
     front = Path(loader.__file__).read_bytes()
     return _archive(folder, "anabranch", {"anabranch/__init__.py": front, **found})
+
+
+def kernels_archive(folder: Path) -> Path | None:
+    """Write the archive of the compiled loops into a folder; None if there are none."""
+    found = dict(kept_loops())
+    return _archive(folder, loader.KERNELS, found) if 0 < sum(map(len, found.values())) <= _MOST_BYTES else None
 
 
 def functions_archive(functions: Iterable[ImportedFunction], folder: Path) -> Path | None:

@@ -21,8 +21,9 @@ from pyspark.sql import SparkSession
 
 from anabranch.errors import StateError, UsageError
 from anabranch.law.calls import ImportedFunction
+from anabranch.spark.cluster.loader import KERNELS
 from anabranch.spark.cluster.shared import HINT, SharedRecord
-from anabranch.spark.cluster.shipping import functions_archive, package_archive
+from anabranch.spark.cluster.shipping import functions_archive, kernels_archive, package_archive
 from anabranch.spark.options import connect_refused, is_local
 from anabranch.spark.scratch import own_folder
 
@@ -57,6 +58,7 @@ def join_cluster(spark: SparkSession, tell: Callable[[str], None] = lambda messa
     Waits for the first executors, as long as it takes; `tell` hears of it.
     """
     if is_remote(spark):
+        _ship_kernels(spark.sparkContext)
         _ship(spark.sparkContext, package_archive)
         _await_executors(spark.sparkContext, tell)
     return spark
@@ -80,6 +82,14 @@ def check_shared(spark: SparkSession, record: SharedRecord) -> None:
 
 def _look(record: SharedRecord, _: int) -> str | None:
     return record.difference()
+
+
+def _ship_kernels(context: SparkContext) -> None:
+    """Send the compiled loops, once in a session; they are a cache, so those that come later are not missed."""
+    if not any(Path(each).name.startswith(KERNELS) for each in context.listFiles):
+        made = kernels_archive(_archives())
+        if made is not None:
+            context.addFile(str(made))
 
 
 def _ship(context: SparkContext, make: Callable[[Path], Path | None]) -> None:

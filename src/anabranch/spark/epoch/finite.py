@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.algebra.reactions.signature import Policy
@@ -22,6 +21,7 @@ from anabranch.spark.hosts.host import Host
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
+from anabranch.storage import Where
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
@@ -66,7 +66,7 @@ def run_queries(
     host: Host,
     sources: Sequence[Source],
     queries: Mapping[str, str],
-    work: Path,
+    work: Where,
     settings: Settings | None = None,
     *,
     documents: Mapping[str, DocumentSource] | None = None,
@@ -101,7 +101,7 @@ def run_queries(
     needed |= {each for plan in plans.values() for each in streams_of(plan)}
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
-    total = sum(path.stat().st_size for source in streams.values() for path in source.files)
+    total = sum(source.size for source in streams.values())
     start = RunProgress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint.at(work)), start)
 

@@ -19,6 +19,7 @@ from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
+from anabranch.storage import Location
 
 _STOP_SECONDS = 2.0
 """Seconds to wait for the epoch at work."""
@@ -42,7 +43,7 @@ class LocalHost:
     def translated(self, error: Exception) -> AnabranchError:
         raise AssertionError("this process raises errors of ours only") from error
 
-    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> LocalStages:
+    def stages(self, record: Location, functions: Iterable[PythonFunction]) -> LocalStages:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:
@@ -75,6 +76,8 @@ class LocalQuery:
         self._moved = Condition()
         self._idle_polls = 0
         """The number of polls that found nothing to read."""
+        self._wanted_polls = 0
+        """Somebody waits until there were so many, so that these come at once."""
         self._stopping = self._ended = False
         self._failure: Exception | None = None
         self._thread = Thread(target=self._work, name="epochs", daemon=True)
@@ -92,13 +95,17 @@ class LocalQuery:
                     self._moved.notify_all()
                     if self._trigger_ms is None:
                         return
-                    self._moved.wait_for(lambda: self._stopping, self._trigger_ms / 1_000)
+                    self._moved.wait_for(self._is_hurried, self._trigger_ms / 1_000)
         except Exception as error:
             self._failure = error
         finally:
             with self._moved:
                 self._ended = True
                 self._moved.notify_all()
+
+    def _is_hurried(self) -> bool:
+        """Whether the next poll comes before its time, or none."""
+        return self._stopping or self._idle_polls < self._wanted_polls
 
     @property
     def isActive(self) -> bool:  # noqa: N802
@@ -110,7 +117,8 @@ class LocalQuery:
     def processAllAvailable(self) -> None:  # noqa: N802
         with self._moved:
             # the poll at work may have started before the present input was there
-            wanted = self._idle_polls + 2
+            wanted = self._wanted_polls = self._idle_polls + 2
+            self._moved.notify_all()
             self._moved.wait_for(lambda: self._idle_polls >= wanted or self._ended)
         if self._failure is not None:
             raise self._failure

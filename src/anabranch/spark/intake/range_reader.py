@@ -83,9 +83,8 @@ class RangeReader:
         self.shredder = self._bytes.shredder
         """Shreds the parts of the range, each once and in order."""
         source, admission = stream.source, stream.source.admission(accents=accents)
-        self._reader = ElementReader(
-            reach.stream, stream.form.format, limits, root, source.item_name, source.checked_schema, admission
-        )
+        given = reach.stream, stream.form.format, limits, root, source.item_name, source.checked_schema, admission
+        self._reader = ElementReader(*given, upserts=source.is_upserted)
 
     def carry(self) -> str | None:
         """Where the next range of the partition continues, as JSON; None if its own start is enough."""

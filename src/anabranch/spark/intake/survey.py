@@ -38,6 +38,11 @@ _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
 
 
+def is_unfinished(offset: Offset) -> bool:
+    """Whether an offset ends within a sight, which the next epoch then needs."""
+    return CLOCK in offset and not offset[CLOCK]["file"]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSnapshot:
     """What the sources hold at a moment, as far as epochs may read it."""
@@ -88,7 +93,8 @@ class Survey:
             moves = self._moves(settings, start, sight)
         ended = self._ended(settings, start, moves)
         beats = self._beats(settings, start, moves, sight)
-        if settings.finite or not (moves.to or beats):
+        begun = {} if settings.finite else self._begun(settings, start)
+        if settings.finite or not (moves.to or beats or begun):
             return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
@@ -96,7 +102,7 @@ class Survey:
         clock: Offset = {CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
         if any(each.accepts for each in settings.streams):
             clock[SINCE] = {"file": 0, "position": moment_before(start)}
-        return start | moves.to | ended | beats | clock
+        return start | begun | moves.to | ended | beats | clock
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
@@ -128,15 +134,15 @@ class Survey:
         held = self._connectors.get(stream.name)
         if held is None or held.source != stream:
             held = self._connectors[stream.name] = connector_of(
-                stream, self._log(stream.name), partial(read_weights, self._checkpoint)
+                stream, self._log(stream), partial(read_weights, self._checkpoint)
             )
         return held
 
-    def _log(self, stream: str) -> OrderLog:
-        if stream not in self._logs:
-            self._logs[stream] = OrderLog(self._checkpoint.order(stream))
-            self._logs[stream].refresh()
-        return self._logs[stream]
+    def _log(self, stream: Source) -> OrderLog:
+        if stream.name not in self._logs:
+            self._logs[stream.name] = OrderLog.of(self._checkpoint, stream.logged_as)
+            self._logs[stream.name].refresh()
+        return self._logs[stream.name]
 
     # --- sights -------------------------------------------------------------------------------------------
 
@@ -180,7 +186,9 @@ class Survey:
         """Advance every partition, and log the stretches that are begun."""
         groups: list[list[tuple[OrderLog, ReadyPartition]]] = []
         for stream in settings.reading:
-            log = self._log(stream.name)
+            log = self._log(stream)
+            if stream.copies:
+                log.refresh()  # what the stream that it copies has begun, just now too
             views = [(log, view) for view in self._views(stream, start, settings.finite or stream.ended, sight)]
             # Without a time the partitions are read one after the other; with one they are merged, so all advance.
             groups += [[view] for view in views] if stream.is_timed else [views] if views else []
@@ -202,6 +210,9 @@ class Survey:
                 if not move.done:
                     found.unfinished.add(view.key)
                     left = 0  # the partitions behind it wait
+        for stream in settings.reading:  # a copy has all to read that the stream still has
+            if stream.copies and any(each.rpartition("/")[0] == stream.copies for each in found.unfinished):
+                found.unfinished.update(self._connector(stream).keys)
         return found
 
     def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: SourceSnapshot) -> Offset:
@@ -211,10 +222,25 @@ class Survey:
         found: Offset = {}
         fresh = moves.to.keys() | moves.unfinished
         for stream in settings.reading:
-            if stream.heartbeat is not None and self._log(stream.name).form is not None:
+            if stream.heartbeat is not None and self._log(stream).form is not None:
                 reached = partial(read_reached, self._checkpoint)
                 keys = tuple(self._connector(stream).keys)
                 found |= self._pulse.beats(stream, keys, start, fresh, sight.moment, reached)
+        return found
+
+    def _begun(self, settings: IntakeSettings, start: Offset) -> Offset:
+        """Where partitions begin that no epoch knows yet.
+
+        A topic is begun before it has messages to read, and where is for good with an epoch: what comes while no run is
+        at work belongs to the stream.
+        """
+        found: Offset = {}
+        for stream in settings.reading:
+            connector = self._connector(stream)
+            for key in connector.keys:
+                first = connector.log.stretches(key.rpartition("/")[2])[:1]
+                if first and key not in start:
+                    found[key] = Position(0, first[0].start)._asdict()
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
@@ -227,6 +253,8 @@ class Survey:
         """The partitions of a stream that have something to read."""
         connector = self._connector(stream)
         if connector.log.form is None:
+            if stream.copies:
+                return []
             form = connector.form(sight.files, decide=finite or self._frozen is not None)
             if form is None:
                 return []

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic, time_ns
 
@@ -119,7 +120,7 @@ class Spool:
         """That of the newest file."""
         self._backlog = 0
         self._warn = warn
-        self._folder = source.path
+        self._folder = folder_of(source)
         self._keys = RememberedKeys(most_keys)
         self._moved = Condition()
         """Guards what follows; notified when a request waits, and when the spool is closed."""
@@ -332,6 +333,17 @@ class Spool:
             self._moved.notify_all()
         self._thread.join()
         self.forget(self._read, at_once=True)
+
+
+def folder_of(source: Source) -> Path:
+    """The folder of a spool, which has to be on a disk for now."""
+    at = Location.of(source.path)
+    if at.path is None:
+        raise UsageError(
+            f"the stream '{source.name}' is pushed, which a checkpoint in an object store cannot hold yet: '{at}'",
+            hint="put the checkpoint on a disk, or let programs write into a topic",
+        )
+    return at.path
 
 
 def _now() -> int:

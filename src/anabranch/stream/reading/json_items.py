@@ -5,8 +5,8 @@ child; `null` is an empty element; numbers keep their spelling.
 Any key has a name, be it a name of XML or not (`json_names.py`).
 Elements are marked with what they were (`stream/tree.py`), so that lookups and answers tell `"5"` from `5`, and `[]`,
 `["a"]`, `"a"`, `null` and a missing key from one another (LAWS 7.1).
-Seven keys are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and an object of
-one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after` is a control element:
+Eight keys are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and an object of
+one key `$accent`, `$punctuation`, `$replace`, `$before`, `$after` or `$upsert` is a control element:
 
     {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
     {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
@@ -51,7 +51,7 @@ class _Digits(str):
 Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
 """A parsed value; numbers are `_Digits`."""
 
-_WITH_CONTENT = ("$mutable", "$replace", "$before", "$after")
+_WITH_CONTENT = ("$mutable", "$replace", "$before", "$after", "$upsert")
 _CONTROLS = ("$accent", "$punctuation", *_WITH_CONTENT)
 _RESERVED = (*_CONTROLS, "$at")
 _PRIMITIVES = ("add", "drop", "alter")
@@ -65,6 +65,30 @@ def parse_line(raw: bytes, place: Place, limits: Limits, item_name: str) -> Stre
         return wire.element_of(_tree(raw, limits, item_name), place)
     except RecursionError:  # where the cap on depth exceeds Python's own
         raise BadItem("nested too deep") from None
+
+
+def parse_value(raw: bytes, limits: Limits) -> Json:
+    """Any value, as it is written; BadItem where it is not JSON."""
+    if len(raw) > limits.item_bytes:
+        raise BadItem(f"more than {limits.item_bytes:,} bytes")
+    return _loads(_decoded(raw), limits)
+
+
+def write_json(value: Json) -> str:
+    """A parsed value as JSON, its numbers in their spelling."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case _Digits():
+            return str(value)
+        case str():
+            return write_string(value)
+        case list():
+            return f"[{', '.join(map(write_json, value))}]"
+        case dict():
+            return write_object([(key, write_json(each)) for key, each in value.items()])
 
 
 def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Element]:
@@ -133,9 +157,7 @@ def write_control(control: Element) -> str:
 
 
 def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
-    if len(raw) > limits.item_bytes:
-        raise BadItem(f"more than {limits.item_bytes:,} bytes")
-    record = _loads(_decoded(raw), limits)
+    record = parse_value(raw, limits)
     if not isinstance(record, dict):
         raise BadItem("a record must be a JSON object")
     grower = _Grower(limits)
@@ -433,7 +455,7 @@ def _key(name: Name, mark: str = "") -> str:
 def _control_entry(control: Element) -> tuple[str, str]:
     """A control element as key and value; `at` is a number, all else a string."""
     local = control.name.local
-    if local in ("replace", "before", "after") and control.parent is not None:
+    if local in ("replace", "before", "after", "upsert") and control.parent is not None:
         raise _inexpressible(f"'{control.name}' inside an item or other content")
     body = [
         (each.name.local, write_untyped(each.value) if each.name.local == "at" else write_string(each.value))

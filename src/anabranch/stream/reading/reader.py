@@ -17,7 +17,7 @@ from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Plac
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading import json_items, wire
-from anabranch.stream.reading.messages import note
+from anabranch.stream.reading.messages import TOMBSTONE, note, upsert
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import Cut
 from anabranch.stream.schema import Schema
@@ -38,15 +38,19 @@ class ElementReader:
         item: str = "item",
         schema: Schema | None = None,
         admission: Admission = EVERYTHING,
+        *,
+        upserts: bool = False,
     ) -> None:
+        """`schema` is given where the stream is strict; with `upserts`, messages are updates of their keys."""
         self.root = root
         """The stream's root element; that of the first item where none was given."""
         self._stream = stream
         self._format = form
         self._limits = limits
         self._item = item
-        self._schema = schema  # given only where the stream is strict
+        self._schema = schema
         self._admission = admission
+        self._upserts = upserts
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
         """Whether an item may have a path that the schema does not declare; set by the follower of accents."""
         self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
@@ -71,6 +75,8 @@ class ElementReader:
     def _element(self, cut: Cut, place: Place) -> StreamElement:
         """The element of a cut; BadItem where it is bad."""
         root, scope = self._enclosing(cut)
+        if self._upserts and cut.raw == TOMBSTONE:
+            return upsert(cut.key, place, None)
         if self._format == "json":
             element = json_items.parse_line(cut.raw, place, self._limits, self._item)
         else:
@@ -79,15 +85,14 @@ class ElementReader:
             element = wire.element_of(tree, place)
         self._admission.check(element)
         note(element, cut)
-        if isinstance(element, Item):
-            element.tree.parent = root
-            if self._schema is None:
-                return element
-            tree = element.tree
-            undeclared = self._schema.undeclared(tree, lambda path: self.announced(path, tree))
-            if undeclared is not None:
-                raise BadItem(f"the path '{undeclared}' is not declared")
-        return element
+        if not isinstance(element, Item):
+            return element
+        tree = element.tree
+        tree.parent = root
+        undeclared = self._schema and self._schema.undeclared(tree, lambda path: self.announced(path, tree))
+        if undeclared is not None:
+            raise BadItem(f"the path '{undeclared}' is not declared")
+        return upsert(cut.key, place, element) if self._upserts else element
 
     def _enclosing(self, cut: Cut) -> tuple[Element, dict[str, str]]:
         """The root around an item, and the namespaces that it declares."""

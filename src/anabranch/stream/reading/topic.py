@@ -36,6 +36,8 @@ class Topic:
     """Whether a message holds lines, each an item; else it is one item."""
     timestamps: bool = True
     """Whether the timestamp of a message is the time of its elements, where no time is declared (LAWS 1.3)."""
+    upserts: Literal["", "plain", "debezium"] = ""
+    """Whether messages are updates of their keys (LAWS 5.9), and whether they are in Debezium's envelope."""
     count: int = 1
     """The number of partitions that are known."""
 
@@ -110,3 +112,16 @@ def message_format(topic: Topic, given: str) -> tuple[Topic, Format | Literal["a
         case "lines":
             return replace(topic, lines=True), "auto"
     raise UsageError(f"the format '{given}' is unknown", hint="messages are json, xml or lines")
+
+
+def upserted(topic: Topic | None, envelope: str | None, form: str) -> Topic:
+    """A topic whose messages are updates of their keys, as they are or in an envelope."""
+    if topic is None:
+        raise UsageError("only a topic can be a stream of upserts", hint="files are edited by updates = true")
+    if topic.lines:
+        raise UsageError("messages that hold lines cannot be upserts", hint="an upsert is one item")
+    if envelope not in (None, "debezium"):
+        raise UsageError(f"the envelope '{envelope}' is unknown", hint="use debezium, or leave it out")
+    if envelope and form != "json":
+        raise UsageError("Debezium's envelope is JSON", hint='set format = "json"')
+    return replace(topic, upserts="debezium" if envelope else "plain")

@@ -6,7 +6,7 @@ A malformed control element is a bad item, never an ignored one, because a strea
 would lead to wrong answers; the readable paths of a malformed accent are in doubt (`BadAccent`).
 
 Where regions and updates may stand: between items, inside items, and inside one another (history paper, section 2).
-Accents and punctuations are about the items that follow, so they stand between items only.
+Accents and punctuations are about the items that follow, so they stand between items only, and so do upserts.
 
 Guarantees: `element_of(tree_of(e), e.place)` is equivalent to `e`; both functions are linear in the tree.
 """
@@ -60,6 +60,7 @@ _ATTRIBUTES = {
     "replace": ("target", "id", "at"),
     "before": ("target", "id", "at"),
     "after": ("target", "id", "at"),
+    "upsert": ("id", "at"),
 }
 _REQUIRED = {"path", "by", "target"}
 _INSIDE_ITEMS = ("mutable", "replace", "before", "after")
@@ -117,6 +118,9 @@ def _element(tree: Element, place: Place) -> StreamElement:
         case "replace" | "before" | "after" as kind:
             _check_inside(tree)
             return Update(kind, given["target"], given.get("id"), tuple(tree.children), place, at, tree.mark)
+        case "upsert":
+            _check_inside(tree)
+            return Update("upsert", given["id"], None, tuple(tree.children), place, at, tree.mark)
         case _:
             raise BadItem(f"'{tree.name}' cannot stand between items", hint="add, drop and alter belong in an accent")
 
@@ -143,6 +147,8 @@ def tree_of(element: StreamElement) -> Element:
             return _control("punctuation", where=None if closed is None else str(closed), at=_written(at))
         case Region(id_, content, _, at, mark):
             return _filled(_control("mutable", id=id_, at=_written(at)), content, mark)
+        case Update("upsert", target, _, content, _, at, mark):
+            return _filled(_control("upsert", id=target, at=_written(at)), content, mark)
         case Update(kind, target, id_, content, _, at, mark):
             return _filled(_control(kind, target=target, id=id_, at=_written(at)), content, mark)
 
@@ -202,7 +208,7 @@ def _attributes(control: Element) -> dict[str, str]:
             raise BadItem(f"'{control.name}' has no attribute '{_short(str(attribute.name))}'")
         given[attribute.name.local] = attribute.value
     for name in known:
-        needed = name in _REQUIRED or (name == "id" and control.name.local == "mutable")
+        needed = name in _REQUIRED or (name == "id" and control.name.local in ("mutable", "upsert"))
         if needed and name not in given:
             raise BadItem(f"'{control.name}' needs '{name}'")
         if name in ("id", "target", "type") and not given.get(name, "-").strip():

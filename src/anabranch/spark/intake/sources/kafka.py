@@ -133,7 +133,9 @@ class KafkaConnector(Connector):
 
     def views(self, sight: Listing, start: Offset, *, finite: bool) -> Iterator[TopicView]:
         mine = self._mine(sight)
-        if not self._begin(len(mine)):
+        if self.source.copies:
+            mine = {key: ends for key, ends in mine.items() if int(key.rpartition("/")[2]) < self.log.count}
+        elif not self._begin(len(mine)):
             return
         weight = max(1, round(self._weights().get(self.source.name, _USUAL_WEIGHT)))
         for key, ends in mine.items():

@@ -15,6 +15,7 @@ from anabranch.branch import Branch
 from anabranch.branch.display.branch import DisplayBranch, DisplayMember, DisplayQuery, StrandBranch
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.strands import spreads
+from anabranch.branch.family import twin_of
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.past import named
@@ -40,7 +41,8 @@ class DisplayKind(QueryKind):
         return cls(streams=found.streams, shows=True, query=found)
 
     def family(self, text: str, strands: int) -> str:
-        return super().family(f"in {strands} strands {text}" if strands else text, strands)
+        twin = twin_of(self.query.query)
+        return super().family(f"in {strands} strands {twin}" if strands else twin, strands)
 
     def can_be_divided(self, known: QueryContext) -> bool:
         if len(self.streams) != 1:

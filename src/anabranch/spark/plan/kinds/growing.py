@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Self
 
 from anabranch.branch import Branch
+from anabranch.branch.family import twin_of
 from anabranch.branch.growing.branch import GrowingBranch
 from anabranch.branch.growing.split import GrowingQuery, growing_query
 from anabranch.branch.members import BranchMember
@@ -37,6 +38,9 @@ class GrowingKind(QueryKind):
             return None
         found = _growing(asked.text, known.functions)
         return None if found is None else cls(streams=found.streams, shows=True, query=found, functions=known.functions)
+
+    def family(self, text: str, strands: int) -> str:
+        return super().family(twin_of(self.query.query), strands)
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats

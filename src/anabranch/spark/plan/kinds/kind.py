@@ -79,7 +79,7 @@ class QueryKind(ABC):
     is_branch: ClassVar[bool] = True
     """Whether it has state; otherwise a task answers each item where it is read."""
     twins: ClassVar[str] = ""
-    """Where only subscriptions of equal texts share a branch: the name of their family."""
+    """Where only twins share a branch: the name of their family."""
     has_frame: ClassVar[bool] = True
 
     streams: tuple[str, ...]

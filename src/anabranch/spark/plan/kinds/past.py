@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Self
 
 from anabranch.branch import Branch
+from anabranch.branch.family import twin_of
 from anabranch.branch.members import BranchMember
 from anabranch.branch.past.mixing import MixedPastBranch
 from anabranch.branch.past.queries import RecalledQuery, recalled_query
@@ -35,6 +36,9 @@ class PastKind(QueryKind):
         if found is None:
             return None
         return cls(streams=found.streams, shows=found.standing is None, edited=found.edited, query=found)
+
+    def family(self, text: str, strands: int) -> str:
+        return super().family(twin_of(self.query.query), strands)
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats

@@ -47,7 +47,7 @@ class StandingKind(QueryKind):
 
     @property
     def key(self) -> str:
-        return twin_of(self.standing)
+        return twin_of(self.standing.query)
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         members = []
@@ -117,7 +117,7 @@ class PaneKind(StandingKind):
         return None if panes is None else replace(found, panes=panes)
 
     def family(self, text: str, strands: int) -> str:
-        return f"{self.twins} {text}" if self.twins else twin_of(self.standing)
+        return f"{self.twins} {text}" if self.twins else twin_of(self.standing.query)
 
     @property
     def key(self) -> str:
