@@ -29,6 +29,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -227,7 +228,8 @@ def watch(process: subprocess.Popen[bytes], site: RunFolder, until: Callable[[],
         if monotonic() > patience:
             process.send_signal(signal.SIGABRT)
             process.wait()
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             raise AssertionError(_story(site, "the run hangs"))
         sleep(_POLL)
     return False

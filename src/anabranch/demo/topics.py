@@ -49,7 +49,7 @@ def show(console: Console) -> None:
             engine.stream("orders", Topic.of(cluster, "orders", partitions=1), format="json")
             alerts = engine.subscribe(_QUERY, "alerts", sink=Kafka(cluster, "alerts", key="country"))
             engine.start()
-            engine.trunk.beyond(0)
+            engine.trunk.beyond(-1)
             broker.kill()
             broker.start()
             _send(cluster, random, sent)
