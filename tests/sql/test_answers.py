@@ -75,6 +75,33 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
         ),
         ("SELECT a FROM s WHERE NOT a / b > 2", lines({"a": 0, "b": 0}, {"a": 6, "b": 2}, {"a": 1}), [{"a": 0}]),
         ("SELECT a FROM s WHERE NOT a - b <= 0", '{"a": 1e400, "b": 1e400}\n{"a": 1, "b": 2}\n', [{"a": math.inf}]),
+        # case 92: numbers are exact as far as exponents are of use
+        (
+            "SELECT CAST(a AS VARCHAR) AS a, COUNT(*) AS n FROM s GROUP BY a",
+            "".join(
+                f'{{"a": {each}}}\n' for each in ("0", "1e-400", "1e-5000", "1e1100", "2e1100", "1e5000", "2e5000")
+            ),
+            [
+                {"a": "0", "n": 2},
+                {"a": "1e-400", "n": 1},
+                {"a": "1e1100", "n": 1},
+                {"a": "2e1100", "n": 1},
+                {"a": "1e5000", "n": 2},
+            ],
+        ),
+        (
+            "SELECT k FROM s WHERE a = 0 OR a = 1e5000 OR a = 1e1100",
+            "".join(
+                f'{{"k": "{each}", "a": {each}}}\n' for each in ("1e-400", "1e-5000", "1e1100", "2e1100", "2e5000")
+            ),
+            [{"k": "1e-5000"}, {"k": "1e1100"}, {"k": "2e5000"}],
+        ),
+        # LIKE: only what a pattern of XPath takes for a sign is escaped
+        (
+            "SELECT n FROM s WHERE n LIKE '_\\%\\_-&@\\\\.%_'",
+            lines({"n": "a%_-&@\\.b"}, {"n": "a%_-&@\\xb"}, {"n": "ab_-&@\\.b"}, {"n": None}),
+            [{"n": "a%_-&@\\.b"}],
+        ),
         # types stay, numbers keep their spelling, and objects and arrays pass
         (
             'SELECT "@id" AS o, c, c.d[2] AS m FROM s',

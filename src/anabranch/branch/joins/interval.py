@@ -39,6 +39,7 @@ from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.standing import Standing, declared_bounds
 from anabranch.stream.cover import passed
 from anabranch.stream.path import Path
+from anabranch.values.numbers import read_digits
 
 _ROUNDING = Fraction(1, 1 << 40)  # a double is exact to one part in 2**53
 
@@ -65,8 +66,9 @@ class _Asked:
         self.reach = _reach(asker.standing, bounds_of(asker.standing, times, endless=True))
         self.done = 0
         """The number of waiting items of the first `for` that are answered."""
-        literals = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
-        self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
+        written = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
+        numbers = (read_digits(each.text) for each in written)  # an exponent beyond all limits bounds nothing
+        self._size = sum((abs(Fraction(each)) for each in numbers if each.is_finite()), Fraction(0))
 
     def advance(self, sides: Sequence[Sequence[HeldNode]], reached: Sequence[Reach | None]) -> None:
         """Answer for the items of the first `for` that can meet nothing new."""

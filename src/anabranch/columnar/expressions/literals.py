@@ -16,6 +16,7 @@ from anabranch.language import ast
 from anabranch.logic import And, Operator, Tree
 from anabranch.values.arithmetic import negate
 from anabranch.values.atomic import WrittenDouble, literal, to_double
+from anabranch.values.numbers import read_digits
 
 LARGEST = 10**30
 """Constants are below, so that their differences are no trouble to the index."""
@@ -60,7 +61,7 @@ def simple_number(literal: ast.Expression) -> float:
         case ast.Negation(ast.Number() as inside):
             return -simple_number(inside)
         case ast.Number(text):
-            return _simple(Decimal(text))
+            return _simple(read_digits(text))
     raise NotColumnar("a literal that is no number")
 
 
@@ -77,7 +78,8 @@ def double_of(literal: ast.Expression) -> float:
 def _simple(exact: Decimal) -> float:
     """A number as a double; a text of few digits that has the same double is the same number."""
     _, digits, exponent = exact.as_tuple()
-    assert isinstance(exponent, int), "a literal is finite"
+    if not isinstance(exponent, int):  # an exponent beyond all limits (LAWS 2.3)
+        raise NotColumnar("a number so large")
     if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
         return float(exact)
     if SIMPLE <= abs(exact) < LARGEST:
