@@ -47,6 +47,7 @@ _CONF = {
     "spark.driver.memory": "512m",
     # A machine without power says no goodbye: it is missed after these times, and not after Spark's minutes.
     "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "5s",
     "spark.executor.heartbeatInterval": "3s",
     "spark.executor.heartbeat.maxFailures": "5",
 }

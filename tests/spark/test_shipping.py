@@ -71,9 +71,10 @@ def test_without_a_home_the_package_is_unpacked_beside_the_archive(tmp_path: Pat
 
 @pytest.mark.mass
 def test_workers_that_start_together_agree(tmp_path: Path) -> None:
-    """Four processes at once, one folder, and nothing half done beside it."""
+    """Four processes at once: one of them unpacks, and none takes from another what it has begun to read."""
     archive = package_archive(tmp_path)
-    program = f"import sys; sys.path.insert(1, {str(archive)!r}); import anabranch; print(anabranch.__file__)"
+    look = "import anabranch, os; print(os.stat(anabranch.__file__).st_ino)"
+    program = f"import sys; sys.path.insert(1, {str(archive)!r}); {look}"
     given = {**os.environ, "PYTHONPATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     started = [
         subprocess.Popen([sys.executable, "-c", program], env=given, stdout=subprocess.PIPE, text=True)

@@ -8,8 +8,8 @@ be kept; unpacked, both are kept for all processes and all later runs on this ma
 Compiled loops are kept beside, for all versions of the package (`columnar/kernel_cache.py`); those that the driver has
 sent are taken over where they are missing.
 
-The folder is named after the digest of the package, is made for this user only, and appears by a rename, so
-processes that start together agree on it.
+The folder is named after the digest of the package, is made for this user only, and appears by a rename; of
+processes that start together one unpacks and the others wait, so none removes what another has begun to read.
 It is a cache: it may be deleted whenever no run uses it, and one that is damaged is made anew.
 
 Guarantees: it needs nothing but Python's own library, since nothing else is there yet.
@@ -17,6 +17,7 @@ Guarantees: it needs nothing but Python's own library, since nothing else is the
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -93,7 +94,8 @@ def _caches(archive: Path) -> Iterator[Path]:
 
 def _unpacked_in(parent: Path, archive: Path) -> Path:
     folder = parent / archive.stem
-    with zipfile.ZipFile(archive) as packed:
+    with zipfile.ZipFile(archive) as packed, (parent.parent / "packages.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         members = [each for each in packed.infolist() if each.filename.startswith(PACKAGE)]
         if _is_whole(folder, members):
             return folder
@@ -101,8 +103,7 @@ def _unpacked_in(parent: Path, archive: Path) -> Path:
         try:
             packed.extractall(fresh, members)
             shutil.rmtree(folder, ignore_errors=True)  # one that a power cut has damaged
-            with suppress(OSError):  # another process was first
-                (fresh / PACKAGE).rename(folder)
+            (fresh / PACKAGE).rename(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return folder
