@@ -16,7 +16,7 @@ from anabranch.bench.harness import epochs, ruler_process, s3
 from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
-from anabranch.bench.parts import pushed, shared_readings, stored
+from anabranch.bench.parts import pushed, shared_readings, stored, topics
 from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
@@ -243,6 +243,15 @@ def test_the_server_of_the_bench() -> None:
         assert not bucket.names(below=True)
         (bucket / "a" / "b").put(b"x")
         assert (bucket / "a" / "b").read() == b"x"
+
+
+def test_photons_in_topics_are_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages of many photons against files, which are answered alike, and of one against a loop."""
+    monkeypatch.setattr(topics, "compare", _once)
+    bench = ingest.IngestBench(spark, tmp_path, 2_000, _ONCE)
+    for found in (bench.topics(), bench.messages()):
+        assert found.ratio == 3
+        assert all(seconds > 0 for seconds in (*found.first, *found.second))
 
 
 def test_sharing_over_readings_is_measured(

@@ -75,7 +75,7 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
         ),
         ("SELECT a FROM s WHERE NOT a / b > 2", lines({"a": 0, "b": 0}, {"a": 6, "b": 2}, {"a": 1}), [{"a": 0}]),
         ("SELECT a FROM s WHERE NOT a - b <= 0", '{"a": 1e400, "b": 1e400}\n{"a": 1, "b": 2}\n', [{"a": math.inf}]),
-        # case 92: numbers are exact as far as exponents are of use
+        # case 95: numbers are exact as far as exponents are of use
         (
             "SELECT CAST(a AS VARCHAR) AS a, COUNT(*) AS n FROM s GROUP BY a",
             "".join(

@@ -42,6 +42,11 @@ class _TopicSide:
         self.side = BenchSide(spark, folder, query, source, form)
         self._values = values
 
+    def close(self) -> None:
+        """End the engine and the clients."""
+        self.side.engine.close()
+        self.topic.close()
+
     def write(self) -> None:
         """Write the messages of a round, which nobody reads yet."""
         self.side.engine.trunk.hold({"photons": 0})
@@ -63,7 +68,7 @@ def topics_vs_files(spark: Spark, folder: Path, query: str, items: int, rounds: 
     with ExitStack() as held:
         address = held.enter_context(broker(folder / "broker"))
         topic = _TopicSide(spark, folder / "lines", query, address, messages(file, LINES), "lines")
-        held.callback(topic.side.engine.close)
+        held.callback(topic.close)
         files = BenchSide(spark, folder / "files", query, folder / "in")
         held.callback(files.engine.close)
         numbers = count()
@@ -92,7 +97,7 @@ def topics_vs_loop(spark: Spark, folder: Path, query: str, items: int, rounds: R
     with ExitStack() as held:
         address = held.enter_context(broker(folder / "broker"))
         topic = _TopicSide(spark, folder / "topic", query, address, values, "lines" if lines > 1 else "xml")
-        held.callback(topic.side.engine.close)
+        held.callback(topic.close)
 
         def consume() -> float:
             topic.write()
