@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from anabranch.endpoint.app import application
 from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import EndpointSettings
+from anabranch.spark.spool.files import bodies
 from anabranch.spark.spool.spool import Spool
+from anabranch.storage import Location
 from anabranch.stream.reading.source import Http, Source
 
 JSON, LINES, XML = "application/json", "application/x-ndjson", "application/xml"
@@ -71,10 +73,8 @@ class Served:
 
     def taken(self, name: str) -> bytes:
         """All that a stream holds."""
-        from anabranch.spark.spool.files import SpooledFile
-
-        with SpooledFile(self.spools[name].source.path) as file:
-            return file.read(1 << 30)
+        spool = self.spools[name]
+        return b"".join(bodies(Location.of(spool.source.path), 0, spool.state.accepted))
 
 
 @contextmanager

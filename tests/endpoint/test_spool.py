@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -13,10 +15,10 @@ import pytest
 
 from anabranch.errors import DiskFull, StateError, UsageError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.intake import storage
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.sources.http import HttpConnector
 from anabranch.spark.spool import files, keys
 from anabranch.spark.spool import spool as spooling
-from anabranch.spark.spool.files import SpooledFile
 from anabranch.spark.spool.spool import (
     Acceptance,
     KeyReused,
@@ -26,6 +28,7 @@ from anabranch.spark.spool.spool import (
     Spools,
     TrunkBehind,
 )
+from anabranch.storage import Location, disk
 from anabranch.stream.reading.source import Source
 from endpoint.client import pushed
 from faults.disk import Disk
@@ -39,9 +42,9 @@ def body(text: str, digest: str | None = None) -> PushedBody:
 
 def content(source: Source) -> str:
     """All that a spool holds, from its first file on."""
-    with SpooledFile(source.path) as file:
-        file.seek((files.starts(source.path) or [0])[0])
-        return file.read(1 << 30).decode()
+    folder = Location.of(source.path)
+    ((end,),) = (each.values() for each in HttpConnector(source, OrderLog(source.path)).listing(patient=True).values())
+    return b"".join(files.bodies(folder, files.starts(folder)[0], end)).decode()
 
 
 class Gate:
@@ -73,7 +76,7 @@ def test_bodies_lie_one_behind_the_other(tmp_path: Path) -> None:
     assert (spool.state.accepted, spool.state.read, spool.state.behind) == (15, 0, 15)
     spool.close()
     assert content(source) == "one\n<r>two</r>\n"
-    assert files.listing(str(source.path)) == {"http": 15}
+    assert HttpConnector(source, OrderLog(tmp_path / "log")).listing(patient=True) == {"orders/0": {"http": 15}}
     with pytest.raises(SpoolClosed):
         spool.accept(body("three\n"))
 
@@ -146,10 +149,10 @@ def test_what_was_read_is_removed(tmp_path: Path) -> None:
     for number in range(5):
         spool.accept(body(f"{number}\n")).result(60)
     spool.forget(5)
-    assert files.starts(source.path) == [4, 6, 8], "half of the third file is unread"
+    assert files.starts(Location.of(source.path)) == [4, 6, 8], "half of the third file is unread"
     assert spool.state.behind == 5
     spool.forget(10)
-    assert files.starts(source.path) == [8]
+    assert files.starts(Location.of(source.path)) == [8]
     spool.close()
     spool = Spool(source, 10)
     assert spool.accept(body("5\n")).result(60) == Acceptance(10, 12)
@@ -163,9 +166,9 @@ def test_keys_outlive_their_bytes(tmp_path: Path) -> None:
     for number in range(4):
         spool.accept(body(f"{number}\n"), f"k{number}").result(60)
     spool.forget(8)
-    assert len(files.starts(source.path)) == 4, "with keys files are removed in rounds"
+    assert len(files.starts(Location.of(source.path))) == 4, "with keys files are removed in rounds"
     spool.close()
-    assert files.starts(source.path) == [6]
+    assert files.starts(Location.of(source.path)) == [6]
     for read in (8, 10):
         spool = Spool(source, read)
         for number in range(4):
@@ -252,14 +255,15 @@ def test_a_write_that_fails_at_its_very_end_counts(tmp_path: Path, monkeypatch: 
     """The file is there, though its writer was told otherwise: who repeats the request under its key counts once."""
     source = pushed(tmp_path)
     spool = Spool(source, 0)
+    spool.accept(body("0\n")).result(60)
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "sync", _broken)
+        patch.setattr(disk, "sync", _broken)
         with pytest.raises(StateError, match="cannot write"):
             spool.accept(body("a\n"), "a").result(60)
-    assert spool.accept(body("a\n"), "a").result(60) == Acceptance(0, 2, repeated=True)
-    assert spool.accept(body("b\n")).result(60) == Acceptance(2, 4)
+    assert spool.accept(body("a\n"), "a").result(60) == Acceptance(2, 4, repeated=True)
+    assert spool.accept(body("b\n")).result(60) == Acceptance(4, 6)
     spool.close()
-    assert content(source) == "a\nb\n"
+    assert content(source) == "0\na\nb\n"
 
 
 def _broken(path: Path) -> None:
@@ -303,43 +307,40 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
     for number in range(3):
         spool.accept(body(f"{number}\n")).result(60)
     spool.close()
-    damage(files.file_at(source.path, 2 * which))
+    damage(source.path / files.name_at(2 * which))
     lost = which == 2 and damage is Path.unlink
     with pytest.raises(StateError, match="is damaged"):
         Spool(source, 6 if lost else 0)
     if not lost:
-        with pytest.raises(StateError, match="is damaged"), SpooledFile(source.path) as file:
-            file.read(100)
+        with pytest.raises(StateError, match="is damaged"):
+            list(files.bodies(Location.of(source.path), 0, 6))
+        with pytest.raises(StateError, match="is damaged"):
+            list(files.footers(Location.of(source.path), 0, 6))
 
 
 def test_any_part_can_be_read(tmp_path: Path) -> None:
-    """To its readers a spool is one file: any range of it in any pieces, line ends, and where files end."""
+    """To its readers a spool is one file, whatever its bytes lie in."""
     source = pushed(tmp_path)
     spool = Spool(source, 0)
     random = Random(3)
-    text = ""
-    borders = []
+    text, ends = "", []
     for _ in range(20):
         lines = "".join("x" * random.randrange(9) + "\n" for _ in range(1, random.randrange(2, 5)))
         spool.accept(body(lines)).result(60)
         text += lines
-        borders.append(len(text))
+        ends.append(len(text))
     spool.close()
-    path = str(source.path)
-    assert storage.size_of(path) == len(text)
-    assert not storage.is_packed(path)
+    folder = Location.of(source.path)
     for _ in range(200):
         start = random.randrange(len(text))
         end = random.randrange(start, len(text) + 1)
-        size = random.randrange(1, 30)
-        assert b"".join(storage.pieces(path, start, end, size)).decode() == text[start:end]
-        assert b"".join(storage.pieces(path, start, end, size, lines=True)).decode() == text[start:end]
-        if start:
-            expected = text.find("\n", start - 1) + 1
-            assert storage.line_end(path, start, len(text)) == expected
-            behind = next(each for each in borders if each >= start)
-            assert files.border(path, start, end) == min(behind, max(end, start))
-        assert sum(stop - first for first, stop, _ in files.moments(path, start, end)) == end - start
+        assert b"".join(files.bodies(folder, start, end)).decode() == text[start:end]
+        assert files.borders(folder, start, end) == [*(each for each in ends if start < each < end), end]
+        found = list(files.footers(folder, start, end))
+        holding = [
+            (first, last) for first, last in pairwise([0, *ends]) if first < end and start < last and start < end
+        ]
+        assert [(each.start, each.end) for each in found] == holding
 
 
 def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,11 +357,8 @@ def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.Monkey
     now[0] = 2_000_000
     spool.accept(body("x\n")).result(60)
     spool.close()
-    assert list(files.moments(str(source.path), 0, 14)) == [
-        (0, 6, 1_000_000),
-        (6, 12, 1_050_000),
-        (12, 14, 2_000_000),
-    ]
+    moments = [each.moment for each in files.footers(Location.of(source.path), 0, 14)]
+    assert moments == [1_000_000, 1_000_000, 1_000_000, 1_050_000, 1_050_000, 1_050_000, 2_000_000]
 
 
 def test_spools_follow_the_streams(tmp_path: Path) -> None:
@@ -419,3 +417,28 @@ def test_old_snapshots_do_not_hide_newer_keys(tmp_path: Path) -> None:
     requests = [files.KeyedRequest(key, "d", n, n + 1, DAY) for n, key in enumerate("abca")]
     held.add(requests, DAY)
     assert [(each.key, each.start) for each in held.all()] == [("c", 2), ("a", 3)]
+
+
+def test_a_spool_in_an_object_store(tmp_path: Path) -> None:
+    """Nothing is appended to, renamed or linked, so any storage will do; two writers are told apart there, too."""
+    source = replace(pushed(tmp_path), path=f"file+object://{tmp_path}/objects")  # type: ignore[arg-type]  # a location
+    folder = Location.of(f"file+object://{tmp_path}/objects")
+    spool = Spool(source, 0)
+    for number in range(4):
+        assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == Acceptance(2 * number, 2 * number + 2)
+    other = Spool(source, 0)
+    spool.accept(body("x\n")).result(60)
+    with pytest.raises(StateError, match="another run is at work on this checkpoint"):
+        other.accept(body("y\n")).result(60)
+    other.close()
+    assert b"".join(files.bodies(folder, 1, 9)) == b"\n1\n2\n3\nx"
+    connector = HttpConnector(source, OrderLog(tmp_path / "log"))
+    assert connector.listing(patient=True) == {"orders/0": {"http": 10}}
+    (found,) = connector.ranges("orders/0", {}, {"orders/0": {"file": 0, "position": 10}}, 2)
+    assert Location.of(found.path) == folder
+    spool.forget(10)
+    spool.close()
+    assert files.starts(folder) == [8]
+    spool = Spool(source, 10)
+    assert spool.accept(body("3\n"), "k3").result(60) == Acceptance(6, 8, repeated=True)
+    spool.close()

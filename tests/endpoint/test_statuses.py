@@ -16,6 +16,7 @@ from anabranch.endpoint.settings import TOKEN_VARIABLE, EndpointSettings
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.spool.spool import Spool
+from anabranch.storage import disk
 from endpoint.client import JSON, LINES, XML, Served, ask, pushed, served
 from faults.disk import Disk
 from sockets import listening_addresses
@@ -199,15 +200,16 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(5, "Input/output error")
 
     with served(pushed(tmp_path)) as endpoint:
+        assert ask(endpoint.url("orders"), '{"a": 0}').status == 200
         with monkeypatch.context() as patch:
-            patch.setattr(durable, "sync", broken)
+            patch.setattr(disk, "sync", broken)
             assert ask(endpoint.url("orders"), '{"a": 1}', Idempotency_Key="k").status == 503
         assert ask(endpoint.url("orders"), '{"a": 1}', Idempotency_Key="k").content["repeated"] is True
         assert endpoint.warnings == ["requests to 'orders' are refused: cannot write " + _file(endpoint)]
 
 
 def _file(endpoint: Served) -> str:
-    return f"'{endpoint.spools['orders'].source.path / '000000000000000000'}': Input/output error"
+    return f"'{endpoint.spools['orders'].source.path / '000000000000000009'}': Input/output error"
 
 
 def test_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

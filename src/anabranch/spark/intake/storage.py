@@ -1,7 +1,6 @@
 """Files as tasks and the driver read them: through pyarrow, in bounded pieces.
 
 Only paths that the user named are opened, never paths from the data.
-A path that is a directory is a spool, which is read as one file.
 """
 
 from __future__ import annotations
@@ -9,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
-from anabranch.spark.spool.files import SpooledFile, end_of
 from anabranch.stream.reading.gzip import MAGIC
 
 PIECE = 8 << 20
@@ -24,20 +21,13 @@ _LOOK_BYTES = 1 << 16
 _HEAD_BYTES = 256
 
 
-def open_file(path: str) -> NativeFile | SpooledFile:
+def open_file(path: str) -> NativeFile:
     """A file that can be read from any position; `StreamError` if it cannot be opened."""
-    if os.path.isdir(path):
-        return SpooledFile(Path(path))
     try:
         system, inner = FileSystem.from_uri(path)
         return system.open_input_file(inner)
     except OSError as error:
         raise StreamError(f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}") from None
-
-
-def size_of(path: str) -> int:
-    """The size of a file in bytes."""
-    return end_of(Path(path)) if os.path.isdir(path) else os.path.getsize(path)
 
 
 def is_packed(path: str) -> bool:

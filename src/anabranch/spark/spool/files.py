@@ -2,7 +2,7 @@
 
 To its readers a pushed stream is a single file that only grows, for ever: `PUSHED`, of which a position is the number
 of bytes that were accepted before.
-These bytes lie in the files of a folder.
+These bytes lie in the files of a folder, on a disk or in an object store.
 Each is written once, whole, and never changed: the bodies of requests that were accepted together, and behind them a
 footer that says which bytes of the stream they are, when they were accepted, and under which keys.
 Its name is the position of its first byte, so a second writer cannot take the same place, and files that were read can
@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
 
-from anabranch.errors import StateError, StreamError
+from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.reading.reader import Format
 
@@ -64,145 +62,98 @@ class Footer:
         return b"%b%b%0*d\n" % (bodies, sealed, _LENGTH_DIGITS, len(sealed))
 
 
-def file_at(folder: Path, start: int) -> Path:
+def file_at(folder: Location, start: int) -> Location:
     """The file whose first byte has a position."""
-    return folder / f"{start:0{_DIGITS}}"
+    return folder / name_at(start)
 
 
-def starts(folder: Path) -> list[int]:
+def name_at(start: int) -> str:
+    """The name of the file whose first byte has a position."""
+    return f"{start:0{_DIGITS}}"
+
+
+def starts(folder: Location) -> list[int]:
     """The positions at which the files of a spool begin, in order."""
     try:
-        return sorted(
-            int(each.name) for each in folder.iterdir() if len(each.name) == _DIGITS and each.name.isdecimal()
-        )
-    except FileNotFoundError:
-        return []  # nothing was ever accepted
+        return [int(each) for each in folder.names() if len(each) == _DIGITS and each.isdecimal()]
     except OSError as error:
-        raise StreamError(f"cannot read '{folder}': {error.strerror}") from None
+        raise StateError(f"cannot read '{folder}': {error.strerror or error}") from None
 
 
-def read_footer(path: Path) -> Footer:
+def read_footer(where: Location) -> Footer:
     """The footer of a file; `StateError` if the file is damaged."""
+    stat = where.stat()
+    if stat is None:
+        raise _damaged(where)
+    tail = durable.read(where, max(0, stat.size - _TAIL), _TAIL)
+    length = _length(tail)
+    if length is None or length + _TAIL > stat.size:
+        raise _damaged(where)
+    return _footer(where, durable.read(where, stat.size - _TAIL - length, length), stat.size - _TAIL - length)
+
+
+def read_file(where: Location) -> tuple[Footer, bytes]:
+    """A file as its footer and the bodies before it; `StateError` if it is damaged."""
+    data = durable.read(where)
+    length = _length(data[-_TAIL:])
+    if length is None or length + _TAIL > len(data):
+        raise _damaged(where)
+    size = len(data) - _TAIL - length
+    return _footer(where, data[size:-_TAIL], size), data[:size]
+
+
+def _length(tail: bytes) -> int | None:
+    """The length of a footer by the last bytes of its file."""
+    return int(tail) if len(tail) == _TAIL and tail[:-1].isdigit() else None
+
+
+def _footer(where: Location, data: bytes, size: int) -> Footer:
+    """The footer of a file with bodies of a size."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            tail = file.read()
-            length = int(tail) if len(tail) == _TAIL else size
-            file.seek(max(0, size - _TAIL - length))
-            data, found, _ = file.read(length).split(b"\n")
-        if durable.digest(data).encode() != found:
+        text, found, _ = data.split(b"\n")
+        if durable.digest(text).encode() != found:
             raise ValueError("another checksum")
-        footer = from_plain(Footer, json.loads(data))
-        if file_at(path.parent, footer.start) != path or size != footer.end - footer.start + length + _TAIL:
-            raise ValueError("another size or name")
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+        footer = from_plain(Footer, json.loads(text))
     except ValueError:
-        hint = "restore the checkpoint from a copy; what was accepted and not read is in it"
-        raise StateError(f"'{path}' is damaged", hint=hint) from None
+        raise _damaged(where) from None
+    if name_at(footer.start) != where.name or footer.end - footer.start != size:
+        raise _damaged(where)
     return footer
 
 
-def end_of(folder: Path) -> int:
-    """The position behind all that was accepted."""
-    found = starts(folder)
-    return read_footer(file_at(folder, found[-1])).end if found else 0
+def _damaged(where: Location) -> StateError:
+    hint = "restore the checkpoint from a copy; what was accepted and not read is in it"
+    return StateError(f"'{where}' is damaged", hint=hint)
 
 
-def listing(folder: str) -> dict[str, int]:
-    """A pushed stream as a file with its size; nothing where nothing was accepted yet."""
-    end = end_of(Path(folder))
-    return {PUSHED: end} if end else {}
+# --- the stream as one file -------------------------------------------------------------------------------
 
 
-def border(folder: str, position: int, limit: int) -> int:
-    """The end of the file that holds the byte before a position, at most `limit`."""
-    return next((each for each in starts(Path(folder)) if position <= each < limit), limit)
+def borders(folder: Location, start: int, end: int) -> list[int]:
+    """The positions behind `start` at which files end, and `end` itself."""
+    return [*(each for each in starts(folder) if start < each < end), end]
 
 
-def moments(folder: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The moments at which the bytes between two positions were accepted, as (start, end, moment)."""
-    found: tuple[int, int, int] | None = None
-    for begin in _covering(starts(Path(folder)), start):
-        if begin >= end:
-            break
-        footer = read_footer(file_at(Path(folder), begin))
-        span = max(start, begin), min(end, footer.end), footer.moment
-        if found is not None and found[2] != span[2]:
-            yield found
-            found = None
-        found = span if found is None else (found[0], span[1], span[2])
-    if found is not None:
+def footers(folder: Location, start: int, end: int) -> Iterator[Footer]:
+    """The footers of the files that hold the bytes between two positions, in order."""
+    return (footer for footer, _ in _between(folder, start, end, lambda where: (read_footer(where), b"")))
+
+
+def bodies(folder: Location, start: int, end: int) -> Iterator[bytes]:
+    """The bytes between two positions, file by file."""
+    for footer, data in _between(folder, start, end, read_file):
+        yield data[max(0, start - footer.start) : end - footer.start]
+
+
+def _between(
+    folder: Location, start: int, end: int, read: Callable[[Location], tuple[Footer, bytes]]
+) -> Iterator[tuple[Footer, bytes]]:
+    """The files that hold the bytes between two positions, in order; `StateError` if one is missing."""
+    known, at = starts(folder), start
+    while at < end:
+        number = bisect_right(known, at) - 1
+        found = read(file_at(folder, known[number])) if number >= 0 else None
+        if found is None or found[0].end <= at:
+            raise StateError(f"'{folder}' is damaged: what was accepted as byte {at:,} is missing")
         yield found
-
-
-def _covering(found: Sequence[int], position: int) -> Sequence[int]:
-    """The files from that on which holds a position."""
-    return found[max(0, bisect_right(found, position) - 1) :]
-
-
-class SpooledFile:
-    """The bytes of a spool as one file to read; what was removed at its front cannot be read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._starts = starts(folder)
-        self._end = read_footer(file_at(folder, self._starts[-1])).end if self._starts else 0
-        self._at = 0
-        self._open: BinaryIO | None = None
-        self._limit = 0
-        """Where the bytes of the open file end."""
-
-    def __enter__(self) -> SpooledFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
-    def seek(self, position: int) -> int:
-        """Go to a position."""
-        if position != self._at:
-            self._close()
-        self._at = position
-        return position
-
-    def read(self, size: int) -> bytes:
-        """The next bytes; fewer than asked for only at the end."""
-        found: list[bytes] = []
-        while size > 0 and self._at < self._end:
-            if self._open is None:
-                self._enter()
-            assert self._open is not None, "it was just opened"
-            piece = self._open.read(min(size, self._limit - self._at))
-            if not piece:
-                raise StateError(f"'{self._open.name}' is damaged: it ends before its bytes do")
-            found.append(piece)
-            self._at += len(piece)
-            size -= len(piece)
-            if self._at == self._limit:
-                self._close()
-        return b"".join(found)
-
-    def _enter(self) -> None:
-        """Open the file that holds the present position."""
-        number = bisect_right(self._starts, self._at) - 1
-        if number < 0:
-            raise StateError(f"'{self._folder}' is damaged: what was accepted before is missing")
-        start = self._starts[number]
-        path = file_at(self._folder, start)
-        self._limit = read_footer(path).end
-        if self._limit != (self._starts[number + 1] if number + 1 < len(self._starts) else self._end):
-            raise StateError(f"'{self._folder}' is damaged: what was accepted behind '{path.name}' is missing")
-        try:
-            self._open = path.open("rb")
-        except OSError as error:
-            raise StateError(f"cannot read '{path}': {error.strerror}") from None
-        self._open.seek(self._at - start)
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        at = found[0].end

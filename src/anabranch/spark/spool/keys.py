@@ -11,10 +11,10 @@ They are remembered for a day, and of one stream the latest hundred thousand.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.spool.files import KeyedRequest
+from anabranch.spark.spool.files import KeyedRequest, name_at
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 
 MOST_KEYS = 100_000
@@ -59,21 +59,20 @@ def _oldest(now: int) -> int:
     return now - KEY_SECONDS * 1_000_000
 
 
-def save(folder: Path, position: int, requests: list[KeyedRequest]) -> None:
+def save(folder: Location, position: int, requests: list[KeyedRequest]) -> None:
     """Write a snapshot, by the position up to which the stream was read, and remove those before it."""
-    fresh = folder / f"{_PREFIX}{position:018}"
-    if not fresh.exists():
-        durable.publish(fresh, durable.sealed([to_plain(each) for each in requests]))
-    for path in _snapshots(folder):
-        if path.name < fresh.name:
-            path.unlink(missing_ok=True)
+    fresh = f"{_PREFIX}{name_at(position)}"
+    found = _snapshots(folder)
+    if fresh not in found:
+        durable.publish(folder / fresh, durable.sealed([to_plain(each) for each in requests]))
+    folder.delete_all([each for each in found if each < fresh])
 
 
-def load(folder: Path) -> list[KeyedRequest]:
+def load(folder: Location) -> list[KeyedRequest]:
     """The requests of the newest snapshot."""
     found = _snapshots(folder)
-    return [from_plain(KeyedRequest, each) for each in durable.unsealed(found[-1])] if found else []
+    return [from_plain(KeyedRequest, each) for each in durable.unsealed(folder / found[-1])] if found else []
 
 
-def _snapshots(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{_PREFIX}[0-9]*"))
+def _snapshots(folder: Location) -> list[str]:
+    return [each for each in folder.names() if each.startswith(_PREFIX)]

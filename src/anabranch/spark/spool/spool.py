@@ -29,7 +29,7 @@ from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.crash import spool_point
 from anabranch.spark.spool import keys
-from anabranch.spark.spool.files import Footer, KeyedRequest, file_at, read_footer, starts
+from anabranch.spark.spool.files import Footer, KeyedRequest, file_at, name_at, read_footer, starts
 from anabranch.spark.spool.keys import RememberedKeys
 from anabranch.storage import Location
 from anabranch.stream.reading.reader import Format
@@ -119,7 +119,7 @@ class Spool:
         """That of the newest file."""
         self._backlog = 0
         self._warn = warn
-        self._folder = source.path
+        self._folder = Location.of(source.path)
         self._keys = RememberedKeys(most_keys)
         self._moved = Condition()
         """Guards what follows; notified when a request waits, and when the spool is closed."""
@@ -134,9 +134,7 @@ class Spool:
         self._refusing = False
         """Whether the latest group could not be written."""
         self._closed = False
-        with durable.writing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        Location.of(self._folder).sweep()
+        self._folder.sweep()
         self._load()
         self._check_whole()
         self.check(source)
@@ -317,10 +315,8 @@ class Spool:
             return
         if kept:
             keys.save(self._folder, position, kept)
-        for start, _ in done:
-            path = file_at(self._folder, start)
-            with durable.writing(path):
-                path.unlink(missing_ok=True)
+        with durable.writing(self._folder):
+            self._folder.delete_all([name_at(start) for start, _ in done])
         with self._moved:
             self._files = self._files[len(done) :]
             self._kept_since = monotonic()
