@@ -143,6 +143,12 @@ def mass(request: pytest.FixtureRequest) -> Iterator[Mass]:
     request.node.user_properties.append((MASS, (found.done, found.total)))
 
 
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of the run."""
+    return request.config.stash[SEED]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def hurried() -> Iterator[None]:
     """Files are not waited for, since no test pulls the plug, and a JVM does not polish code that soon ends.

@@ -17,8 +17,11 @@ def listening_addresses() -> set[IPv4Address | IPv6Address]:
     return {address for number, address in _listening() if number in ours}
 
 
-def own_processes() -> set[int]:
-    """This process and all below it."""
+def own_processes(*, below: bool = True) -> set[int]:
+    """This process and all below it, or only those that it has started itself.
+
+    What is below a Spark that tests share comes and goes by itself.
+    """
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -27,6 +30,8 @@ def own_processes() -> set[int]:
             continue
         parents[int(stat.parent.name)] = int(fields[1])
     found = {os.getpid()}
+    if not below:
+        return found | {child for child, parent in parents.items() if parent in found}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
     return found

@@ -27,8 +27,10 @@ PAGE = TOP / "docs/network.md"
 MAP = TOP / "docs/images/figure-1.svg"
 
 
-def bare(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
-    """Peers that run in this process."""
+def bare(
+    network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None], spark: object = None
+) -> RunningNetwork:
+    """Peers that run in this process, without Spark."""
     return bare_network(network, folder, Random(1), (1 << 20,))
 
 

@@ -22,6 +22,7 @@ from anabranch.run_control import Log
 from anabranch.running import run
 from anabranch.site import read_site
 from anabranch.spark.sinks import Console, Files, Parquet
+from anabranch.storage import Location
 from anabranch.stream.settings import Keep, Settings
 
 SITE = """\
@@ -156,11 +157,11 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     site = read_site(folder.file)
     kept = Keep(bytes=5 * 10**9)
     assert site.settings == Settings(20, kept, shards=4, sharing=False, epoch_bytes=1000, epoch_files=3)
-    assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
-    assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
+    assert (site.checkpoint, site.owner) == (Location.of(folder.top / "state"), folder.file)
+    assert (site.dead_letters, site.late_items) == (Location.of(folder.top / "dead"), Location.of(folder.top / "late"))
     source = site.streams["s"]
     assert (str(source.time), source.slack, source.origin, source.strict) == ("t", Fraction(2), Fraction(1, 2), True)
-    assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
+    assert (source.root, source.item, source.path, source.format) == ("r", "i", Location.of(folder.top / "in"), "lines")
     assert source.time_unit is None
     assert site.subscriptions["all"].sink == Files(folder.top / "out/all")
     assert site.subscriptions["all"].text == ALL
@@ -174,7 +175,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     (folder.top / "vela.xq").write_text(ALL)
     (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
     site = read_site(folder.file)
-    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot"], ["vela"])
+    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot", "orders"], ["vela"])
     assert site.settings.keep == Keep(bytes=20 * 10**9)
     assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 
@@ -185,7 +186,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
         (("checkpoint", "chekpoint"), r"\[engine\] lacks 'checkpoint'"),
         (("trigger_ms = 20", "trigger = 20"), r"\[engine\]: 'trigger' is unknown"),
         (("trigger_ms = 20", "trigger_ms = 'fast'"), r"\[engine\]: 'trigger_ms' takes a positive number, not 'fast'"),
-        (('"files"', '"kafka"'), r"\[streams.s\]: the source 'kafka' is unknown"),
+        (('"files"', '"pigeons"'), r"\[streams.s\]: the source 'pigeons' is unknown"),
         (('path = "in"', 'path = "nowhere"'), r"\[streams.s\]: there is no '.*nowhere'"),
         (('"lines"', '"csv"'), r"\[streams.s\]: the format 'csv' is unknown"),
         (('format = "lines"', "updates = 1"), r"\[streams.s\]: 'updates' takes true or false, not '1'"),

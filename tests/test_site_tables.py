@@ -12,6 +12,7 @@ from anabranch.errors import StreamError, UsageError
 from anabranch.network.description import read_network
 from anabranch.site import SiteDescription, read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.storage import Location
 
 HEAD = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "in"\nformat = "lines"\nroot = "r"\n'
 QUERY = 'for $p in stream("s")/r/p where $p/k = doc("t")/t/k return $p'
@@ -28,18 +29,20 @@ def site(folder: Path, rest: str, query: str = QUERY, head: str = HEAD) -> SiteD
 def test_documents(tmp_path: Path) -> None:
     """A document has a path, relative to the file, and names for what is in JSON."""
     (found,) = site(tmp_path, '[documents.t]\npath = "t.json"\nroot = "t"\n').documents.values()
-    assert (found.path, found.root, found.item) == (tmp_path / "t.json", "t", "item")
+    assert (found.path, found.root, found.item) == (Location.of(tmp_path / "t.json"), "t", "item")
 
 
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
         ("[documents.t]\n", "'path' is missing"),
+        ('[documents.t]\npath = "ftp://bucket/t.xml"\n', "files at 'ftp://' are not known"),
+        ('[http]\ntoken_file = "s3://bucket/t"\n', "'token_file' takes a path on a disk, not 's3://bucket/t'"),
         ('[documents.t]\npath = "t.xml"\nrot = "t"\n', "'rot' is unknown"),
         ('[documents.s]\npath = "t.xml"\n', "'s' is a stream already"),
         ('[streams.a]\nsource = "answer"\n', "'of' is missing"),
         ('[streams.a]\nsource = "answer"\nof = "p"\n', "there is no subscription 'p'"),
-        ('[streams.a]\nsource = "kafka"\nof = "q"\n', "the source 'kafka' is unknown"),
+        ('[streams.a]\nsource = "pigeons"\nof = "q"\n', "the source 'pigeons' is unknown"),
         ('[streams.a]\nsource = "answer"\nof = "q"\npath = "in"\n', "'path' is unknown"),
     ],
 )
@@ -69,6 +72,25 @@ def test_the_answer_of_a_display_is_a_stream_of_updates(tmp_path: Path) -> None:
     assert [found[name].updates for name in "sab"] == [False, False, False]
 
 
+def test_a_checkpoint_in_an_object_store_holds_no_pushed_streams(tmp_path: Path) -> None:
+    """They are refused by name before anything runs; files and answers are taken."""
+    head = HEAD.replace('"state"', '"s3://bucket/state"').replace('"in"', '"s3://bucket/in"')
+    found = site(tmp_path, '[documents.t]\npath = "s3://bucket/t.xml"\n', head=head)
+    assert str(found.streams["s"].path) == "s3://bucket/in"
+    assert str(found.documents["t"].path) == "s3://bucket/t.xml"
+    with pytest.raises(UsageError, match="the stream 'a' is pushed, which a checkpoint in an object store cannot hold"):
+        site(tmp_path, '[streams.a]\nsource = "http"\n', head=head)
+
+
+def test_the_files_of_a_network_are_on_a_disk(tmp_path: Path) -> None:
+    """A stream in an object store is refused by name."""
+    (tmp_path / "net.toml").write_text(
+        '[network]\ntopology = "line"\npeers = 2\n[streams.s]\nat = "SP0"\npath = "s3://bucket/in"\n'
+    )
+    with pytest.raises(UsageError, match="'path' takes a path on a disk, not 's3://bucket/in'"):
+        read_network(tmp_path / "net.toml")
+
+
 def test_a_network_has_documents_and_no_streams_of_other_sources(tmp_path: Path) -> None:
     """What it does not have is refused by name."""
     (tmp_path / "in").mkdir()
@@ -76,7 +98,7 @@ def test_a_network_has_documents_and_no_streams_of_other_sources(tmp_path: Path)
         '[network]\ntopology = "line"\npeers = 2\n[streams.s]\nat = "SP0"\npath = "in"\n[documents.t]\npath = "t.xml"\n'
     )
     (tmp_path / "network.toml").write_text(text)
-    assert read_network(tmp_path / "network.toml").documents["t"].path == tmp_path / "t.xml"
+    assert read_network(tmp_path / "network.toml").documents["t"].path == Location.of(tmp_path / "t.xml")
     for kind in ("answer", "http"):
         (tmp_path / "network.toml").write_text(text + f'[streams.a]\nat = "SP0"\nsource = "{kind}"\nof = "q"\n')
         with pytest.raises(UsageError, match=f"the source '{kind}' cannot be read here yet"):

@@ -25,10 +25,13 @@ from rich.text import Text
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.spark.epoch.waits import Wait
 from anabranch.spark.plan.wanted import Epoch
+from anabranch.storage import Location, Stat, Where
 from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _CHECK_SECONDS = 1.0
+_ASKING_SECONDS = 5.0
+"""How often an object store is asked whether a file has changed."""
 _LASTING_SECONDS = 2.0
 """Seconds between two checks of what a run waits for, and after which a wait is reported."""
 
@@ -36,27 +39,30 @@ _LASTING_SECONDS = 2.0
 class Watch:
     """Detects changes of files: cheap to ask, and exact once they are read again."""
 
-    def __init__(self, files: Iterable[Path]) -> None:
+    def __init__(self, files: Iterable[Where]) -> None:
         self.follow(files)
 
-    def follow(self, files: Iterable[Path]) -> None:
+    def follow(self, files: Iterable[Where]) -> None:
         """Watch these files, as they are now."""
-        self._files = list(files)
+        self._files = [Location.of(file) for file in files]
+        self._asked, self._objects = 0.0, dict[Location, Stat | None]()
         self._looks = self._look()
 
     def touched(self) -> bool:
         return self._look() != self._looks
 
-    def _look(self) -> list[tuple[int, int, int] | None]:
-        return [_look(file) for file in self._files]
+    def _look(self) -> list[Stat | None]:
+        if monotonic() - self._asked > _ASKING_SECONDS:
+            self._asked = monotonic()
+            self._objects = {file: _look(file) for file in self._files if file.path is None}
+        return [self._objects[file] if file.path is None else _look(file) for file in self._files]
 
 
-def _look(file: Path) -> tuple[int, int, int] | None:
+def _look(file: Location) -> Stat | None:
     try:
-        found = file.stat()
+        return file.stat()
     except OSError:
         return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:

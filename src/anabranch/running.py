@@ -43,6 +43,7 @@ from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import start_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Sink
+from anabranch.storage import Where
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -52,8 +53,8 @@ _Functions: TypeAlias = Mapping[str, ImportedFunction]
 class Outputs:
     """The outputs named on the command line; its files override those of the site."""
 
-    dead_letters: Path | None
-    late_items: Path | None
+    dead_letters: Where | None
+    late_items: Where | None
     console: TextIO | None
     """For console sinks; None is standard output at the time of printing."""
 
@@ -62,8 +63,8 @@ def run(
     file: Path,
     *,
     once: bool = False,
-    dead_letters: Path | None = None,
-    late_items: Path | None = None,
+    dead_letters: Where | None = None,
+    late_items: Where | None = None,
     stop: Event | None = None,
     spark: SparkOptions | None = None,
 ) -> None:
@@ -120,7 +121,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     site = read_site(file)
     import_all(site.functions)
     wanted = site.subscriptions.get(name)
-    if (site.checkpoint / "format.json").exists():
+    if Checkpoint.at(site.checkpoint).is_made():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:
@@ -194,7 +195,7 @@ def _wanted(
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: SiteDescription) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Where]:
     """The files of a site that are watched."""
     return [file, *(each.file for each in site.subscriptions.values())]
 

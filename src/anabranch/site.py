@@ -25,7 +25,9 @@ from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
+from anabranch.spark.spool.spool import check_folder
 from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
+from anabranch.storage import Location, Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
@@ -48,7 +50,7 @@ class SiteSubscription:
     """A query, its file, and its sink besides the answer log."""
 
     text: str
-    file: Path
+    file: Location
     sink: Sink | None
     policy: Policy
     """What it does with accents that its answer cannot express."""
@@ -63,14 +65,14 @@ class SiteDescription:
     file: Path
     owner: Path
     """The file, under the name that its checkpoint knows; it may have been renamed."""
-    checkpoint: Path
+    checkpoint: Location
     settings: Settings
     log: Path | None
-    dead_letters: Path | None
-    late_items: Path | None
+    dead_letters: Location | None
+    late_items: Location | None
     streams: Mapping[str, Source]
     subscriptions: Mapping[str, SiteSubscription]
-    schemas: Mapping[str, Path]
+    schemas: Mapping[str, Location]
     """The files with the DTDs of streams."""
     functions: Mapping[str, ImportedFunction]
     """Functions in Python that queries may call, by name; not imported yet."""
@@ -79,7 +81,7 @@ class SiteDescription:
     endpoint: EndpointSettings
     """Where the run listens, if it has streams that are pushed."""
 
-    def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
+    def check_files(self, dead_letters: Where | None = None, late_items: Where | None = None) -> None:
         """Refuse files that conflict; those given here override those of the site."""
         read = [
             Claim(self.file, "the site file"),
@@ -109,7 +111,7 @@ def read_site(path: Path) -> SiteDescription:
     _share_brokers(top.table("kafka"), (*streams.values(), *subscriptions.values()))
     http = top.table("http")
     top.done()
-    checkpoint = engine.path("checkpoint")
+    checkpoint = engine.where("checkpoint")
     if checkpoint is None:
         hint = engine.misspelt("checkpoint") or 'as in checkpoint = "state"'
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
@@ -122,8 +124,8 @@ def read_site(path: Path) -> SiteDescription:
         checkpoint,
         _settings(engine),
         engine.path("log"),
-        engine.path("dead_letters"),
-        engine.path("late"),
+        engine.where("dead_letters"),
+        engine.where("late"),
         declared,
         {name: _subscription(name, table, policy, declared) for name, table in subscriptions.items()},
         schemas,
@@ -196,6 +198,8 @@ def _function(name: str, table: Table) -> ImportedFunction:
 def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
     found = source_of(name, table, declared_timing, checkpoint)
     table.done()
+    if found.http is not None:
+        check_folder(found)  # refused before anything runs
     if found.answer and found.answer not in subscriptions:
         hint = did_you_mean(found.answer, subscriptions)
         raise table.wrong(f"there is no subscription '{found.answer}'", key="of", hint=hint)
@@ -235,7 +239,7 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
 
 
 def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str, Source]) -> SiteSubscription:
-    file = table.path("query")
+    file = table.where("query")
     if file is None:
         raise table.missing("query", "it names the file with the query")
     text = read_text(file)
@@ -274,18 +278,18 @@ def _policy(table: Table, default: Policy) -> Policy:
 
 
 def _sink(name: str, table: Table, *, json: bool) -> Sink | None:
-    kind, path = table.text("sink", None), table.path("path")
+    kind, path = table.text("sink", None), table.where("path")
     match kind, path:
         case None, None:
             return None
-        case "files", Path():
+        case "files", Location():
             try:
                 return Files(file_of(path, name, json=json))
             except UsageError as error:
                 raise table.wrong(
                     error.message, key="path", hint='name the file itself, as in path = "out/answer.xml"'
                 ) from None
-        case "parquet", Path():
+        case "parquet", Location():
             return Parquet(path)
         case "console", None:
             return Console()

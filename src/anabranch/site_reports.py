@@ -28,6 +28,7 @@ from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
 from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.storage import Location
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream
@@ -57,7 +58,7 @@ def holdings(file: Path) -> list[Holding]:
     newest = Manifests(checkpoint.manifests).newest()
     if newest is None:
         raise UsageError(f"'{file}' has not committed an epoch yet")
-    plan = Plans(checkpoint.plans).ran(newest.epoch)
+    plan = Plans(checkpoint).ran(newest.epoch)
     members: dict[int, list[Registration]] = {}
     for each in plan.subscriptions:
         members.setdefault(each.branch, []).append(each)
@@ -85,7 +86,7 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
     if stream not in site.streams:
         hint = did_you_mean(stream, site.streams, f"it has {', '.join(site.streams) or 'none'}")
         raise UsageError(f"'{file}' has no stream '{stream}'", hint=hint)
-    has_run = (site.checkpoint / "format.json").exists()
+    has_run = Checkpoint.at(site.checkpoint).is_made()
     return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
 
 
@@ -99,7 +100,7 @@ class AccentPlan:
     forecast: Callable[[], Forecast]
     """How the subscriptions would react to it."""
 
-    def publish(self) -> list[Path]:
+    def publish(self) -> list[Location]:
         """Publish it; gives the files that contain it."""
         return [each.write() for each in self.publications]
 
@@ -129,7 +130,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
         name: checking.printed(name, each.text, label=str(each.file), language=each.language)
         for name, each in site.subscriptions.items()
     }
-    before = Plans(checkpoint.plans).ran(newest.epoch) if checkpoint and newest else None
+    before = Plans(checkpoint).ran(newest.epoch) if checkpoint and newest else None
     subscriptions, following = subscriptions_of(
         before,
         texts,

@@ -68,8 +68,11 @@ class Judge:
 
     def takes(self, line: bytes) -> bool:
         text = line.decode()
-        if any(key != json.dumps(json.loads(key), ensure_ascii=False) for key in _KEYS.findall(text)):
-            return False
+        try:
+            if any(key != json.dumps(json.loads(key), ensure_ascii=False) for key in _KEYS.findall(text)):
+                return False
+        except ValueError:
+            return False  # what looked like a key lies between two strings
         return self._takes(json.loads(text, object_pairs_hook=Pairs, parse_int=Bare, parse_float=Bare), 0)
 
     def _takes(self, value: object, part: int) -> bool:

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
+from disk import on_disk
 
 N = 'xmlns:s="urn:anabranch:stream"'
 
@@ -192,9 +193,9 @@ class World:
         self.folder.mkdir()
         for kind in KINDS:
             for partition, path in enumerate(kind.source(self.folder).partitions):
-                path.mkdir()
+                on_disk(path).mkdir()
                 for number, elements in enumerate(self._files(kind, partition)):
-                    self._file(path / f"{number:03}", kind, elements)
+                    self._file(on_disk(path) / f"{number:03}", kind, elements)
 
     def _files(self, kind: Kind, partition: int) -> Iterator[list[str]]:
         """The elements of each file, in order."""

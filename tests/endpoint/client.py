@@ -22,6 +22,13 @@ from anabranch.stream.reading.source import Http, Source
 JSON, LINES, XML = "application/json", "application/x-ndjson", "application/xml"
 
 
+def folder_of(source: Source) -> Path:
+    """The folder of a spool on a disk."""
+    found = Location.of(source.path).path
+    assert found is not None
+    return found
+
+
 @dataclass(frozen=True)
 class Answer:
     """What an endpoint has answered."""

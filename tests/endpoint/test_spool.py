@@ -19,6 +19,7 @@ from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.sources.http import HttpConnector
 from anabranch.spark.spool import files, keys
 from anabranch.spark.spool import spool as spooling
+from anabranch.spark.spool.files import PUSHED
 from anabranch.spark.spool.spool import (
     Acceptance,
     KeyReused,
@@ -30,7 +31,7 @@ from anabranch.spark.spool.spool import (
 )
 from anabranch.storage import Location, disk
 from anabranch.stream.reading.source import Source
-from endpoint.client import pushed
+from endpoint.client import folder_of, pushed
 from faults.disk import Disk
 
 DAY = 86_400 * 1_000_000
@@ -43,8 +44,13 @@ def body(text: str, digest: str | None = None) -> PushedBody:
 def content(source: Source) -> str:
     """All that a spool holds, from its first file on."""
     folder = Location.of(source.path)
-    ((end,),) = (each.values() for each in HttpConnector(source, OrderLog(source.path)).listing(patient=True).values())
+    end = listed(source)[PUSHED]
     return b"".join(files.bodies(folder, files.starts(folder)[0], end)).decode()
+
+
+def listed(source: Source) -> dict[str, int]:
+    """What the intake sees of a spool."""
+    return HttpConnector(source, OrderLog(Location.of(source.path), ())).listing(patient=True)["orders/0"]
 
 
 class Gate:
@@ -76,7 +82,7 @@ def test_bodies_lie_one_behind_the_other(tmp_path: Path) -> None:
     assert (spool.state.accepted, spool.state.read, spool.state.behind) == (15, 0, 15)
     spool.close()
     assert content(source) == "one\n<r>two</r>\n"
-    assert HttpConnector(source, OrderLog(tmp_path / "log")).listing(patient=True) == {"orders/0": {"http": 15}}
+    assert listed(source) == {PUSHED: 15}
     with pytest.raises(SpoolClosed):
         spool.accept(body("three\n"))
 
@@ -175,7 +181,7 @@ def test_keys_outlive_their_bytes(tmp_path: Path) -> None:
             assert spool.accept(body(f"{number}\n"), f"k{number}").result(60).repeated
         spool.accept(body("z\n"), f"z{read}").result(60)
         spool.close()
-    assert [each.name for each in source.path.glob("keys-*")] == ["keys-000000000000000010"], "the newest alone"
+    assert [each.name for each in folder_of(source).glob("keys-*")] == ["keys-000000000000000010"], "the newest alone"
 
 
 def test_keys_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +313,7 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
     for number in range(3):
         spool.accept(body(f"{number}\n")).result(60)
     spool.close()
-    damage(source.path / files.name_at(2 * which))
+    damage(folder_of(source) / files.name_at(2 * which))
     lost = which == 2 and damage is Path.unlink
     with pytest.raises(StateError, match="is damaged"):
         Spool(source, 6 if lost else 0)
@@ -403,11 +409,11 @@ def test_spools_follow_the_streams(tmp_path: Path) -> None:
 def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
     """A file without its name was never accepted."""
     source = pushed(tmp_path)
-    source.path.mkdir()
-    (source.path / ".000000000000000000.4711").write_bytes(b"half")
+    folder_of(source).mkdir()
+    (folder_of(source) / ".000000000000000000.4711").write_bytes(b"half")
     spool = Spool(source, 0)
     assert spool.state.accepted == 0
-    assert not list(source.path.iterdir())
+    assert not list(folder_of(source).iterdir())
     spool.close()
 
 
@@ -421,7 +427,7 @@ def test_old_snapshots_do_not_hide_newer_keys(tmp_path: Path) -> None:
 
 def test_a_spool_in_an_object_store(tmp_path: Path) -> None:
     """Nothing is appended to, renamed or linked, so any storage will do; two writers are told apart there, too."""
-    source = replace(pushed(tmp_path), path=f"file+object://{tmp_path}/objects")  # type: ignore[arg-type]  # a location
+    source = replace(pushed(tmp_path), path=f"file+object://{tmp_path}/objects")
     folder = Location.of(f"file+object://{tmp_path}/objects")
     spool = Spool(source, 0)
     for number in range(4):
@@ -432,7 +438,7 @@ def test_a_spool_in_an_object_store(tmp_path: Path) -> None:
         other.accept(body("y\n")).result(60)
     other.close()
     assert b"".join(files.bodies(folder, 1, 9)) == b"\n1\n2\n3\nx"
-    connector = HttpConnector(source, OrderLog(tmp_path / "log"))
+    connector = HttpConnector(source, OrderLog(Location.of(tmp_path / "log"), ()))
     assert connector.listing(patient=True) == {"orders/0": {"http": 10}}
     (found,) = connector.ranges("orders/0", {}, {"orders/0": {"file": 0, "position": 10}}, 2)
     assert Location.of(found.path) == folder

@@ -17,7 +17,7 @@ from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.spool.spool import Spool
 from anabranch.storage import disk
-from endpoint.client import JSON, LINES, XML, Served, ask, pushed, served
+from endpoint.client import JSON, LINES, XML, Served, ask, folder_of, pushed, served
 from faults.disk import Disk
 from sockets import listening_addresses
 
@@ -209,7 +209,7 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _file(endpoint: Served) -> str:
-    return f"'{endpoint.spools['orders'].source.path / '000000000000000009'}': Input/output error"
+    return f"'{folder_of(endpoint.spools['orders'].source) / '000000000000000009'}': Input/output error"
 
 
 def test_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.values.atomic import Atomic, Rounded, Untyped
+from disk import on_disk
 from evolving.windowed import OVER, TO_CELSIUS, Law, add, alter, closing, drop, elements, item, lay
 from spark.bare import BareTrunk
 
@@ -58,7 +59,7 @@ def query(random: Random) -> str:
 def sliced(folder: Folder, sources: Sequence[Source], random: Random, queries: Mapping[str, str]) -> BareTrunk:
     """A trunk that has read all there is, in epochs, ranges and shards of random sizes."""
     trunk = BareTrunk(folder, sources, random, finite=True, sharing=random.random() < 0.7)
-    size = sum(file.stat().st_size for source in sources for file in source.files)
+    size = sum(source.size for source in sources)
     trunk.run(queries, (size // 7 + 1, size // 2 + 1, size + 1), (1, 3))
     return trunk
 
@@ -283,7 +284,7 @@ def test_late(tmp_path: Folder) -> None:
         same, at = query(random), 0
         for end in (15, 30, 45):
             queries |= {f"{at} same": same, f"{at} own": query(random)}
-            with (source.path / "0").open("a") as file:
+            with (on_disk(source.path) / "0").open("a") as file:
                 file.writelines(f"{line}\n" for line in lines[at:end])
             trunk.run(queries, (300, 2_000), (1, 3))
             at = end

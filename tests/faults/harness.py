@@ -32,14 +32,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from tempfile import mkdtemp
 from time import monotonic, sleep
 from typing import Literal
 
 from anabranch.algebra.display.replay import OPENING, Replay
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.crash import POINTS, TASK_POINTS
-from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, twins_in_order
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.runs import RunLock
+from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, StoredSite, twins_in_order
 
 _PATIENCE = 180.0
 """Seconds after which a run that neither ends nor gets on counts as hung."""
@@ -99,6 +101,8 @@ class Machine:
 
     archive: Path
     """Where the JVM keeps its classes ready."""
+    scratch: Path | None = None
+    """Where runs of sites in an object store have local folders, a new and empty one for each."""
 
     def start(self, site: Site, crash: str | None = None) -> subprocess.Popen[bytes]:
         """Start `anabranch run --once` in a process group of its own; `crash` is a point and an epoch."""
@@ -106,13 +110,14 @@ class Machine:
         make = f"-XX:ArchiveClassesAtExit={self.archive}"
         environment = {
             **os.environ,
+            **({"TMPDIR": mkdtemp(prefix="anabranch-", dir=self.scratch)} if isinstance(site, StoredSite) else {}),
             "SPARK_SUBMIT_OPTS": f"{os.environ['SPARK_SUBMIT_OPTS']} {use if self.archive.exists() else make}",
             "ANABRANCH_CRASH": crash or "",
         }
         command = Path(sys.executable).with_name("anabranch")
         with (site.folder / "log").open("ab") as log:
             return subprocess.Popen(
-                [command, "run", site.file, "--once", "--dead-letter", site.dead_letters],
+                [command, "run", site.file, "--once", "--dead-letter", str(site.dead_letters)],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -123,8 +128,9 @@ class Machine:
     def run_to_the_end(self, site: Site) -> None:
         """Run undisturbed, though somebody else tries to, and wait for the JVM too."""
         process = self.start(site)
-        _watch(process, site, lambda: _pid(site) == process.pid)
-        _check_refusal(site, process.pid)
+        if not isinstance(site, StoredSite):
+            _watch(process, site, lambda: _pid(site) == process.pid)
+            _check_refusal(site, process.pid)
         _watch(process, site)
         assert process.returncode == 0, _story(site, f"the run ended with {process.returncode}")
         await_end(_jvm(site))
@@ -136,13 +142,16 @@ def schedule(count: int, seed: int) -> list[Kill]:
     return list(islice(cycle(kinds), count))
 
 
-def chain(machine: Machine, site: Site, feed: Feed, kills: Sequence[Kill], seed: int, expected: Expected) -> Tally:
-    """Run a site through all kills and then to its end."""
+def chain(
+    machine: Machine, site: Site, feed: Feed, kills: Sequence[Kill], seed: int, expected: Expected
+) -> tuple[Site, Tally]:
+    """Run a site through all kills and then to its end; gives it as it is then."""
     rng = random.Random(seed)
     tally = Tally()
     jvms: set[int] = set()
     for part, kill in enumerate(kills):
         feed.lay(site.folder, [part])
+        site = site.moved() if part else site
         site.configure(rng.choice(_SIZES), rng.choice(_SHARDS))
         before = site.answers()
         _killed_run(machine, site, kill, rng)
@@ -150,19 +159,21 @@ def chain(machine: Machine, site: Site, feed: Feed, kills: Sequence[Kill], seed:
         tally.kills[str(kill)] += 1
         _check_so_far(site, expected, before)
     feed.lay(site.folder, range(len(kills), len(feed.parts)))
+    site = site.moved()
     site.configure(LARGE, shards=3)
     machine.run_to_the_end(site)
     for jvm in jvms:
         await_end(jvm)
     tally.epochs = len(site.epochs())
     tally.runs = len(kills) + 1
-    return tally
+    return site, tally
 
 
 def _killed_run(machine: Machine, site: Site, kill: Kill, rng: random.Random) -> None:
     """Start a run and see it die."""
     if kill.point is not None:
-        epoch = max(site.epochs(), default=-1) + 1 + rng.randrange(3)
+        taken = isinstance(site, StoredSite)  # the first epoch of a run there reads nothing
+        epoch = max(site.epochs(), default=-1) + 1 + taken + rng.randrange(3)
         process = machine.start(site, f"{kill.point}:{epoch}")
         _watch(process, site)
         dead = 1 if kill.victim == "task" else -signal.SIGKILL  # without its tasks a run says so and ends
@@ -254,12 +265,8 @@ def _check_so_far(site: Site, expected: Expected, before: Mapping[str, str]) -> 
 
 def _files(site: Site) -> set[str]:
     """The files of the checkpoint that come and go with epochs."""
-    folders = ("order", "plans", "manifest", "segments", "state", "spark/offsets", "spark/commits")
-    return {f"{each}/{name}" for each in folders for name in _names(site.checkpoint / each)}
-
-
-def _names(folder: Path) -> list[str]:
-    return os.listdir(folder) if folder.is_dir() else []
+    folders = ("order", "plans", "manifest", "segments", "state", "scratch/spark")
+    return {f"{each}/{name}" for each in folders for name in (site.checkpoint / each).names(below=True)}
 
 
 def _pid(site: Site) -> int | None:
@@ -272,8 +279,9 @@ def _jvm(site: Site) -> int:
 
 
 def _about(site: Site) -> dict[str, int]:
-    file = site.checkpoint / "run.json"
-    found: dict[str, int] = json.loads(file.read_bytes().split(b"\n")[0]) if file.exists() else {}
+    names = (site.checkpoint / "runs").names() if isinstance(site, StoredSite) else ["run.json"]
+    file = site.checkpoint / (f"runs/{names[-1]}" if isinstance(site, StoredSite) and names else "run.json")
+    found: dict[str, int] = json.loads(file.read().split(b"\n")[0]) if file.exists() else {}
     return found
 
 

@@ -19,13 +19,16 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from shutil import copytree
 
 from pyarrow import parquet
 
 from anabranch.running import committed
+from anabranch.storage import Location, resolved
 from anabranch.stream.photons import photons, photons_dtd
 from papers import Q3, Q4
 
@@ -231,7 +234,8 @@ class Site:
         # The elements say when they come; a stream that has a time is waited for by the others (LAWS 1.2).
         edited = 'source = "files"\nformat = "lines"\ntime = "when"\nupdates = true\n'
         tables = [
-            f'[engine]\ncheckpoint = "state"\nlate = "late"\nepoch_bytes = {epoch_bytes}\nshards = {shards}',
+            f'[engine]\ncheckpoint = "{self.place("state")}"\nlate = "{self.place("late")}"',
+            f"epoch_bytes = {epoch_bytes}\nshards = {shards}",
             "strands = 2\n",
             '[streams.photons]\nsource = "files"\npath = "in/photons"\ndtd = "photons.dtd"\n',
             '[streams.survey]\nsource = "files"\npath = "in/survey.xml"\n',
@@ -242,32 +246,40 @@ class Site:
             f'[streams.limits]\npath = "in/limits"\n{edited}',
             '[streams.twins]\nsource = "files"\nformat = "lines"\npath = ["in/twin-0", "in/twin-1"]\n',
             *(
-                f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "out/{name}"\n'
+                f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "{self.place(f"out/{name}")}"\n'
                 for name in QUERIES
             ),
-            '[subscriptions.table]\nquery = "rxj.xq"\nsink = "parquet"\npath = "table"\n',
+            f'[subscriptions.table]\nquery = "rxj.xq"\nsink = "parquet"\npath = "{self.place("table")}"\n',
         ]
         self.file.write_text("\n".join(tables))
+
+    def place(self, name: str) -> str:
+        """Where the site has something that a run writes, as SITE.toml says it."""
+        return name
+
+    def at(self, name: str) -> Location:
+        """The same as a location."""
+        return resolved(self.folder, self.place(name))
+
+    def moved(self) -> Site:
+        """The site as the next run finds it: after a kill it may have moved."""
+        return self
 
     @property
     def file(self) -> Path:
         return self.folder / "SITE.toml"
 
     @property
-    def checkpoint(self) -> Path:
-        return self.folder / "state"
+    def checkpoint(self) -> Location:
+        return self.at("state")
 
     @property
-    def dead_letters(self) -> Path:
-        return self.folder / "dead"
-
-    @property
-    def late_items(self) -> Path:
-        return self.folder / "late"
+    def dead_letters(self) -> Location:
+        return self.at("dead")
 
     def epochs(self) -> list[int]:
         """The epochs that are committed."""
-        return sorted(int(each.stem) for each in (self.checkpoint / "manifest").glob("[0-9]*.json"))
+        return [int(name.removesuffix(".json")) for name in (self.checkpoint / "manifest").names() if name[0] != "."]
 
     def answers(self) -> dict[str, str]:
         """The committed answers of all subscriptions."""
@@ -275,20 +287,55 @@ class Site:
 
     def sinks(self) -> dict[str, bytes]:
         """What the sinks hold."""
-        return {path.name: path.read_bytes() for path in (self.folder / "out").glob("*")}
+        return {name: data for name in QUERIES if (data := grown(self.at(f"out/{name}"))) is not None}
 
     def table(self) -> list[dict[str, str]]:
         """The rows of the table, epoch by epoch."""
-        files = sorted((self.folder / "table").iterdir())
-        return [row for file in files for row in parquet.read_table(file).to_pylist()]
+        folder = self.at("table")
+        files = [folder / name for name in folder.names(below=True)]
+        return [row for file in files for row in parquet.read_table(BytesIO(file.read())).to_pylist()]
 
     def letters(self) -> list[str]:
         """The dead letters; those of two streams in one file have no order among them."""
-        return sorted(self.dead_letters.read_text().splitlines())
+        return sorted((grown(self.dead_letters) or b"").decode().splitlines())
 
     def late(self) -> list[str]:
         """The items that came too late for time windows."""
-        return sorted(self.late_items.read_text().splitlines())
+        return sorted((grown(self.at("late")) or b"").decode().splitlines())
+
+
+def grown(at: Location) -> bytes | None:
+    """What a sink holds: a file, or parts in an object store, one after the other; None where there is nothing."""
+    if at.path is not None:
+        return at.read() if at.exists() else None
+    parts = [(at / name).read() for name in at.names(below=True)]
+    return b"".join(parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSite(Site):
+    """A site whose checkpoint and sinks are in an object store, and which is elsewhere for each run."""
+
+    store: Path
+    """The folder of the store on this disk, in which the site has one for each place it was at."""
+    address: str
+    """The same as an address."""
+    number: int = 0
+
+    @staticmethod
+    def stored(folder: Path, store: Path, address: str) -> StoredSite:
+        """A new site, with streams that are still empty."""
+        Site.make(folder)
+        return StoredSite(folder, store, address)
+
+    def place(self, name: str) -> str:
+        return f"{self.address}/{self.number}/{name}"
+
+    def moved(self) -> StoredSite:
+        """A copy of all that is stored, at another place."""
+        following = replace(self, number=self.number + 1)
+        copytree(self.store / str(self.number), self.store / str(following.number))
+        return following
 
 
 def twins_in_order(answers: Mapping[str, str], *, whole: bool) -> bool:

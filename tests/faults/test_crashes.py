@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,20 +16,49 @@ from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.site import read_site
 from faults.harness import LARGE, Expected, Machine, Tally, chain, schedule
-from faults.site import BY_ARRIVAL, QUERIES, Feed, Site, twins_in_order
+from faults.site import BY_ARRIVAL, QUERIES, Feed, Site, StoredSite, twins_in_order
 from mass import Mass
+from s3 import BUCKET, S3Server
 
-CHAINS = 2
-"""At a time, on checkpoints of their own: a start keeps hardly more than one core busy."""
+S3_KILLS = 25
 
 
 @pytest.mark.spark
 def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Answers, sinks, tables and what was set aside are those of an undisturbed run, and these are the reference's."""
-    faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
+    """Answers, sinks, tables and what was set aside are those of an undisturbed run, and these are the reference's.
+
+    One chain of runs has its checkpoint and sinks on the disk; the other in an object store, where each run goes on
+    from a copy, with nothing else that the one before has left.
+    Two at a time, for a start keeps hardly more than one core busy.
+    """
     count = mass.amount(200, budget=4)  # at least a few, each of another kind
-    kills = schedule(count, mass.seed)
-    feed = Feed.of(-(-count // CHAINS) + 1, mass.seed)
+    store = tmp_path / "store"
+    stored = StoredSite.stored(tmp_path / "chain-1", store, f"file+object://{store}")
+    check_kills(count, mass.seed, [Site.make(tmp_path / "chain-0"), stored], tmp_path, capsys)
+
+
+@pytest.mark.s3
+@pytest.mark.spark
+def test_no_kill_shows_in_s3(
+    s3_server: S3Server, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same with a real server."""
+    name = tmp_path.name
+    store, address = s3_server.data / BUCKET / name, f"s3://{BUCKET}/{name}"
+    sites = [
+        StoredSite.stored(tmp_path / f"chain-{number}", store / str(number), f"{address}/{number}")
+        for number in range(2)
+    ]
+    check_kills(S3_KILLS, seed, sites, tmp_path, capsys)
+
+
+def check_kills(
+    count: int, seed: int, sites: Sequence[Site], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run sites through so many kills together."""
+    faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
+    kills = schedule(count, seed)
+    feed = Feed.of(-(-count // len(sites)) + 1, seed)
     machine = Machine(tmp_path / "classes.jsa")
     undisturbed = Site.make(tmp_path / "undisturbed")
     undisturbed.configure(LARGE, shards=2)
@@ -38,15 +68,14 @@ def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.C
     expected = Expected(undisturbed.answers(), undisturbed.sinks(), empty)
     check_by_reference(undisturbed)
 
-    sites = [Site.make(tmp_path / f"chain-{number}") for number in range(CHAINS)]
+    def run(number: int) -> tuple[Site, Tally]:
+        return chain(machine, sites[number], feed, kills[number :: len(sites)], seed + number, expected)
 
-    def run(number: int) -> Tally:
-        return chain(machine, sites[number], feed, kills[number::CHAINS], mass.seed + number, expected)
+    with ThreadPoolExecutor(len(sites)) as threads:
+        ended = list(threads.map(run, range(len(sites))))
 
-    with ThreadPoolExecutor(CHAINS) as threads:
-        tallies = list(threads.map(run, range(CHAINS)))
-
-    for site in sites:
+    tallies = [tally for _, tally in ended]
+    for site, _ in ended:
         for name in QUERIES:
             capsys.readouterr()
             assert main(["answer", str(site.file), name]) == 0

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.hosts import spark_host
 from anabranch.spark.intake import source as intake
 from faults.disk import Disk
@@ -52,7 +53,7 @@ def chain(small: Small, allowed: Iterable[int]) -> set[str]:
         said = [each for each in disk.refused if f"the disk is full: cannot write '{each.parent}/" in outcome.message]
         assert said, (outcome, disk.refused)
         assert "make room" in (outcome.hint or "")
-        refused.add(said[0].parent.name)
+        refused |= {*said[0].relative_to(small.folder).parts}
     assert outcome == small.law()
     assert small.sinks() == {name: text.rpartition("<")[0] for name, text in small.law().items()}
     return refused
@@ -105,10 +106,11 @@ def test_an_intake_without_room_ends_the_run(
 
     class SourceWithoutRoom(intake.RangeSource):
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-            def full(fd: Any) -> None:
-                raise OSError(errno.ENOSPC, "No space left on device")
+            def full(path: Path, *given: Any, **more: Any) -> int:
+                with durable.writing(path):
+                    raise OSError(errno.ENOSPC, "No space left on device")
 
-            os.fsync = full  # the process ends with the query
+            durable.append = full  # the process ends with the query
             return super().streamReader(schema)
 
     with monkeypatch.context() as patch:

@@ -122,11 +122,11 @@ class Programs:
 
 def endpoint_of(folder: Path) -> str | None:
     """Where the run listens, or has listened last."""
-    return _about(folder).get("endpoint")
+    return _record(folder, "endpoint").get("address")
 
 
-def _about(folder: Path) -> dict[str, str]:
-    file = folder / "state" / "run.json"
+def _record(folder: Path, name: str) -> dict[str, str]:
+    file = folder / "state" / f"{name}.json"
     found: dict[str, str] = json.loads(file.read_bytes().split(b"\n")[0]) if file.exists() else {}
     return found
 
@@ -263,4 +263,4 @@ def test_no_kill_shows_in_what_was_pushed_into_spark(mass: Mass, tmp_path: Path)
     victim = Victim(tmp_path, [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml"])
     programs = chain(victim, mass.amount(25, budget=3), mass.seed)
     check(tmp_path, programs)
-    await_end(int(_about(tmp_path)["jvm"]))
+    await_end(int(_record(tmp_path, "run")["jvm"]))

@@ -55,7 +55,7 @@ def run(site: Path, keep: int = 0) -> AnswerLog:
         (site.parent / "in" / str(number)).write_text(line)
         trunk.run({"q": QUERY}, [1_000], [1])
     for epoch in range(keep):
-        (read.checkpoint / "manifest" / f"{epoch:08}.json").unlink()
+        (read.checkpoint / "manifest" / f"{epoch:08}.json").delete()
     return trunk.log
 
 

@@ -44,7 +44,7 @@ class MockCluster:
         settings = ctypes.c_void_p(library.rd_kafka_conf_new())
         library.rd_kafka_conf_set(settings, b"log_level", b"0", error, 512)
         self._client = ctypes.c_void_p(library.rd_kafka_new(_PRODUCER, settings, error, 512))
-        assert self._client, error.value
+        assert self._client.value is not None, error.value
         self._cluster = ctypes.c_void_p(library.rd_kafka_mock_cluster_new(self._client, 1))
         self.bootstrap = library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 

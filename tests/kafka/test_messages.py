@@ -105,7 +105,7 @@ DISPLAY = 'for $p in stream("s")/root/p group by $k := $p/@id return <g k="{ $k 
 def register(query: str, chosen: Kafka, tmp_path: Any) -> str:
     streams = [Source("s", tmp_path / "s", "lines"), Source("j", tmp_path / "j", "json")]
     for each in streams:
-        each.path.touch()
+        (tmp_path / each.name).touch()
     return Checking(Inputs(streams)).printed("q", query, sink=chosen)
 
 

@@ -169,6 +169,19 @@ def test_what_cannot_be_read_is_set_aside_with_its_offset(broker: Broker, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("declared", [{}, {"format": "json"}])
+def test_the_latest_is_where_the_first_run_began(broker: Broker, tmp_path: Path, declared: dict[str, str]) -> None:
+    """What comes while no run is at work belongs to the stream, though the first run has read nothing at all."""
+    topic = broker.topic()
+    latest = Topic.of(broker.address, topic, start="latest")
+    broker.write(topic, numbers(1))
+    assert read(tmp_path, latest, NUMBERS, **declared) == ""
+    broker.write(topic, numbers(2))
+    assert read(tmp_path, latest, NUMBERS, **declared) == "2\n"
+    broker.write(topic, numbers(3))
+    assert read(tmp_path, latest, NUMBERS, **declared) == "2\n3\n"
+
+
 # --- partitions that come later -------------------------------------------------------------------------------
 
 
@@ -194,7 +207,7 @@ def test_new_partitions_are_taken_in_from_their_beginning(broker: Broker, tmp_pa
 
 def _begun(at_work: Engine) -> bool:
     """Whether it is settled where an engine begins to read."""
-    order = at_work._trunk.checkpoint.order("s")
+    order = at_work._trunk.checkpoint.gained("s")
     return order.exists() and b"topic" in order.read_bytes()
 
 

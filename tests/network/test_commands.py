@@ -19,6 +19,7 @@ from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Watch
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.stream.photons import photons
+from disk import on_disk
 from peers.working import bare_network
 
 NETWORK = """\
@@ -118,7 +119,8 @@ def test_a_network_that_has_run_shows_what_was_measured(file: Path, capsys: pyte
 def test_a_network_says_what_it_waits_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What of a stream cannot be read yet is told by name, with a hint, in the log."""
     (stream,) = read_network(file).streams.values()
-    where = stream.source.path if stream.source.path.is_file() else stream.source.path / "last"
+    path = on_disk(stream.source.path)
+    where = path if path.is_file() else path / "last"
     with where.open("a") as lines:
         lines.write("<photon>")
     network_run.run(file, once=True, opens=bare)

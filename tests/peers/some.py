@@ -12,6 +12,7 @@ from anabranch.peers.running import RunningNetwork
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from network.making import SCHEMA, some_query, some_topology
 from peers.working import Alone, GrowingStream, bare_network, network_of
 
@@ -66,6 +67,7 @@ _WHEN = (
     'for $p in stream("photons")/photons/photon|count 3|, $q in stream("others")/photons/photon|count 2 step 1| '
     "where $p/en >= $q/en return <r>{ $p/en }{ $q/en }</r>",
 )
+
 """Queries that depend on when items came, where these do not say it themselves (LAWS 1.2, 1.3)."""
 
 
@@ -75,7 +77,7 @@ class Came:
     def __init__(self, folder: Path, registered: list[RegisteredStream]) -> None:
         self._at = {each.source.name: each.at for each in registered}
         self.sources = [replace(each.source, path=folder / each.source.name) for each in registered]
-        self._grown = {each.name: GrowingStream(each.path, ()) for each in self.sources}
+        self._grown = {each.name: GrowingStream(on_disk(each.path), ()) for each in self.sources}
         self._seen = dict.fromkeys(self._at, 0)
 
     def follow(self, network: RunningNetwork) -> None:

@@ -12,6 +12,7 @@ from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 
 S = 'xmlns:s="urn:anabranch:stream"'
@@ -83,7 +84,7 @@ def test_streams_of_updates_and_of_items_meet(tmp_path: Path) -> None:
     }
     time = ItemPath.parse("t")
     sources = [Source(name, tmp_path / name, "lines", time=time, updates=name != "s") for name in made]
-    grown = [GrowingStream(each.path, made[each.name]) for each in sources]
+    grown = [GrowingStream(on_disk(each.path), made[each.name]) for each in sources]
     queries = {
         "join": 'for $a in stream("x")/root/ticker, $b in stream("y")/root/ticker where $a/name = $b/name and '
         "$a/quote < $b/quote return <r>{ $a/quote }{ $b/quote }</r>",

@@ -22,6 +22,7 @@ from anabranch.peers.sending import Sender
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from network.making import FIGURE_1, SCHEMA
 from network.simulation import alone as by_law
 from peers.some import some_run
@@ -32,6 +33,7 @@ WINDOW = (
     '<w>{ for $w in stream("photons")/photons/photon[en >= 1.3]|det_time diff 20 step 10| '
     "return <n>{ count($w) }{ sum($w/en) }</n> }</w>"
 )
+
 ITEMS = '<i>{ for $p in stream("photons")/photons/photon where $p/en >= 1.3 return <p>{ $p/en }</p> }</i>'
 WIDER = ITEMS.replace("1.3", "0.9").replace("{ $p/en }", "{ $p/phc }")
 
@@ -201,7 +203,7 @@ def killed_run(
     asked: Sequence[tuple[str, str, str]] = ASKED,
 ) -> Catalogue:
     """A network that is killed again and again, with a query more each time it is started; gives its last plan."""
-    grown = [GrowingStream(each.source.path, photon_items(40, random.randrange(90))) for each in streams]
+    grown = [GrowingStream(on_disk(each.source.path), photon_items(40, random.randrange(90))) for each in streams]
     alone = Alone(folder / "alone", [each.source for each in streams], random)
     for count, (name, text, _) in enumerate(asked, 1):
         alone.drain()

@@ -6,11 +6,9 @@ Tests over thousands of queries can afford it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from unittest import mock
 
@@ -21,7 +19,8 @@ from anabranch.language import check, parse, print_query
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifest, Manifests
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests, remove_former, sweep
+from anabranch.spark.checkpoint.recovery import rebuild, write_end
 from anabranch.spark.epoch import task
 from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow
 from anabranch.spark.epoch.stages import answer_at_once, manifest_of
@@ -30,7 +29,7 @@ from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.heartbeats import Pulse
-from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
@@ -38,10 +37,10 @@ from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.plan.documents import DocumentCopies
 from anabranch.spark.plan.epoch_plan import Plan
-from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.files import PlanFile, Plans, folder_of
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
-from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
+from anabranch.storage import Where
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import KnownStream, Source
@@ -52,7 +51,7 @@ class BareTrunk:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Where,
         sources: Sequence[Source],
         random: Random,
         *,
@@ -74,7 +73,10 @@ class BareTrunk:
         self.held: Mapping[str, int] = {}
         self.pulse: Pulse | None = None
         self.documents: Mapping[str, DocumentSource] = {}
+        rebuild(self._checkpoint, None)
         self._survey = Survey(self._checkpoint)
+        self._run = 1
+        self._orders = OrderLogs(self._checkpoint)
         self._at: Offset = {}
         self._last: Manifest | None = None
         self.plan: Plan | None = None
@@ -88,7 +90,11 @@ class BareTrunk:
         if self.epochs:
             self._last = manifests.load(self.epochs - 1)
             self._at = self.offset(self.epochs - 1)
-            self.plan = Plans(self._checkpoint.plans).newest()
+            self.plan = Plans(self._checkpoint).newest()
+            self._run = self._last.run + 1
+            self._orders = OrderLogs(self._checkpoint, self._run)
+            sweep(self._checkpoint, self._last, self._run)
+            rebuild(self._checkpoint, self._last)
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
         """Answer what is there, to its end."""
@@ -111,23 +117,26 @@ class BareTrunk:
         if end == self._at:
             return False
         ranges = survey.ranges(self._at, end)
-        written = self._checkpoint.spark / "offsets" / str(self.epochs)  # as Spark does
-        written.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps(end), encoding="utf-8")
+        write_end(self._checkpoint, self.epochs, end)  # as Spark does
+        for source in self._sources:
+            self._orders.follow(source, None, None)
+        list(self._orders.warnings())
         plan = self.plan = self._planned(texts, shards)
-        file = Plans(self._checkpoint.plans).begin(self.epochs, plan)
+        file = PlanFile.save(plan, folder_of(self._checkpoint, self._run))
         carries = self._last.carries if self._last else {}
         before, evolution = (self._last.epoch, self._last.evolution) if self._last else (None, {})
-        job = Job(file, self._checkpoint, self.epochs, carries, (), before, evolution)
-        logs = EvolutionLogs(self._checkpoint.evolution)
+        job = Job(file, self._checkpoint, self.epochs, carries, (), before, evolution, run=self._run)
+        logs = EvolutionLogs(self._checkpoint.evolution, self._run)
         for _ in range(2 if self._random.random() < 0.2 else 1):  # the first may be killed before it was told
-            found = run_evolving(job, partial(self._search, ranges), partial(self._reports, ranges, shards))
-            manifest = manifest_of(found[0], 1, self._last, found[1], logs)
+            job, reports = run_evolving(job, partial(self._search, ranges), partial(self._reports, ranges, shards))
+            manifest = manifest_of(job, self._last, reports, logs, self._orders)
+        assert Manifests(self._checkpoint.manifests).publish(manifest)
+        self._orders.committed()
+        remove_former(self._checkpoint, self._run, manifest.kept, self._last.kept if self._last else set())
+        if job.epoch_events is not None:
+            job.epoch_events.remove()
         self._last = manifest
-        Manifests(self._checkpoint.manifests).publish(self._last)
-        states.sweep(self._checkpoint.states, self._last.states.values())
-        write_reached(self._checkpoint, manifest, plan)
-        logs.sweep(self._last.evolution)
+        write_reached(self._checkpoint, manifest.intake.reached)
         self._at = end
         return True
 
@@ -136,10 +145,9 @@ class BareTrunk:
         found: list[KnownStream] = []
         rooted: list[str] = []
         for source in self._sources:
-            log = OrderLog(self._checkpoint.order(source.name))
-            log.refresh()
-            found.append(KnownStream.of(source.counting(log.count), log.form))
-            rooted += [] if log.form is None else [source.name]
+            form = self._orders.forms[source.name]
+            found.append(KnownStream.of(source.counting(self._orders.counts[source.name]), form))
+            rooted += [] if form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(
             self.plan,
@@ -155,7 +163,8 @@ class BareTrunk:
             strands=partial(strands_for, self.strands, shards),
             rooted=rooted,
         )
-        copies = DocumentCopies(self._checkpoint.plans, self.plan, lambda message: None)
+        last = Plans(self._checkpoint).file(self._last) if self._last else None
+        copies = DocumentCopies(folder_of(self._checkpoint, self._run), last, lambda message: None)
         documents = copies.look(self.documents)
         rest = shards, documents, self._finite, self._sharing, self.accents, tuple(self.courses.items())
         return Plan(tuple(found), subscriptions, Limits(), following, *rest)
@@ -204,10 +213,7 @@ class BareTrunk:
 
     def offset(self, epoch: int) -> Offset:
         """How far an epoch went; -1 stands for the beginning."""
-        found: Offset = {}
-        if epoch >= 0:
-            found = json.loads((self._checkpoint.spark / "offsets" / str(epoch)).read_text())
-        return found
+        return {} if epoch < 0 else Manifests(self._checkpoint.manifests).load(epoch).intake.end
 
     @property
     def log(self) -> AnswerLog:

@@ -79,7 +79,7 @@ def check_case(folder: Path, family: str, number: int) -> str:
     except (Unsupported, QueryError):  # it reads a document, or is never answered
         return "none"
     sources = [lay(folder, name, elements_of(text), random, timed=timed) for name, text in streams.items()]
-    size = sum(path.stat().st_size for source in sources for path in source.partitions)
+    size = sum(source.size for source in sources)
 
     trunk = BareTrunk(folder / "state", sources, random, finite=True)
     trunk.run({"q": generated.query}, (size // 9 + 1, size // 3 + 1, size + 1), SHARDS)
@@ -142,11 +142,11 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
         rest.append(lay(folder / "law", name, known[border:], random, timed=timed, form="lines"))
         for first, then in zip(early[-1].partitions, rest[-1].partitions, strict=True):
             # what is bad is judged with all of the partition, also where a subscription has seen only a part
-            before, after = good_lines(first.read_bytes(), then.read_bytes())
+            before, after = good_lines(first.read(), then.read())
             after += CLOSING[timed]
-            first.write_bytes(before)
+            first.put(before)
             grown.append((first, after))
-            then.write_bytes(b"\n" * len(before) + after)
+            then.put(b"\n" * len(before) + after)
     inputs = Inputs(early)
     try:
         prepared = prepare("q", generated.query, inputs, "spark")
@@ -160,7 +160,7 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
     trunk = BareTrunk(folder / "state", early, random, finite=False)
     trunk.run({"first": generated.query}, sizes, SHARDS)
     for path, after in grown:
-        path.write_bytes(path.read_bytes() + after)
+        path.put(path.read() + after)
     trunk.run({"first": generated.query, "q": generated.query}, sizes, SHARDS)
 
     whole, law = law_of(query, early, endless=True), law_of(query, rest, endless=True, late=late)

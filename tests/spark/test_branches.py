@@ -70,7 +70,7 @@ def test_windows_and_sessions_over_times(spark: SparkSession, tmp_path: Path, nu
     """Windows, bounds, sessions and joins over dateTimes and units, in a few epochs."""
     case = timed_case(Random(number), partitions)
     source = case.declared.source(tmp_path / "in", case.parts)
-    size = sum(path.stat().st_size for path in source.partitions)
+    size = source.size
     settings = Settings(epoch_bytes=size // 4, shards=2)
     outcome = run_queries(SparkHost(spark), [source], case.queries, tmp_path / "work", settings)
     found = answers(outcome)

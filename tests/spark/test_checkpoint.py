@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,15 @@ import pytest
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests, check_spark
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Carried, IntakeRecord, Manifest, Manifests, sweep
+from anabranch.spark.checkpoint.parts import LogPart
+from anabranch.spark.checkpoint.recovery import end_of, rebuild, write_end
+from anabranch.spark.checkpoint.runs import RunLock
+from anabranch.spark.intake.ranges import Offset
 from anabranch.spark.plan.epoch_plan import Plan, Registration
-from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.files import PlanFile, Plans, folder_of
+from anabranch.spark.state.files import SavedState
 from anabranch.storage import Location
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
@@ -130,12 +136,11 @@ def test_a_missing_folder_is_damage(tmp_path: Path) -> None:
 def test_a_manifest_survives_its_file_and_is_published_once(tmp_path: Path) -> None:
     """What is read equals what was published; a second one for the same epoch is refused, a damaged one named."""
     manifests = Manifests(Location.of(tmp_path))
-    manifests.publish(manifest(0))
+    assert manifests.publish(manifest(0))
     assert manifests.load(0) == manifest(0)
     assert manifest(0).dead_letters == 2
-    with pytest.raises(StateError, match="another run is at work"):
-        manifests.publish(manifest(0))
-    manifests.publish(manifest(1))
+    assert not manifests.publish(manifest(0))
+    assert manifests.publish(manifest(1))
     path = tmp_path / "00000001.json"
     path.write_bytes(path.read_bytes().replace(b"70", b"71"))
     with pytest.raises(StateError, match="is damaged"):
@@ -143,37 +148,50 @@ def test_a_manifest_survives_its_file_and_is_published_once(tmp_path: Path) -> N
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize(
-    ("offsets", "commits", "manifests", "good"),
-    [
-        ([], [], [], True),
-        ([0], [], [], True),
-        ([0, 1], [0], [0, 1], True),
-        ([0, 1, 2], [0, 1], [0, 1], True),
-        ([], [], [0, 1], False),
-        ([0], [0], [0, 1], False),
-        ([0, 1], [0, 1], [0], False),
-        ([0, 1, 2, 3], [0], [0], False),
-        ([0, 1, 2], [0, 1], [0, 2], False),
-    ],
-)
-def test_spark_must_belong_to_the_manifests(
-    tmp_path: Path, offsets: list[int], commits: list[int], manifests: list[int], good: bool
-) -> None:
-    """Spark's log is at the newest manifest or one epoch beyond; parts of two copies are refused."""
+def test_spark_goes_on_from_the_newest_manifest(tmp_path: Path) -> None:
+    """Whatever lies in the scratch folder, a run makes it anew: the newest epoch is Spark's last, and nothing else."""
     checkpoint = Checkpoint.make(tmp_path / "state")
-    for name, epochs in (("offsets", offsets), ("commits", commits)):
-        (checkpoint.spark / name).mkdir(parents=True)
-        for epoch in epochs:
-            (checkpoint.spark / name / str(epoch)).touch()
-    held = Manifests(checkpoint.manifests)
-    for epoch in manifests:
-        held.publish(manifest(epoch))
-    if good:
-        assert check_spark(checkpoint, held) == (manifest(manifests[-1]) if manifests else None)
-    else:
-        with pytest.raises(StateError, match="is damaged"):
-            check_spark(checkpoint, held)
+    end: Offset = {"s/0": {"file": 1, "position": 9}}
+    for epoch in (7, 8, 9):
+        write_end(checkpoint, epoch, {})
+    (checkpoint.scratch / "spark" / "offsets" / ".9.crc").touch()
+    rebuild(checkpoint, replace(manifest(5), intake=IntakeRecord(end, reached={"s": 3.5})))
+    found = {str(each.relative_to(checkpoint.spark)) for each in checkpoint.spark.rglob("*") if each.is_file()}
+    assert found == {"metadata", "offsets/4", "offsets/5", "commits/5"}
+    assert end_of(checkpoint, 5) == end
+    assert durable.unsealed(checkpoint.reached) == {"s": 3.5}
+    rebuild(checkpoint, None)
+    assert [each.name for each in checkpoint.spark.rglob("*")] == ["metadata"]
+
+
+def test_only_what_no_manifest_names_is_swept(tmp_path: Path) -> None:
+    """A run removes what earlier ones left behind their last manifest, and nothing of its own or of a later one."""
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    named = SavedState(0, "00000003/000001-0000-a:0:1:0", (), 1, {})
+    order = (LogPart("000002-b", 1),)
+    newest = replace(manifest(3), states={0: named}, intake=IntakeRecord(orders={"s": order}))
+    folder = checkpoint.order("s").name
+    kept = [
+        "state/00000003/000001-0000-a",
+        f"order/{folder}/000002-b",
+        "state/00000003/000003-0000-mine",
+        f"order/{folder}/000004-later",
+        "segments/00000003/000001-000000-named",
+        "segments/00000004/000003-000000-mine",
+    ]
+    left = [
+        "state/00000003/000002-0000-c",
+        "state/00000004/000002-0000-d",
+        f"order/{folder}/000001-e",
+        "evolution/000002-f",
+        "sight/000001-g",
+        "segments/00000004/000002-000000-h",
+    ]
+    for name in (*kept, *left):
+        (checkpoint.folder / name).put(b"x")
+    sweep(checkpoint, newest, run=3)
+    found = [name for name in checkpoint.folder.names(below=True) if name != "format.json"]
+    assert sorted(found) == sorted(kept)
 
 
 def test_a_second_run_is_refused_and_runs_are_numbered(tmp_path: Path) -> None:
@@ -206,7 +224,7 @@ def test_a_full_disk_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    for write in (durable.replace, durable.publish):
+    for write in (durable.replace, durable.create):
         with pytest.raises(StateError, match="the disk is full: cannot write") as raised:
             write(path, b"new")
         assert "make room" in (raised.value.hint or "")
@@ -215,27 +233,30 @@ def test_a_full_disk_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     """Epochs with the same plan share its file, which goes with the last of them."""
-    plans = Plans(Location.of(tmp_path))
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    plans, manifests = Plans(checkpoint), Manifests(checkpoint.manifests)
     one, two = (Plan((), (Registration(n, "q", "text", n),), Limits(), n) for n in range(2))
-    for epoch, plan in enumerate((one, one, two, two)):
-        plans.begin(epoch, plan)
-    assert len(list(tmp_path.glob("*.plan"))) == 2
-    assert [file.load() for epoch in range(4) if (file := plans.of(epoch))] == [one, one, two, two]
-    assert list(plans.newest_first(3)) == [two, one]
-    assert list(plans.newest_first(1)) == [one]
-    plans.drop(2)
-    assert plans.epochs() == [2, 3]
-    assert [path.stem for path in tmp_path.glob("*.plan")] == [file.digest[:32] for file in [plans.of(2)] if file]
+    files = [PlanFile.save(plan, folder_of(checkpoint, 1)) for plan in (one, one, two, two)]
+    for epoch, file in enumerate(files):
+        assert manifests.publish(replace(manifest(epoch), plan=file.name))
+    assert len(list((tmp_path / "state" / "plans").rglob("*.plan"))) == 2
+    assert [plans.ran(epoch) for epoch in range(4)] == [one, one, two, two]
+    assert list(plans.newest_first()) == [two, one]
+    assert plans.newest() == two
+    plans.drop([files[0].name, files[2].name], [files[3].name])
+    (left,) = (tmp_path / "state" / "plans").rglob("*.plan")
+    assert left.stem == files[3].digest[:32]
+    assert plans.ran(3) == two
 
 
 def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     """One that does not say which kinds of queries it has is refused by name."""
     data = json.dumps({"streams": [], "subscriptions": [], "next_id": 0}).encode()
     digest = durable.digest(data)
-    (tmp_path / f"{digest[:32]}.plan").write_bytes(data)
-    (tmp_path / "00000000.json").write_bytes(durable.sealed({"plan": digest}))
+    (tmp_path / "000001").mkdir()
+    (tmp_path / "000001" / f"{digest[:32]}.plan").write_bytes(data)
     with pytest.raises(StateError, match="is of version 1, and this release reads version 3"):
-        Plans(Location.of(tmp_path)).newest()
+        PlanFile.named(Location.of(tmp_path), f"000001/{digest}").load()
 
 
 def test_what_keep_means() -> None:

@@ -14,6 +14,7 @@ from branch.counting import FILE, Stream
 from branch.test_grouped import one_query as one_grouped_query
 from branch.test_grouped import one_stream as one_grouped_stream
 from branch.test_panes import one_query, one_stream
+from disk import on_disk
 from spark.bare import BareTrunk
 
 SUM = 'for $w in stream("s")/r/i[n > 1] |{}| return <o>{{ sum($w/n), max($w/n) }}</o>'
@@ -121,7 +122,7 @@ def test_sharing_panes_changes_nothing(tmp_path: Path) -> None:
             trunk = BareTrunk(folder, [source], Random(number), finite=False, sharing=sharing)
             for phase, queries in enumerate(wanted):
                 more = stream.items[phase * third : (phase + 1) * third]
-                with (source.path / FILE).open("a") as file:
+                with (on_disk(source.path) / FILE).open("a") as file:
                     file.writelines(f"{item}\n" for item in more)
                 trunk.run({f"q{each}": text for each, text in queries.items()}, (300, 2_000), (1, 7, 2))
             answers.append({each: trunk.answer(f"q{each}") for each in wanted[2]})

@@ -293,7 +293,7 @@ def test_copies_that_nobody_needs_are_removed(tmp_path: Path) -> None:
                 (tmp_path / "t.xml").write_text(text)
                 engine.document("t", tmp_path / "t.xml")
             engine.wait()
-        copies = [path.read_text() for path in (tmp_path / "state" / "plans").glob("*.document")]
+        copies = [path.read_text() for path in (tmp_path / "state" / "plans").rglob("*.document")]
         assert copies == ([] if text is None else [text])
 
 

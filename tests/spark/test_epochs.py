@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -94,8 +95,8 @@ def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.Mon
 
 
 @pytest.mark.spark
-def test_an_epoch_that_comes_again_keeps_its_plan(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its plan was written before the kill; a query that is added in between begins with the epoch after it."""
+def test_an_epoch_that_comes_again_is_planned_anew(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was never committed, so it never was: a query that is added in between begins with it."""
     site.subscribe(one=ALL)
     site.write("in/a", lines(0, 10))
 
@@ -110,22 +111,22 @@ def test_an_epoch_that_comes_again_keeps_its_plan(site: Site, monkeypatch: pytes
     site.subscribe(two=ALL)
     site.run(epoch_bytes=1_000)
     assert site.answer("one") == items(0, 10)
-    assert site.answer("two") == items(5, 10)
+    assert site.answer("two") == items(0, 10)
 
 
 def test_a_run_that_could_not_write_goes_on_later(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """No room for the manifest: an error with a name; with room, the same answer as ever."""
     site.subscribe(all=ALL)
     site.write("in/a", lines(0, 20))
-    publish = durable.publish
+    create = durable.create
 
-    def full(path: Location, data: bytes) -> None:
+    def full(path: Location, data: bytes) -> bool:
         if path.parent.name == "manifest" and path.name.endswith("1.json"):
             with durable.writing(path):
                 raise OSError(errno.ENOSPC, "No space left on device")
-        publish(path, data)
+        return create(path, data)
 
-    monkeypatch.setattr(durable, "publish", full)
+    monkeypatch.setattr(durable, "create", full)
     with pytest.raises(StateError, match="the disk is full"):
         site.run(epoch_bytes=60)
     monkeypatch.undo()
@@ -245,10 +246,33 @@ def test_the_oldest_epochs_are_dropped(site: Site, monkeypatch: pytest.MonkeyPat
     assert not site.log.answer(found).whole
     state = site.top / "state"
     assert sorted(each.name for each in (state / "segments").iterdir()) == [f"{n:08}" for n in (7, 8, 9)]
-    assert len(list((state / "plans").iterdir())) == 3 + 2  # one plan, and the block of its subscriptions
+    assert len(list((state / "plans" / "000001").iterdir())) == 2  # one plan, and the block of its subscriptions
     site.append("in/a", lines(10, 12))
     site.run()
     assert site.answer("all") == items(8, 12)
+
+
+@pytest.mark.spark
+def test_what_spark_wrote_is_not_needed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in an epoch, between two, and after the last, with Spark's own files and all else that is local gone."""
+    site.subscribe(all=ALL, threes='<r>{ for $w in stream("s")/root/p |count 3 step 2| return <w>{ $w }</w> }</r>')
+    site.write("in/a", lines(0, 40))
+    for name, number in (("job-done", 1), ("manifest-published", 3), ("epoch-begun", 6)):
+
+        def die(found: str, epoch: int, at: tuple[str, int] = (name, number)) -> None:
+            if (found, epoch) == at:
+                raise Killed
+
+        monkeypatch.setattr(epochs, "point", die)
+        with pytest.raises(Killed):
+            site.run(epoch_bytes=50)
+        shutil.rmtree(site.top / "state" / "scratch")
+    monkeypatch.undo()
+    site.run(epoch_bytes=70)
+    site.append("in/a", lines(40, 45))
+    site.run()
+    assert site.answer("all") == items(0, 45)
+    assert site.answer("threes") == site.law("threes")
 
 
 def test_late_files_are_read_with_a_warning(site: Site) -> None:
@@ -268,7 +292,6 @@ def test_late_files_are_read_with_a_warning(site: Site) -> None:
         ("overwrite", StreamError, "has become shorter"),
         ("format", UsageError, "was read as 'lines' until now, not as 'json'"),
         ("manifest", StateError, "00000000.json' is damaged"),
-        pytest.param("spark", StateError, "does not belong to the manifests", marks=pytest.mark.spark),
     ],
 )
 def test_what_cannot_go_on_is_named(site: Site, spoil: str, error: type[AnabranchError], message: str) -> None:
@@ -285,8 +308,6 @@ def test_what_cannot_go_on_is_named(site: Site, spoil: str, error: type[Anabranc
         case "manifest":
             path = state / "manifest" / "00000000.json"
             path.write_bytes(path.read_bytes()[:50])
-        case "spark":
-            (state / "spark").rename(site.top / "elsewhere")
     before = _contents(state / "manifest")
     with pytest.raises(error, match=message):
         site.run()

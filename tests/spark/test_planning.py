@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Workload
 from anabranch.storage import Location
@@ -29,32 +28,28 @@ BOTH = wanted("a", "b", qa=text("a"), qb=text("b"))
 
 
 @pytest.mark.parametrize(
-    ("later", "streams", "names"),
+    ("later", "names"),
     [
-        (BOTH, ["a", "b"], ["qa", "qb"]),
-        (wanted("a", "b", qa=text("a"), qb=text("b"), more=text("a")), ["a", "b"], ["qa", "qb"]),
-        (wanted("b", qb=text("b")), ["b"], ["qb"]),
-        (wanted("b", qb=text("b"), more=text("b")), ["b"], ["qb", "more"]),
-        (wanted("a", "b", qb=text("b")), ["a", "b"], ["qb"]),
-        (wanted("a", "b", qa=text("b"), qb=text("b")), ["a", "b"], ["qb", "qa"]),
+        (BOTH, ["qa", "qb"]),
+        (wanted("a", "b", qa=text("a"), qb=text("b"), more=text("a")), ["qa", "qb", "more"]),
+        (wanted("b", qb=text("b")), ["qb"]),
+        (wanted("b", qb=text("b"), more=text("b")), ["qb", "more"]),
+        (wanted("a", "b", qb=text("b")), ["qb"]),
+        (wanted("a", "b", qa=text("b"), qb=text("b")), ["qb", "qa"]),
     ],
 )
-def test_what_is_wanted_no_more_takes_no_part(
-    tmp_path: Path, later: Workload, streams: list[str], names: list[str]
-) -> None:
-    """A plan that was written holds, also when more is wanted since; not when it has what was taken out."""
-    first = Planning(Plans(Location.of(tmp_path)), Settings(), {}, 1)
-    before = first.begin(0, BOTH, FORMS, None).load()
-    again = Planning(Plans(Location.of(tmp_path)), Settings(), {}, 1)
-    found = again.begin(0, later, FORMS, None).load()
-    assert [each.name for each in found.streams] == streams
-    assert [each.name for each in found.subscriptions] == names
-    ids = {each.name: each.id for each in before.subscriptions}
-    kept = [each for each in found.subscriptions if ids.get(each.name) == each.id]
-    assert all(each in before.subscriptions for each in kept)
-    assert len({each.id for each in (*before.subscriptions, *found.subscriptions)}) == len(
-        {(each.name, each.text) for each in (*before.subscriptions, *found.subscriptions)}
-    )
-    written = Plans(Location.of(tmp_path)).of(0)
-    assert written is not None
-    assert written.load() == found
+def test_an_epoch_that_comes_again_is_planned_anew(tmp_path: Path, later: Workload, names: list[str]) -> None:
+    """What is wanted now takes part, whatever was planned before; who began in a committed epoch keeps its number."""
+    folder = Location.of(tmp_path)
+    committed = Planning(folder, None, Settings(), {}, 1).begin(0, BOTH, FORMS, None)
+    begun = Planning(folder, committed, Settings(), {}, 1).begin(1, BOTH, FORMS, None).load()
+    again = Planning(folder, committed, Settings(), {}, 1)
+    found = again.begin(1, later, FORMS, None).load()
+    assert [each.name for each in found.streams] == list(later.streams)
+    assert sorted(each.name for each in found.subscriptions) == sorted(names)
+    before = {(each.name, each.text): each for each in committed.load().subscriptions}
+    assert {(each.name, each.text): each for each in begun.subscriptions} == before
+    fresh = [each for each in found.subscriptions if (each.name, each.text) not in before]
+    assert all(before.get((each.name, each.text), each) == each for each in found.subscriptions)
+    assert not {each.id for each in fresh} & {each.id for each in before.values()}
+    assert all(each.first == 1 for each in fresh)

@@ -68,7 +68,7 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
             end = Survey(checkpoint).latest(at)
             if end == at:
                 return found
-            log = OrderLog(checkpoint.order(source.name))
+            log = OrderLog.of(checkpoint, source.name)
             log.refresh()
             for each in Survey(checkpoint).ranges(at, end):
                 if each.mark:

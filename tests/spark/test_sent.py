@@ -27,6 +27,7 @@ from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
+from disk import on_disk
 from spark.law import CLOSING, law_of
 from spark.sending import Link, Peer
 from spark.test_branches import photon_files
@@ -151,8 +152,8 @@ def check_late(folder: Path, seed: int) -> int:
     late_from = random.randrange(1, 4)
     source = Source("s", folder / "s", "lines", root="r", slack=Fraction(slack), origin=Fraction(random.choice((0, 2))))
     rest = replace(source, path=folder / "rest")
-    source.path.mkdir()
-    rest.path.mkdir()
+    on_disk(source.path).mkdir()
+    on_disk(rest.path).mkdir()
     maker = windowed(folder / "maker", source, MakeWindows(made), random, finite=False)
     links = [Link(folder / "link", "a"), Link(folder / "on", "b")]
     between = windowed(folder / "between", links[0].source, CombineWindows(own, made), random, finite=False)
@@ -161,7 +162,7 @@ def check_late(folder: Path, seed: int) -> int:
     )
     for number, portion in enumerate(portions):
         for each in (source, rest) if number >= late_from else (source,):
-            (each.path / f"{number}").write_text("".join(f"{item}\n" for item in portion))
+            (on_disk(each.path) / f"{number}").write_text("".join(f"{item}\n" for item in portion))
         sizes = (200, 1_000, 10_000)
         maker.run(sizes, without=number < late_from)
         links[0].carry(maker.sent())

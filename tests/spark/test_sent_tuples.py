@@ -22,6 +22,7 @@ from anabranch.sharing.render import render_join
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
+from disk import on_disk
 from sharing.joining import Joining, joining
 from sharing.making import comparison, some_content
 from spark.law import CLOSING, law_of
@@ -91,7 +92,7 @@ def check_chain(folder: Path, seed: int) -> int:
     odd = random.choice((0.0, 0.1))
     given = sources(folder, slack=random.choice((0, 0, 3)))
     for each in given:
-        each.path.write_text("".join(f"{item}\n" for item in items(random, random.randrange(5, 30), odd=odd)))
+        on_disk(each.path).write_text("".join(f"{item}\n" for item in items(random, random.randrange(5, 30), odd=odd)))
     forms = {each.text: form for each in asked(random) if (form := tuples_of(each.text, given))}
     made: PropertyForest | None = None
     for form in forms.values():
@@ -141,8 +142,8 @@ def check_late(folder: Path, seed: int) -> int:
     rest = [replace(each, path=folder / f"rest-{each.name}") for each in given]
     portions: list[list[list[str]]] = []
     for own, other in zip(given, rest, strict=True):
-        own.path.mkdir()
-        other.path.mkdir()
+        on_disk(own.path).mkdir()
+        on_disk(other.path).mkdir()
         some = [*items(random, 24, odd=0.0), CLOSING[True].decode().strip()]
         borders = sorted(random.randrange(1, 24) for _ in range(3))
         portions.append([some[a:b] for a, b in pairwise((0, *borders, len(some)))])
@@ -152,7 +153,7 @@ def check_late(folder: Path, seed: int) -> int:
     for number in range(4):
         for own, other, parts in zip(given, rest, portions, strict=True):
             for each in (own, other) if number >= late_from else (own,):
-                (each.path / f"{number}").write_text("".join(f"{item}\n" for item in parts[number]))
+                (on_disk(each.path) / f"{number}").write_text("".join(f"{item}\n" for item in parts[number]))
         maker.run(SIZES, without=number < late_from)
         link.carry(maker.sent())
         reader.run(SIZES)
@@ -170,7 +171,7 @@ def test_an_accent_ends_the_tuples_and_nobody_else(tmp_path: Path) -> None:
     accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="a" by=". * 2"/></s:accent>'
     given = sources(tmp_path, slack=0)
     for each in given:
-        each.path.write_text(f"<i><t>1</t><a>1</a></i>\n{accent}\n<i><t>2</t><a>1</a></i>\n")
+        on_disk(each.path).write_text(f"<i><t>1</t><a>1</a></i>\n{accent}\n<i><t>2</t><a>1</a></i>\n")
     text = "for $x in stream('s')/r/i|count 1| for $y in stream('u')/r/i|count 1| where $x/a = $y/a return $x/a"
     form = tuples_of(text, given)
     assert form is not None

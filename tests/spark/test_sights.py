@@ -120,7 +120,7 @@ def test_a_sight_of_another_moment_is_refused(tmp_path: Path) -> None:
     delta.write(0, "1", "abc")
     delta.resize(1)
     assert delta.epoch() == "a"
-    (tmp_path / "state" / "sight.json").unlink()
+    (tmp_path / "state" / "scratch" / "sight.json").unlink()
     delta.resize(1)
     with pytest.raises(StateError, match=r"cannot read '.*sight.json'"):
         delta.epoch()

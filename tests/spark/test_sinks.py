@@ -25,6 +25,7 @@ from anabranch.spark.sinks.growing import GrowingFile
 from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
 from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
 from anabranch.spark.sinks.tables import check_table, columns
+from anabranch.storage import Location
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.visible import visible
 from papers import Q2, Q3, Q4
@@ -53,7 +54,7 @@ class Tables:
         self.warnings: list[str] = []
 
     def opened(self) -> ParquetFolder:
-        return ParquetFolder(self.path, self.checkpoint, self.warnings.append)
+        return ParquetFolder(Location.of(self.path), self.checkpoint, self.warnings.append)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = pq.read_table(self.path / name).to_pylist()

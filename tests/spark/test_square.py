@@ -64,7 +64,7 @@ def test_the_square_on_spark(
     worlds = [World.lay(tmp_path, str(number), random, trial.queries, gap) for number, gap in enumerate(gaps)]
     sources = [source for world in worlds for source in world.sources.values()]
     queries = {name: text for world in worlds for name, text in world.texts.items()}
-    size = sum(file.stat().st_size for source in sources for file in source.files)
+    size = sum(source.size for source in sources)
 
     outcome = run_queries(
         SparkHost(spark),

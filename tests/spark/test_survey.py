@@ -80,7 +80,7 @@ class River:
         return found
 
     def log(self) -> OrderLog:
-        log = OrderLog(self.checkpoint.order("s"))
+        log = OrderLog.of(self.checkpoint, "s")
         log.refresh()
         return log
 
@@ -210,7 +210,7 @@ def test_a_torn_line_of_the_order_log_does_not_count(tmp_path: Path) -> None:
     river = River(tmp_path, "lines")
     river.write("a", "<p>1</p>\n")
     river.epoch()
-    with river.checkpoint.order("s").open("a") as file:
+    with river.checkpoint.gained("s").open("a") as file:
         file.write('{"partition": "0", "fi')
     river.restart()
     river.write("b", "<p>2</p>\n")

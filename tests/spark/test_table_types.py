@@ -31,6 +31,7 @@ from anabranch.spark.sinks import Parquet
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
 from anabranch.spark.sinks.tables import columns
+from anabranch.storage import Location
 from anabranch.stream.reading.parse import parse_document
 from anabranch.stream.reading.source import Source
 from anabranch.values.sequences import NODES
@@ -257,7 +258,7 @@ class Folder:
         self.warnings: list[str] = []
 
     def opened(self, at_work: Registration | None = None) -> ParquetFolder:
-        return ParquetFolder(self.path, self.checkpoint, self.warnings.append, at_work)
+        return ParquetFolder(Location.of(self.path), self.checkpoint, self.warnings.append, at_work)
 
     def rows(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = ds.dataset(self.path).to_table().to_pylist()

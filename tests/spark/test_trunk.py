@@ -209,7 +209,7 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
         run_queries(
             SparkHost(spark), [Source("s", path)], {"q": 'stream("s")/root/p'}, tmp_path / "work", on_progress=fail
         )
-    assert not list((tmp_path / "work" / "spark" / "commits").glob("[0-9]*"))
+    assert not list((tmp_path / "work" / "scratch" / "spark" / "commits").glob("[0-9]*"))
 
 
 def test_a_query_that_spark_cannot_answer_is_refused_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:

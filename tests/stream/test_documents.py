@@ -52,7 +52,7 @@ def test_documents_are_read(data: bytes, expected: str) -> None:
 )
 def test_what_is_wrong_is_told_with_the_file(data: bytes, reason: str) -> None:
     """Never is half of a document taken for one."""
-    with pytest.raises(StreamError, match=f"'t': the document cannot be read: .*{reason}"):
+    with pytest.raises(StreamError, match=f"/t': the document cannot be read: .*{reason}"):
         SOURCE.parse(data)
 
 

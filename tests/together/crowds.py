@@ -85,7 +85,7 @@ class Crowd:
         trunk = BareTrunk(state, sources, random or Random(0), finite=self.look.finite, sharing=sharing)
 
         def serve(wanted: Mapping[str, str]) -> None:
-            size = sum(path.stat().st_size for source in sources for path in source.partitions)
+            size = sum(source.size for source in sources)
             if random:
                 trunk.run(wanted, (size // 9 + 1, size // 3 + 1, size + 1), SHARDS)
             else:
@@ -126,7 +126,7 @@ class Log:
     def answer(self, name: str, epochs: range) -> str | None:
         """The answer to the subscription of that name that began within some epochs, None if there is none."""
         for epoch in epochs:
-            file = Plans(self.checkpoint.plans).of(epoch)
+            file = Plans(self.checkpoint).of(epoch)
             assert file is not None
             for each in file.load().subscriptions:
                 if each.name == name and each.first in epochs:

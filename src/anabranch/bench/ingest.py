@@ -100,7 +100,7 @@ class IngestBench:
         assert answers == rows, f"{answers:,} answers, {rows:,} of Spark"
 
         def theirs() -> float:
-            found = photons_streamed(self.spark, stream.path).where(_Q3)
+            found = photons_streamed(self.spark, self.folder / "epochs").where(_Q3)
             return trials.theirs(found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time"), _EPOCHS)
 
         return compare(lambda: trials.ours([stream], {"q3": query}), theirs, self.rounds, "q3")
@@ -141,7 +141,8 @@ class IngestBench:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
-        ours, theirs = self._shredded(path), read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
+        ours = self._shredded(Path(str(path)))
+        theirs = read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
         assert _sums(ours) == _sums(theirs), "both must read the same"
         first, second = (partial(timed, partial(_drop, rows)) for rows in (ours, theirs))
         return compare(first, second, self.rounds, f"{name} items")

@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from itertools import chain
 from typing import TypeAlias
 
 from rich.console import Console
 
+from anabranch.cli.arguments import UserFile
 from anabranch.cli.printing import print_answer, print_lines
 from anabranch.engine.converting import converted
 from anabranch.engine.finite import FiniteRun, answering, failing
@@ -20,6 +21,7 @@ from anabranch.engine.reports.timelines import timelines
 from anabranch.engine.reports.unanswered import Unanswered, Watched, unanswered
 from anabranch.errors import Aborted, DynamicError, UsageError
 from anabranch.language import Checked
+from anabranch.storage import Location, Where
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.settings import Settings
@@ -30,10 +32,10 @@ CheckedText: TypeAlias = tuple[str, Checked]
 
 
 def answer(
-    queries: Mapping[Path, CheckedText],
+    queries: Mapping[UserFile, CheckedText],
     inputs: Inputs,
     limits: Limits,
-    outs: Mapping[str, Path],
+    outs: Mapping[str, UserFile],
     options: argparse.Namespace,
     json: Collection[str] = (),
 ) -> int:
@@ -59,7 +61,7 @@ def answer(
 
 
 def _prepared(
-    queries: Mapping[Path, CheckedText], inputs: Inputs, options: argparse.Namespace
+    queries: Mapping[UserFile, CheckedText], inputs: Inputs, options: argparse.Namespace
 ) -> tuple[list[Prepared], dict[str, DynamicError]]:
     """The queries that can be answered, and by name why others fail before their streams begin (LAWS 2.4)."""
     prepared: list[Prepared] = []
@@ -96,7 +98,9 @@ def _running(
         yield run
 
 
-def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool, json: Collection[str]) -> dict[str, Watched]:
+def _write(
+    run: FiniteRun, outs: Mapping[str, UserFile], *, timeline: bool, json: Collection[str]
+) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; the lines of a timeline end with newlines already.
 
     For a query that has ended without an answer nothing is printed, and its file is empty; so too for no lines of JSON.
@@ -112,17 +116,24 @@ def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool, json: Co
     return answers
 
 
-def _write_file(answer: Iterable[str], path: Path, end: str) -> None:
+def _write_file(answer: Iterable[str], where: Where, end: str = "") -> None:
+    """Write a file of the user's, over what is there."""
+    at = Location.of(where)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
+        if at.path is None:
+            with at.writer() as writer:
+                for piece in chain(answer, (end,)):
+                    writer.write(piece.encode())
+            return
+        at.path.parent.mkdir(parents=True, exist_ok=True)
+        with at.path.open("w", encoding="utf-8", newline="") as file:
             file.writelines(answer)
             file.write(end)
     except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+        raise UsageError(f"cannot write '{where}': {error.strerror}") from None
 
 
-def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
+def _warn(silent: Sequence[Unanswered], dead_letter: UserFile | None) -> int:
     """Name the queries without an answer; gives the exit status, 3 where all items were set aside for one."""
     for each in silent:
         where = f"see {dead_letter}" if dead_letter else "--dead-letter FILE shows them"
@@ -130,23 +141,14 @@ def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
     return 3 if any(each.is_all for each in silent) else 0
 
 
-def _report(run: FiniteRun, dead_letter: Path | None) -> list[DeadLetter]:
+def _report(run: FiniteRun, dead_letter: UserFile | None) -> list[DeadLetter]:
     """Write the dead letters, and report their number; gives them."""
     dead = list(run.dead)
     if dead_letter is not None:
-        _write_dead_letters(dead, dead_letter)
+        _write_file((f"{letter.to_json()}\n" for letter in dead), dead_letter)
     where = f", see {dead_letter}" if dead_letter and dead else ""
     parts = [f"items: {run.items:,}", f"dead letters: {len(dead):,}{where}"]
     if run.late:
         parts.append(f"late items: {run.late:,}")
     tell(visible(", ".join(parts)))
     return dead
-
-
-def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            for letter in dead:
-                file.write(f"{letter.to_json()}\n")
-    except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from None

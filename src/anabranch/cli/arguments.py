@@ -12,8 +12,23 @@ from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.options import SparkOptions, settings_of
 from anabranch.sql import LANGUAGES
+from anabranch.storage import Location
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse gives it no other name
+
+
+UserFile: TypeAlias = Path | Location
+"""A file as a user names it: by its path, as it was written, or by its address in an object store."""
+
+
+def user_file(text: str) -> UserFile:
+    """A file on the command line."""
+    if "://" not in text:
+        return Path(text)
+    try:
+        return Location.of(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(error.message) from None
 
 
 def declare_functions(command: argparse.ArgumentParser) -> None:

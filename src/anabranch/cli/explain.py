@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, declare_functions, declare_language
+from anabranch.cli.arguments import Commands, declare_functions, declare_language, user_file
 
 
 def declare(commands: Commands) -> None:
     """Declare the command and its arguments."""
     explain = commands.add_parser("explain", help="show what queries have in common")
-    explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
+    explain.add_argument("queries", nargs="+", type=user_file, metavar="Q.xq", help="a file with one query")
     declare_language(explain)
     explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
     explain.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="its first items are read")

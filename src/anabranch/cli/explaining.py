@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from anabranch.cli.arguments import functions_of, pairs_of
+from anabranch.cli.arguments import UserFile, functions_of, pairs_of
 from anabranch.cli.printing import print_json, print_report, write_picture
 from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.retention import past_explained
@@ -25,9 +24,9 @@ from anabranch.stream.schema import Schema
 
 def explain(options: argparse.Namespace) -> None:
     """Explain queries by the options."""
-    dtds = {name: Path(file) for name, file in pairs_of(options.dtd, "--dtd").items()}
+    dtds = pairs_of(options.dtd, "--dtd")
     schemas = {name: Schema.read_dtd(file) for name, file in dtds.items()}
-    streams = {name: Path(file) for name, file in pairs_of(options.stream, "--stream").items()}
+    streams = pairs_of(options.stream, "--stream")
     sources = {name: Source(name, file, schema=schemas.get(name)) for name, file in streams.items()}
     names = dict.fromkeys((*schemas, *sources))
     found = {name: SupposedLook.of(sources.get(name), schemas.get(name)) for name in names}
@@ -50,7 +49,7 @@ def explain(options: argparse.Namespace) -> None:
 
 
 def _explained(
-    file: Path,
+    file: UserFile,
     language: Language | None,
     schemas: Mapping[str, Schema],
     looks: Mapping[str, SupposedLook],

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
+from anabranch.cli.arguments import UserFile, declare_functions, functions_of, pairs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
+from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source, domains_of
@@ -49,11 +50,11 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
         for name in given:
             if name not in streams:
                 raise _not_given(_option(key), name, streams)
-    documents = {name: DocumentSource(Path(path)) for name, path in pairs_of(options.doc, "--doc").items()}
+    documents = {name: DocumentSource(_located(path)) for name, path in pairs_of(options.doc, "--doc").items()}
     for name in documents.keys() & streams.keys():
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)
-    sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
+    sources = [_source(name, _located(path), settings, domains.get(name, {})) for name, path in streams.items()]
     return Inputs([looked_into(each, limits) for each in sources], documents, functions_of(options), finite=True)
 
 
@@ -82,8 +83,19 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
     return found
 
 
-def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
-    if not path.exists():
+def _located(text: str) -> UserFile:
+    return Location.of(text) if "://" in text else Path(text)
+
+
+def _is_there(path: UserFile) -> bool:
+    """Whether there is a file or folder; of an object store, its reader says what is wrong."""
+    return path.exists() if isinstance(path, Path) else True
+
+
+def _source(
+    name: str, path: UserFile, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]
+) -> Source:
+    if not _is_there(path):
         raise UsageError(f"stream '{name}': there is no '{path}'")
     dtd, path_to_time, unit, slack, origin, given_format, root, item = (settings[key].get(name) for key in _SETTINGS)
     form = given_format or "auto"
@@ -94,7 +106,7 @@ def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains:
         name,
         path,
         form,  # type: ignore[arg-type]  # just checked
-        Schema.read_dtd(Path(dtd)) if dtd else None,
+        Schema.read_dtd(dtd) if dtd else None,
         root,
         item,
         time=time,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from anabranch.errors import UsageError
+from anabranch.storage import Location, Where
 from anabranch.stream.files import Claim, check_claims
 from anabranch.visible import visible_json, visible_lines
 
@@ -75,10 +76,12 @@ class CommandParser(argparse.ArgumentParser):
         super()._print_message(visible_lines(message), file)
 
 
-def short(path: Path) -> Path:
-    """A path, relative to the working directory where it lies inside."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+def short(where: Where) -> str:
+    """A path, relative to the working directory where it lies inside; or an address."""
+    here, path = Path.cwd(), Location.of(where).path
+    if path is None:
+        return str(where)
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def write_picture(picture: str, file: Path, read: Sequence[Claim]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 from anabranch.algebra.reactions.signature import POLICIES
-from anabranch.cli.arguments import Commands, declare_conversion, declare_language, pairs_of
+from anabranch.cli.arguments import Commands, UserFile, declare_conversion, declare_language, pairs_of, user_file
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.engine.inputs import Inputs
 from anabranch.errors import UsageError
@@ -22,12 +21,12 @@ from anabranch.stream.reading.toml_tables import read_text
 def declare(commands: Commands) -> None:
     """Declare the command and its arguments."""
     query = commands.add_parser("query", help="answer queries over inputs that have an end")
-    query.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
+    query.add_argument("queries", nargs="+", type=user_file, metavar="Q.xq", help="a file with one query")
     declare_language(query)
     declare_inputs(query)
     query.add_argument("--policy", choices=POLICIES, default="accumulate", help="what queries do with accents")
     query.add_argument(
-        "--out", type=Path, metavar="DIR", help="write DIR/<query>.xml, or .jsonl for JSON, instead of printing"
+        "--out", type=user_file, metavar="DIR", help="write DIR/<query>.xml, or .jsonl for JSON, instead of printing"
     )
     declare_conversion(query)
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
@@ -37,7 +36,7 @@ def declare(commands: Commands) -> None:
     query.add_argument(
         "--timeline", action="store_true", help="one JSON line for each element that changes what is shown"
     )
-    query.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    query.add_argument("--dead-letter", type=user_file, metavar="FILE", help="what was set aside, one JSON line each")
     query.add_argument(
         "--max-item-bytes", type=int, default=Limits().item_bytes, metavar="N", help="larger items are bad"
     )
@@ -50,7 +49,7 @@ def _query(options: argparse.Namespace) -> int:
     limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth, steps=options.max_steps)
     allow(limits.steps)
     inputs = inputs_of(options, limits)
-    files: list[Path] = options.queries
+    files: list[UserFile] = options.queries
     names = [file.stem for file in files]
     if len(files) > 1 and options.out is None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
@@ -77,16 +76,16 @@ def _is_json(checked: Checked, inputs: Inputs, options: argparse.Namespace) -> b
     return inputs.gives_json(checked)
 
 
-def _file(folder: Path, name: str, *, json: bool) -> Path:
+def _file(folder: UserFile, name: str, *, json: bool) -> UserFile:
     return called(folder, name, ".jsonl" if json else ".xml", "the query")
 
 
-def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, Path]) -> None:
+def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, UserFile]) -> None:
     """Refuse outputs that would overwrite inputs, or one another."""
     read = [
         *stream_claims(inputs.streams),
         *(Claim(file, f"the query '{file.stem}'") for file in options.queries),
-        *(Claim(Path(file), f"the DTD of '{name}'") for name, file in pairs_of(options.dtd, "--dtd").items()),
+        *(Claim(file, f"the DTD of '{name}'") for name, file in pairs_of(options.dtd, "--dtd").items()),
         *document_claims(inputs.documents or {}),
     ]
     written = [Claim(path, f"the answer to '{name}'") for name, path in outs.items()]

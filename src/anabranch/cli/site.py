@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of
+from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of, user_file
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
 from anabranch.visible import tell, visible
 
@@ -18,8 +18,8 @@ def declare(commands: Commands) -> None:
     run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
     run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
-    run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
-    run.add_argument("--late", type=Path, metavar="FILE", help="items too late for time windows, one JSON line each")
+    run.add_argument("--dead-letter", type=user_file, metavar="FILE", help="what was set aside, one JSON line each")
+    run.add_argument("--late", type=user_file, metavar="FILE", help="items too late for windows, one JSON line each")
     declare_spark(run)
     run.set_defaults(run=_run)
 

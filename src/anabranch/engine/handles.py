@@ -116,7 +116,7 @@ class LiveSubscription:
         self.engine.start()
         record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
         log = self.engine.log
-        before = durable.unsealed(record) if record is not None and record.exists() else None
+        before = durable.unsealed(record) if record is not None and durable.exists(record) else None
         owner = self.registered.id if self.registered else None
         frame = self.frame
         begun = before is not None and before["owner"] == owner  # the reader has had the opening

@@ -40,7 +40,7 @@ class Inputs:
     @property
     def size(self) -> int:
         """The bytes of all streams."""
-        return sum(path.stat().st_size for source in self.streams for path in source.files)
+        return sum(source.size for source in self.streams)
 
     def schemas(self) -> dict[str, Schema | None]:
         """The known inputs; a document has no schema."""

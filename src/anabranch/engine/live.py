@@ -54,6 +54,7 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
+from anabranch.storage import Location, Where
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
@@ -71,7 +72,8 @@ class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
     `local` does without Spark: this process is the host, which starts quickly, for small streams.
-    `checkpoint` is a folder for all durable state; without it the state ends with the engine.
+    `checkpoint` is a folder for all durable state, on a disk or at `s3://bucket/name`; without it the state ends with
+    the engine.
     `shards` tasks share the stateful subscriptions; another number next time changes no answer.
     A query over updates may be divided into `strands`, which are shared by those tasks; that changes no answer, either.
     `sharing` does common work of subscriptions once; without it, too, every answer is the same.
@@ -89,7 +91,7 @@ class Engine:
         spark: Session | None = None,
         *,
         local: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: Where | None = None,
         once: bool = False,
         epoch_bytes: int = EPOCH_BYTES,
         epoch_files: int | None = None,
@@ -137,7 +139,7 @@ class Engine:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
-                Trunk(host_of(spark, local=local), Path(folder), settings, self.functions, listener)
+                Trunk(host_of(spark, local=local), folder, settings, self.functions, listener)
             )
             self._endpoint = held.enter_context(TrunkEndpoint(self._trunk, endpoint, listener.warning))
             self._held = held.pop_all()
@@ -150,9 +152,9 @@ class Engine:
     def stream(
         self,
         name: str,
-        source: str | Path | Sequence[str | Path] | Topic | LiveSubscription | Http,
+        source: Where | Sequence[Where] | Topic | LiveSubscription | Http,
         *,
-        dtd: str | Path | None = None,
+        dtd: Where | None = None,
         time: str | None = None,
         time_unit: str | None = None,
         format: str = "auto",
@@ -185,17 +187,18 @@ class Engine:
         check_name(name, "a stream")
         answer, topic, http = "", None, source if isinstance(source, Http) else None
         if isinstance(source, Topic):
-            (topic, format), path, more = message_format(source, format), NO_PATH, list[Path]()
+            (topic, format), path, more = message_format(source, format), NO_PATH, list[Location]()
         elif isinstance(source, LiveSubscription):
             answer, updates, format = source.name, source.shows, "json" if source.is_json else "document"
             root = root or ("answer" if format == "json" else None)
-            path, more = self._trunk.checkpoint.answer_stream(name), list[Path]()
+            path, more = self._trunk.checkpoint.answer_stream(name), list[Location]()
         elif isinstance(source, Http):
             path, more = self._trunk.checkpoint.spool(name), []
         else:
-            path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
+            one = isinstance(source, str | Path | Location)
+            path, *more = map(Location.of, [source] if one else source)  # type: ignore[arg-type]
         for each in () if answer or topic or http else (path, *more):
-            if not each.exists():
+            if each.path is not None and not each.path.exists():  # an object store has no empty folders
                 raise UsageError(f"stream '{name}': there is no '{each}'")
         if format not in ("auto", "lines", "document", "json"):
             raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
@@ -207,7 +210,7 @@ class Engine:
                 name,
                 path,
                 format,  # type: ignore[arg-type]  # just checked
-                Schema.read_dtd(Path(dtd)) if dtd is not None else None,
+                Schema.read_dtd(dtd) if dtd is not None else None,
                 root,
                 item,
                 *declared_timing(time, time_unit, slack, origin),
@@ -226,7 +229,7 @@ class Engine:
                 self._check_anew()
         return Stream(StreamSource(name), fresh, self._trunk.checkpoint, self._endpoint.streams.get(name))
 
-    def document(self, name: str, path: str | Path, *, root: str = "root", item: str = "item") -> None:
+    def document(self, name: str, path: Where, *, root: str = "root", item: str = "item") -> None:
         """Register a document for `doc()`: an XML file, or JSON, with the names of its root and records.
 
         It is read again when it has changed, which takes effect with the next epoch (LAWS 3.12).
@@ -236,7 +239,7 @@ class Engine:
             if name in self._wanted.documents or name in self._wanted.streams:
                 kind = "document" if name in self._wanted.documents else "stream"
                 raise UsageError(f"there is a {kind} '{name}' already")
-            fresh = DocumentSource(Path(path).absolute(), root, item)
+            fresh = DocumentSource(path, root, item)
             self._want(replace(self._wanted, documents={**self._wanted.documents, name: fresh}))
             self._check_anew()
 
@@ -250,7 +253,7 @@ class Engine:
         query: str | builder.DerivedStream,
         name: str | None = None,
         *,
-        sink: str | Path | Sink | None = None,
+        sink: Where | Sink | None = None,
         policy: Policy | None = None,
         language: Language | None = None,
     ) -> LiveSubscription:

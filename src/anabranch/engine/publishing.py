@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import BadItem, StreamError, UsageError
 from anabranch.spark.intake import folders, storage
 from anabranch.spark.intake.folders import PartitionFiles
+from anabranch.storage import Location
 from anabranch.stream.elements import Accent, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
@@ -42,17 +42,21 @@ class Publication:
     partition: int
     form: StreamForm
     """The format of the stream."""
-    file: Path
+    file: Location
     data: bytes
     is_new: bool
     """Whether it gets a file of its own; else the file is appended to."""
 
-    def write(self) -> Path:
+    def write(self) -> Location:
         """Publish it; gives its file."""
-        return _new_file(self.file, self.data) if self.is_new else _append(self.file, self.data)
+        if self.is_new:
+            return _new_file(self.file, self.data)
+        assert self.file.path is not None, "an object gets no more bytes"
+        _append(self.file.path, self.data)
+        return self.file
 
 
-def publish(course: StreamCourse, text: str, partition: int) -> Path:
+def publish(course: StreamCourse, text: str, partition: int) -> Location:
     """Append an accent to a partition; gives its file."""
     return publication(course, text, partition).write()
 
@@ -82,17 +86,18 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication:
         )
     placed = partial(Publication, accent, partition, form)
     line = (json_items.to_json(accent) if form.format == "json" else write(accent)) + "\n"
-    newest = where / max(there) if where.is_dir() and there else where
+    folder = where.is_folder() or (where.path is None and not where.exists())
+    newest = where / max(there) if folder and there else where
     own = partial(placed, data=_whole(line, form), is_new=True)
-    if newest.is_dir():
-        return own(newest / "0000.accent-0001")
-    if newest.exists() and storage.is_packed(str(newest)):
-        if not where.is_dir():
+    if folder and not there:
+        return own(where / "0000.accent-0001")
+    if there and storage.is_packed(str(newest)):
+        if not folder:
             raise StreamError(f"'{newest}' is packed, and cannot be added to", hint="make the stream a directory")
         return own(_behind(newest))
     if form.format == "document" and there:
-        if not _is_open(newest):
-            if not where.is_dir():
+        if newest.path is None or not _is_open(newest.path):  # an object cannot be appended to
+            if not folder:
                 raise StreamError(
                     f"the document '{newest}' is closed, and nothing can stand behind its end",
                     hint="make the stream a directory; then the accent is a document of its own",
@@ -100,7 +105,11 @@ def publication(course: StreamCourse, text: str, partition: int) -> Publication:
             return own(_behind(newest))
         return placed(newest, line.encode(), is_new=False)
     lacks = _lacks_newline(newest, source, form)
-    return own(_behind(newest)) if where.is_dir() else placed(newest, ("\n" * lacks + line).encode(), is_new=False)
+    if folder:
+        return own(_behind(newest))
+    if newest.path is None:
+        raise StreamError(f"'{newest}' is one object, and cannot be added to", hint="make the stream a folder")
+    return placed(newest, ("\n" * lacks + line).encode(), is_new=False)
 
 
 def read_accent(text: str, source: Source) -> Accent:
@@ -125,7 +134,7 @@ def read_accent(text: str, source: Source) -> Accent:
     return element
 
 
-def _form(source: Source, where: Path, there: dict[str, int]) -> StreamForm | None:
+def _form(source: Source, where: Location, there: dict[str, int]) -> StreamForm | None:
     found = folders.form_of(source, [PartitionFiles(str(where), document=False).paths(there)], decide=True)
     return found or (None if source.format == "auto" else StreamForm(source.format, f"<{source.implied_root}/>"))
 
@@ -138,42 +147,33 @@ def _whole(line: str, form: StreamForm) -> bytes:
     return f"<{root}>\n{line}</{root}>\n".encode()
 
 
-def _behind(newest: Path) -> Path:
+def _behind(newest: Location) -> Location:
     """The name directly after the newest."""
     found = _NUMBERED.fullmatch(newest.name)
     if found and int(found[2]) < _LAST_NUMBER:
-        return newest.with_name(f"{found[1]}{int(found[2]) + 1:04}")
-    return newest.with_name(f"{newest.name}.accent-0001")
+        return newest.parent / f"{found[1]}{int(found[2]) + 1:04}"
+    return newest.parent / f"{newest.name}.accent-0001"
 
 
-def _new_file(path: Path, data: bytes) -> Path:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")  # hidden files are not read
+def _new_file(at: Location, data: bytes) -> Location:
     try:
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         while True:
             try:
-                os.link(fresh, path)
-                return path
+                at.create(data)
+                return at
             except FileExistsError:  # another accent was published, too
-                path = _behind(path)
+                at = _behind(at)
     except OSError as error:
-        raise StreamError(f"cannot write '{path}': {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
+        raise StreamError(f"cannot write '{at}': {error.strerror}") from None
 
 
-def _append(path: Path, data: bytes) -> Path:
+def _append(path: Path, data: bytes) -> None:
     try:
         with path.open("ab", buffering=0) as file:
             file.write(data)  # in one write, so that other writers append before or after it
             os.fsync(file.fileno())
     except OSError as error:
         raise StreamError(f"cannot write '{path}': {error.strerror}") from None
-    return path
 
 
 def _is_open(path: Path) -> bool:
@@ -188,13 +188,12 @@ def _is_open(path: Path) -> bool:
     return splitter.carry.inside
 
 
-def _lacks_newline(path: Path, source: Source, form: StreamForm) -> bool:
+def _lacks_newline(path: Location, source: Source, form: StreamForm) -> bool:
     """Whether a file of lines lacks a newline at its end; an error where its last line is incomplete."""
-    if not path.exists() or not path.stat().st_size:
+    found = path.stat()
+    if found is None or not found.size:
         return False
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        last = file.read().rpartition(b"\n")[2]
+    last = path.read(max(0, found.size - _TAIL_BYTES)).rpartition(b"\n")[2]
     if not last.strip():
         return bool(last)
     try:
@@ -207,7 +206,7 @@ def _lacks_newline(path: Path, source: Source, form: StreamForm) -> bool:
     return True
 
 
-def _unfinished(path: Path) -> StreamError:
+def _unfinished(path: Path | Location) -> StreamError:
     return StreamError(
         f"'{path}' ends within an element, which somebody seems to be writing", hint="try again when it is complete"
     )

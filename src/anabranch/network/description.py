@@ -46,6 +46,7 @@ from typing import Literal, TypeAlias, get_args
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
 from anabranch.sql import in_xquery
+from anabranch.storage import Location
 from anabranch.stream.files import (
     DEAD_LETTERS,
     Claim,
@@ -116,7 +117,7 @@ class Network:
     dead_letters: Path | None = None
     file: Path | None = None
     """The NETWORK.toml itself; None for a network that was created otherwise."""
-    schemas: Mapping[str, Path] = field(default_factory=dict)
+    schemas: Mapping[str, Location] = field(default_factory=dict)
     """The files with the DTDs of streams."""
     max_steps: int = Limits().steps
     """The step limit of one evaluation, for each item in it (LAWS 2.6)."""
@@ -239,6 +240,9 @@ def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStr
     accents = table.flag("accents", default=True)
     found = RegisteredStream(source_of(name, table, declared_timing), places[by], by, rate, accents)
     table.done()
+    for each in found.source.partitions:
+        if each.path is None:
+            raise table.wrong(f"'path' takes a path on a disk, not '{each}'", key="path")
     if found.source.heartbeat is not None:
         raise table.wrong("the streams of a network are sent no 'heartbeat' yet", hint="write them into the stream")
     return found

@@ -37,6 +37,7 @@ from anabranch.spark.intake.folders import listing
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, start_session
 from anabranch.stream.reading.documents import DocumentSource
+from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 
@@ -153,7 +154,12 @@ class Peer:
     def _coming_in(self) -> list[str]:
         """The streams that are registered here; one that has ended is read to its end in any case."""
         streams = self.program.streams.items()
-        return [name for name, each in streams if not each.ended and not each.path.is_relative_to(self.links)]
+        return [name for name, each in streams if not each.ended and not self._is_link(each)]
+
+    def _is_link(self, stream: Source) -> bool:
+        """Whether a stream comes from another peer."""
+        path = stream.partitions[0].path
+        return path is not None and path.is_relative_to(self.links)
 
     def _look(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
@@ -199,7 +205,7 @@ class Peer:
         for flow, source in self.program.handed_on:
             done.setdefault(link(source), []).append(link(flow).reached(self.plan))
         for name, stream in self.program.streams.items():
-            if stream.path.is_relative_to(self.links):
+            if self._is_link(stream):
                 taken = self.sender.read(name, len(stream.partitions))
                 done.setdefault(Link.of(self.links, name, len(taken)), []).append(taken)
         for each, places in done.items():
@@ -266,7 +272,7 @@ class TrunkRunner:
 
     def start(self) -> bool:
         if self._reads and isinstance(self._driven, SteppedTrunk):
-            streamed = StreamedTrunk(self._session, self._trunk)
+            streamed = StreamedTrunk(self._trunk)
             if not streamed.start():
                 return False
             self._driven = streamed

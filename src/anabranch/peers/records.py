@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from anabranch.network.needs import QueryNeeds, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.schema import Schema
 
@@ -86,15 +87,23 @@ def _fields(path: Path) -> dict[str, Any]:
 def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
     """A stream; its path is relative to the folder of the network, so that both may move together."""
     fields: dict[str, Any] = to_plain(stream)
-    first, *more = (os.path.relpath(each, folder) for each in stream.source.partitions)
+    first, *more = (_seen_from(folder, each) for each in stream.source.partitions)
     fields["source"] |= {"path": first, "more": more}
     return fields
 
 
 def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
-    found = from_plain(RegisteredStream, fields)
-    first, *more = (Path(os.path.normpath(folder / each)) for each in found.source.partitions)
-    return replace(found, source=replace(found.source, path=first, more=tuple(more)))
+    source = fields["source"]
+    first, *more = (_resolved(folder, each) for each in (source["path"], *source["more"]))
+    return from_plain(RegisteredStream, {**fields, "source": {**source, "path": first, "more": more}})
+
+
+def _resolved(folder: Path, text: str) -> str:
+    return text if "://" in text else os.path.normpath(folder / text)
+
+
+def _seen_from(folder: Path, at: Location) -> str:
+    return str(at) if at.path is None else os.path.relpath(at.path, folder)
 
 
 def _written(catalogue: Catalogue) -> dict[str, Any]:

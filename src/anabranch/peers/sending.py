@@ -143,7 +143,7 @@ class Sender:
         self._record = record
         self._links = links
         self._log = AnswerLog(checkpoint)
-        self._plans = Plans(checkpoint.plans)
+        self._plans = Plans(checkpoint)
         self._orders: dict[str, OrderLog] = {}
         self.reached = durable.read_record(SendProgress, record) if record.exists() else SendProgress()
 
@@ -158,7 +158,7 @@ class Sender:
     def read(self, stream: str, partitions: int) -> list[str]:
         """By partition of a stream: the first file that may still be read here or later."""
         if stream not in self._orders:
-            self._orders[stream] = OrderLog(self._checkpoint.order(stream))
+            self._orders[stream] = OrderLog.of(self._checkpoint, stream)
         order = self._orders[stream]
         order.refresh()
         offsets = self._log.manifests.load(self.reached.next - 1).offsets if self.reached.next else {}

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
-_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)|DiskFull|SourceUnavailable): (.+)$", re.MULTILINE
+)
 _JAVA_ERROR = re.compile(r"^(?:: |Caused by: )(?:[a-z]\w*\.)+([A-Z]\w*): (.+)$", re.MULTILINE)
 _CALL = "An error occurred while calling "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
@@ -22,6 +24,7 @@ _OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\].*?: (\S+) than that in 
 _SEE = "see docs/cluster.md for the Python of workers"
 _FULL = "No space left on device"
 _OURS = {
+    "DiskFull": errors.DiskFull,
     "SourceUnavailable": errors.SourceUnavailable,
     "StateError": errors.StateError,
     "StreamError": errors.StreamError,

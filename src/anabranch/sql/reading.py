@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from anabranch.errors import QueryError
 from anabranch.language import ast, parse, print_query
+from anabranch.storage import Where
 
 Language: TypeAlias = Literal["xquery", "sql"]
 LANGUAGES: tuple[Language, ...] = ("xquery", "sql")
@@ -24,9 +24,9 @@ _BEGINS_SQL = re.compile(r"(?>(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/|\()*)(?:S
 """Behind blanks, comments and parentheses, which are never read twice."""
 
 
-def language_of_file(file: Path, given: Language | None = None) -> Language | None:
+def language_of_file(file: Where, given: Language | None = None) -> Language | None:
     """The language of a query in a file: as given, or by its name; None where its text tells."""
-    return given or ("sql" if file.suffix.lower() == ".sql" else None)
+    return given or ("sql" if str(file).lower().endswith(".sql") else None)
 
 
 def is_sql(text: str, language: Language | None = None) -> bool:
@@ -40,7 +40,7 @@ def is_sql(text: str, language: Language | None = None) -> bool:
     return False
 
 
-def in_xquery(text: str, file: Path, documents: Collection[str] = ()) -> str:
+def in_xquery(text: str, file: Where, documents: Collection[str] = ()) -> str:
     """The text of a file with a query; SQL as its twin in XQuery."""
     language = language_of_file(file)
     if not is_sql(text, language):

@@ -4,6 +4,6 @@
 """
 
 from anabranch.storage.interface import Stat, Storage, Writer
-from anabranch.storage.location import Location, Where
+from anabranch.storage.location import Location, Where, resolved
 
-__all__ = ["Location", "Stat", "Storage", "Where", "Writer"]
+__all__ = ["Location", "Stat", "Storage", "Where", "Writer", "resolved"]

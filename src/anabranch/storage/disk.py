@@ -50,8 +50,11 @@ class DiskStorage:
             return None
         return _stat(found)
 
-    def names(self, folder: str, *, below: bool = False) -> Sequence[str]:
-        return sorted(_names(folder, "", below))
+    def is_folder(self, key: str) -> bool:
+        return os.path.isdir(key)
+
+    def names(self, folder: str, *, below: bool = False, after: str = "") -> Sequence[str]:
+        return sorted(_names(folder, "", below, after))
 
     def list(self, folder: str) -> Mapping[str, Stat]:
         found: dict[str, Stat] = {}
@@ -169,13 +172,16 @@ def sync(path: str | Path) -> None:
 
 
 def _stat(found: os.stat_result) -> Stat:
-    return Stat(found.st_size, (found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size))
+    version = found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size
+    return Stat(found.st_size, version, max(found.st_ctime, found.st_mtime))
 
 
-def _names(folder: str, prefix: str, below: bool) -> Iterator[str]:
+def _names(folder: str, prefix: str, below: bool, after: str) -> Iterator[str]:
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
+            name = prefix + entry.name
             if not entry.is_dir():
-                yield prefix + entry.name
-            elif below:
-                yield from _names(entry.path, f"{prefix}{entry.name}/", below)
+                if name > after:
+                    yield name
+            elif below and (f"{name}/" > after or after.startswith(f"{name}/")):
+                yield from _names(entry.path, f"{name}/", below, after)

@@ -25,6 +25,8 @@ class Stat:
     size: int
     version: tuple[int | str, ...]
     """Changes with the content, also under the same name and size."""
+    changed: float | None = None
+    """When it was changed last, in seconds since 1970, where two changes at one tick of a clock have one version."""
 
 
 class Writer(Protocol):
@@ -58,8 +60,14 @@ class Storage(Protocol):
     def stat(self, key: str) -> Stat | None:
         """What is known of an object; None if there is none."""
 
-    def names(self, folder: str, *, below: bool = False) -> Sequence[str]:
-        """The objects in a folder, in order; with `below`, also those in folders in it, by relative key."""
+    def is_folder(self, key: str) -> bool:
+        """Whether there is a folder of this name; in an object store, one that has something in it."""
+
+    def names(self, folder: str, *, below: bool = False, after: str = "") -> Sequence[str]:
+        """The objects in a folder, in order; with `below`, also those in folders in it, by relative key.
+
+        With `after`, only those whose names are greater, without a look at the others where that is possible.
+        """
 
     def list(self, folder: str) -> Mapping[str, Stat]:
         """What is known of the objects in a folder, by name, in order."""

@@ -6,23 +6,37 @@ A location is used like a path: `checkpoint / "manifest"`, and so that code abov
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from anabranch.storage.disk import DiskStorage
 from anabranch.storage.interface import Data, Stat, Storage, Writer
-from anabranch.storage.objects import ObjectStorage, bucket_and_key
+from anabranch.storage.objects import ObjectFile, ObjectStorage, bucket_and_key
 
 DISK = DiskStorage()
+_UNSYNCED = DiskStorage(synced=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Location:
-    """An object or folder of a storage."""
+    """An object or folder of a storage; a value, which nobody changes.
 
-    storage: Storage
-    key: str
+    Its plain form is what a user writes, so it is no dataclass (`stream/plain.py`).
+    """
+
+    __slots__ = ("key", "storage")
+
+    def __init__(self, storage: Storage, key: str) -> None:
+        self.storage = storage
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and (self.key, self.storage) == (other.key, other.storage)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.storage))
+
+    def __repr__(self) -> str:
+        return f"Location({str(self)!r})"
 
     @staticmethod
     def of(given: Where) -> Location:
@@ -34,6 +48,11 @@ class Location:
             return Location(ObjectStorage(bucket), key)
         return Location(DISK, str(Path(given).absolute()))
 
+    @staticmethod
+    def unsynced(path: Path) -> Location:
+        """A file that must survive the end of a process, and no more."""
+        return Location(_UNSYNCED, str(path.absolute()))
+
     def __truediv__(self, name: str) -> Location:
         return Location(self.storage, f"{self.key.rstrip('/')}/{name}" if self.key else name)
 
@@ -44,6 +63,16 @@ class Location:
     def name(self) -> str:
         """The last part of its key."""
         return self.key.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name from the last dot on."""
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def stem(self) -> str:
+        """Its name without the suffix."""
+        return PurePosixPath(self.name).stem
 
     @property
     def parent(self) -> Location:
@@ -69,6 +98,11 @@ class Location:
         """Whether there is such an object."""
         return self.stat() is not None
 
+    def open(self) -> BinaryIO:
+        """Read it as a file, from any position; in an object store each `read` is a request."""
+        path = self.path
+        return ObjectFile(self.storage, self.key) if path is None else path.open("rb")  # type: ignore[return-value]
+
     def put(self, data: Data) -> None:
         """Write it, or a new version of it."""
         self.storage.put(self.key, data)
@@ -87,9 +121,13 @@ class Location:
 
     # --- folders ------------------------------------------------------------------------------------------
 
-    def names(self, *, below: bool = False) -> Sequence[str]:
+    def is_folder(self) -> bool:
+        """Whether it is a folder: in an object store, one that has something in it."""
+        return self.storage.is_folder(self.key)
+
+    def names(self, *, below: bool = False, after: str = "") -> Sequence[str]:
         """The objects in it, in order; with `below`, also those in folders in it, by relative key."""
-        return self.storage.names(self.key, below=below)
+        return self.storage.names(self.key, below=below, after=after)
 
     def list(self) -> Mapping[str, Stat]:
         """What is known of the objects in it, by name, in order."""
@@ -108,5 +146,13 @@ class Location:
         self.storage.sweep(self.key)
 
 
-Where: TypeAlias = Location | Path | str
-"""A location, as code names it: one on a disk may be a path."""
+def resolved(folder: Path, text: str) -> Location:
+    """A location as a user names it in a file in a folder: an address, or a path relative to the folder."""
+    return Location.of(text if "://" in text else folder.absolute() / text)
+
+
+if TYPE_CHECKING:
+    Where: TypeAlias = Location | Path | str
+    """A location as code may name it: one on a disk by its path, and any as a user writes it."""
+else:
+    Where = Location  # what a value with such a field holds, and what is read back from its plain form

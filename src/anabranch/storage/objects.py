@@ -18,14 +18,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from io import RawIOBase
 from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import UsageError
 from anabranch.storage.credentials import s3_settings
-from anabranch.storage.interface import Data, Stat
+from anabranch.storage.interface import Data, Stat, Storage
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -76,13 +77,20 @@ class ObjectStorage:
         except FileNotFoundError:
             return None
 
-    def names(self, folder: str, *, below: bool = False) -> Sequence[str]:
-        if not below:
-            return list(self.list(folder))
+    def is_folder(self, key: str) -> bool:
         import obstore
 
+        with _translated(self.name(key)):
+            return any(obstore.list(self._store, key, chunk_size=1))
+
+    def names(self, folder: str, *, below: bool = False, after: str = "") -> Sequence[str]:
+        if not below:
+            return [name for name in self.list(folder) if name > after]
+        import obstore
+
+        behind = f"{folder}/{after}" if after else None
         with _translated(self.name(folder)):
-            found = [each["path"] for batch in obstore.list(self._store, folder) for each in batch]
+            found = [each["path"] for batch in obstore.list(self._store, folder, offset=behind) for each in batch]
         return sorted(each.removeprefix(f"{folder}/") for each in found)
 
     def list(self, folder: str) -> Mapping[str, Stat]:
@@ -179,6 +187,40 @@ class ObjectWriter:
                 self._storage.upload(self._key, self._file)
 
 
+class ObjectFile(RawIOBase):
+    """An object as a file that is read from any position; each `read` is a request for a range."""
+
+    def __init__(self, storage: Storage, key: str) -> None:
+        self._storage = storage
+        self._key = key
+        self._at = 0
+
+    @cached_property
+    def _size(self) -> int:
+        found = self._storage.stat(self._key)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._storage.name(self._key))
+        return found.size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + (0 if whence == os.SEEK_SET else self._at if whence == os.SEEK_CUR else self._size)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._storage.read(self._key, self._at, None if size < 0 else size)
+        self._at += len(data)
+        return data
+
+
 @lru_cache(maxsize=32)
 def _opened(bucket: str) -> ObjectStore:
     """The client for a bucket, one for each process."""
@@ -226,6 +268,8 @@ def _translated(name: str) -> Iterator[None]:
 
     try:
         yield
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from None
     except (BaseError, ValueError) as error:  # the latter for a name that cannot be a key
         reason = str(error).partition("\n")[0]  # behind it stands the client's own account
         raise OSError(errno.EIO, reason, name) from None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anabranch.errors import UsageError
+from anabranch.storage import Location, Where
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
@@ -44,15 +45,19 @@ class FileConflict(UsageError):
 class Claim:
     """A file or folder that is read or written, and its use: `the sink of 'vela'`."""
 
-    path: Path
+    path: Where
     use: str
     whole: bool = False
     """It is a folder, and all its content belongs to this use."""
 
     @cached_property
     def line(self) -> list[_Identity]:
-        """The file and the folders around it, from itself to the root."""
-        real = Path(os.path.realpath(self.path))
+        """The file and the folders around it, from itself to the root; in an object store, by their names."""
+        at = Location.of(self.path)
+        if at.path is None:
+            bucket, *parts = str(Location(at.storage, "")), *at.key.split("/")
+            return [(bucket, *parts[:size]) for size in range(len(parts), -1, -1)]
+        real = Path(os.path.realpath(at.path))
         found: list[_Identity] = []
         for each in reversed((real, *real.parents)):
             try:
@@ -70,7 +75,13 @@ class Claim:
 def stream_claims(streams: Collection[Source]) -> list[Claim]:
     """The claims of streams; those that are answers, or are pushed, read files of the run, and topics are no files."""
     named = (source for source in streams if not source.answer and source.http is None and source.topic is None)
-    return [Claim(path, stream_use(source.name), whole=path.is_dir()) for source in named for path in source.partitions]
+    both = ((source.name, path) for source in named for path in source.partitions)
+    return [Claim(path, stream_use(name), whole=_may_be_folder(path)) for name, path in both]
+
+
+def _may_be_folder(path: Location) -> bool:
+    """Whether a path is a folder; in an object store, anything could become one."""
+    return path.path is None or path.is_folder()
 
 
 def document_claims(documents: Mapping[str, DocumentSource]) -> list[Claim]:
@@ -131,10 +142,11 @@ def check_claims(
 
 def _linked(reader: Claim, held: Collection[_Identity]) -> Iterator[_Identity]:
     """The files in a folder that is read which are also written, under other names."""
-    if not reader.whole or not held:
+    folder = Location.of(reader.path).path
+    if not reader.whole or not held or folder is None:
         return
     try:
-        with os.scandir(reader.path) as entries:
+        with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.startswith("."):
                     continue  # no stream reads it
@@ -168,7 +180,7 @@ def _inside(each: Claim, around: Claim) -> FileConflict:
 # --- names --------------------------------------------------------------------------------------------------
 
 
-def called(folder: Path, name: str, suffix: str, what: str) -> Path:
+def called(folder: Path | Location, name: str, suffix: str, what: str) -> Path | Location:
     """The file in a folder that is named after something; refused where that would be outside the folder."""
     if not is_file_name(name):
         raise UsageError(f"{what} '{name}' cannot give its name to a file in '{folder}'", hint="name the file itself")

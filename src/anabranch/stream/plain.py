@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from anabranch.storage import Location
+
 T = TypeVar("T")
 
 
@@ -29,10 +31,14 @@ def _written(value: Any) -> str:
         return str(value)
     if isinstance(value, Path):
         return str(value.absolute())
+    if isinstance(value, Location):
+        return str(value)
     raise TypeError(f"a {type(value).__name__} has no plain form")
 
 
 def _read(kind: type, plain: Any) -> Any:
     if kind in (Fraction, Path) and isinstance(plain, str):
         return kind(plain)
+    if kind is Location and isinstance(plain, str):
+        return Location.of(plain)
     raise ValueError(f"no {kind.__name__} can be read from this")

@@ -19,12 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
-from pathlib import Path as FilePath
 from typing import Any, TypeAlias
 
 from lxml import etree
 
 from anabranch.errors import StreamError
+from anabranch.storage import Location, Where
 from anabranch.stream.path import Path
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, Text
 
@@ -83,10 +83,10 @@ class Schema:
         return Schema(_root(models, root), declarations)
 
     @staticmethod
-    def read_dtd(file: str | FilePath) -> Schema:
+    def read_dtd(file: Where) -> Schema:
         """Read a DTD from a file, in UTF-8."""
         try:
-            text = FilePath(file).read_text(encoding="utf-8-sig")
+            text = Location.of(file).read().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise StreamError(f"cannot read the DTD '{file}': {reason}") from None

@@ -59,7 +59,8 @@ class LiveTrunk:
     ) -> None:
         self._folder = folder
         self._file = file
-        self._stream = replace(stream or source("photons", folder), path=folder / "in")
+        self._inbox = folder / "in"
+        self._stream = replace(stream or source("photons", folder), path=self._inbox)
         self._queries = queries
         self._held = ExitStack()
         self._numbers = count()
@@ -71,7 +72,7 @@ class LiveTrunk:
 
     def __enter__(self) -> LiveTrunk:
         stream = self._stream
-        stream.path.mkdir(parents=True)
+        self._inbox.mkdir(parents=True)
         checking = Checking(Inputs((stream,)))
         texts = {name: checking.printed(name, text) for name, text in self._queries.items()}
         self._held.enter_context(self._trunk)
@@ -100,7 +101,7 @@ class LiveTrunk:
         segments = self._trunk.checkpoint.segments
         segments.delete_all(segments.names(below=True))
         known, last = len(self.epochs), self._trunk.last
-        os.link(file, self._stream.path / f"{self._stream.name}-{next(self._numbers):05}")
+        os.link(file, self._inbox / f"{self._stream.name}-{next(self._numbers):05}")
         found: list[Epoch] = []
         while not found:  # the first epoch brings nothing, where it has begun before the first file
             if not self._trunk.beyond(last, unless=lambda: perf_counter() > until):

@@ -125,7 +125,8 @@ class StreamCourse:
     def _order(self) -> OrderLog | None:
         if self.checkpoint is None:
             return None
-        log = OrderLog(self.checkpoint.order(self.source.name))
+        parts = self.newest.intake.orders.get(self.source.name, ()) if self.newest else ()
+        log = OrderLog(self.checkpoint.order(self.source.name), parts)
         log.refresh()
         return log
 

@@ -100,7 +100,7 @@ def reactions(
     checkpoint: Checkpoint, stream: str, newest: Manifest
 ) -> Mapping[_Place, tuple[SubscriptionReaction, ...]]:
     """By partition and place of an accent: the reactions of the newest epoch's subscriptions that it concerns."""
-    plan = Plans(checkpoint.plans).ran(newest.epoch)
+    plan = Plans(checkpoint).ran(newest.epoch)
     found: dict[_Place, dict[Deed, list[str]]] = {}
     for group, names in _groups(plan, stream).items():
         listener = _listener_of(group)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.spark.intake import storage
+from anabranch.storage import Location
 from anabranch.stream import description
 from anabranch.stream.elements import Accent, Add, Item
 from anabranch.stream.limits import Limits
@@ -79,18 +79,18 @@ def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
     return ItemSample(items, tuple(looked), learner.schema())
 
 
-def _newest(file: FilePath, most: int, *, document: bool) -> bytes:
+def _newest(file: Location, most: int, *, document: bool) -> bytes:
     """Some bytes of a file: whole lines at its end, or the front of a document or of a gzip file."""
     if storage.is_packed(str(file)):
         found = bytearray()
-        with file.open("rb") as packed:
+        with file.open() as packed:
             for piece in gunzip(iter(lambda: packed.read(PACKED_CHUNK), b"")):
                 if isinstance(piece, bytes):
                     found += piece
                 if len(found) >= most:
                     break
         return bytes(found[:most])
-    with file.open("rb") as plain:
+    with file.open() as plain:
         size = plain.seek(0, 2)
         start = 0 if document else max(0, size - most)
         plain.seek(start)

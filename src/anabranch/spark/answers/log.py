@@ -178,14 +178,13 @@ class AnswerLog:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.manifests = Manifests(checkpoint.manifests)
-        self._plans = Plans(checkpoint.plans)
+        self._plans = Plans(checkpoint)
         self._segments = checkpoint.segments
         self._states = checkpoint.states
 
     def subscription(self, name: str) -> Registration | None:
         """The newest subscription of a name in a committed epoch."""
-        kept = self.manifests.epochs()
-        for plan in self._plans.newest_first(kept[-1] if kept else -1):
+        for plan in self._plans.newest_first():
             for each in plan.subscriptions:
                 if each.name == name:
                     return each
@@ -239,11 +238,11 @@ class AnswerLog:
 
     def _kept(self, subscription: Registration) -> str | None:
         """The display at the end of the newest epoch, from its branch's state; None where there is none."""
-        kept = self.manifests.epochs()
-        file = self._plans.of(kept[-1]) if kept else None
-        if file is None or all(each.id != subscription.id or each.aborted for each in file.load().subscriptions):
+        newest = self.manifests.newest()
+        asked = self._plans.file(newest).load().subscriptions if newest else ()
+        if newest is None or all(each.id != subscription.id or each.aborted for each in asked):
             return None
-        state = self.manifests.load(kept[-1]).states.get(subscription.branch)
+        state = newest.states.get(subscription.branch)
         try:
             read = partial(read_blob, self._states)
             return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read)

@@ -17,7 +17,6 @@ are on the disk.
 from __future__ import annotations
 
 import json
-import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -31,6 +30,7 @@ from anabranch.columnar.items.answering import ROW, Rows
 from anabranch.columnar.items.kernels import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.parts import unique_name
 from anabranch.storage import Location, Writer
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible_json
@@ -77,8 +77,8 @@ class Chunk:
 class SegmentWriter:
     """Collects the answers of one task; the file is created with the first of them."""
 
-    def __init__(self, folder: Location, epoch: int, sequence: int) -> None:
-        self._name = f"{epoch:08}/{sequence:06}-{uuid.uuid4().hex}"
+    def __init__(self, folder: Location, epoch: int, sequence: int, run: int = 1) -> None:
+        self._name = f"{epoch:08}/{unique_name(run, f'{sequence:06}-')}"
         self._path = folder / self._name
         self._file: Writer | None = None
         self._single: dict[tuple[int, ...], list[tuple[bytes, int, int]]] = {}
@@ -164,7 +164,11 @@ class SegmentWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if (self._single or self._parts) and error is None:
+        if error is not None:
+            if self._file is not None:
+                self._file.__exit__(kind, error, trace)
+            return
+        if self._single or self._parts:
             self._write()
         if self._file is not None:
             rows = np.concatenate(self._rows) if self._rows else np.empty(0, ROW)
@@ -272,7 +276,7 @@ _RESTORE = "restore the checkpoint from a copy, or begin with a new one"
 
 
 def _read(path: Location, offset: int, length: int) -> bytes:
-    data = durable.read(path, offset, length)
+    data = durable.read_fixed(path, offset, length)
     if len(data) < length:
         raise StateError(f"'{path}' is damaged: it is too short")
     return data

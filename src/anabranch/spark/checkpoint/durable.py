@@ -1,7 +1,7 @@
 """What is durable is complete or absent, never half written, and survives kill -9 and a power cut.
 
-Two ways to write are enough for a checkpoint: `replace` (a new version instead of the old) and `publish` (what must
-not exist yet: of two runs that try, one wins); where they write is a location on any storage.
+Two ways to write are enough for a checkpoint: `replace` (a new version instead of the old) and `create` (what must not
+exist yet: of two runs that try, one wins); where they write is a location on any storage.
 `append` is for files of the user's that grow, which are on a disk.
 All of them return when the bytes and the name are on the disk.
 Records are JSON followed by a checksum, so a damaged record is detected and named.
@@ -14,13 +14,13 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from anabranch.errors import DiskFull, StateError
-from anabranch.storage import Location, Where
+from anabranch.storage import Location, Where, cache
 from anabranch.storage.disk import sync
 from anabranch.stream.plain import from_plain, to_plain
 
@@ -47,26 +47,39 @@ def replace(where: Where, data: bytes) -> None:
         Location.of(where).put(data)
 
 
-def publish(where: Where, data: bytes) -> None:
-    """Write an object that must not exist; of several writers, one succeeds."""
+def create(where: Where, data: bytes) -> bool:
+    """Write an object that must not exist; of several writers, one succeeds, and the others get False."""
     with writing(where):
         try:
             Location.of(where).create(data)
         except FileExistsError:
-            raise StateError(f"'{where}' exists: another run is at work on this checkpoint") from None
+            return False
+    return True
 
 
-def append(path: Path, data: Iterable[bytes], at: int) -> int:
-    """Write after the first `at` bytes of a file, dropping incomplete bytes there; gives the new length."""
+def publish(where: Where, data: bytes) -> None:
+    """Write an object that must not exist, since nobody else writes there."""
+    if not create(where, data):
+        raise StateError(f"'{where}' exists: another run is at work on this checkpoint")
+
+
+def append(path: Path, data: Iterable[bytes], at: int, *, synced: bool = True) -> int:
+    """Write after the first `at` bytes of a file, dropping incomplete bytes there; gives the new length.
+
+    What is not `synced` survives the end of the process only.
+    """
     with writing(path):
         new = not path.exists()
+        if new:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.truncate(at)
             file.writelines(data)
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
             length = file.tell()
-        if new:
+        if new and synced:
             sync(path.parent)
     return length
 
@@ -77,12 +90,47 @@ def sealed(value: Any) -> bytes:
     return data + b"\n" + digest(data).encode() + b"\n"
 
 
-def read(where: Where, start: int = 0, length: int | None = None) -> bytes:
-    """The bytes of an object, or a range of them; `StateError` if it cannot be read."""
+@contextmanager
+def reading(where: Where) -> Iterator[None]:
+    """Translate errors of the operating system while reading."""
     try:
-        return Location.of(where).read(start, length)
+        yield
     except OSError as error:
         raise StateError(f"cannot read '{where}': {error.strerror or error}") from None
+
+
+def read(where: Where, start: int = 0, length: int | None = None) -> bytes:
+    """The bytes of an object, or a range of them; `StateError` if it cannot be read."""
+    with reading(where):
+        return Location.of(where).read(start, length)
+
+
+def read_fixed(at: Location, start: int, length: int) -> bytes:
+    """Some bytes of an object that is never replaced."""
+    with reading(at):
+        return cache.read_fixed(at, start, length)
+
+
+def exists(where: Where) -> bool:
+    """Whether there is an object; `StateError` if nobody can tell."""
+    with reading(where):
+        return Location.of(where).exists()
+
+
+def names(where: Where, *, below: bool = False, after: str = "") -> Sequence[str]:
+    """The objects in a folder, in order; with `below`, also those in folders in it, by relative key.
+
+    With `after`, only those whose names are greater.
+    """
+    with reading(where):
+        return Location.of(where).names(below=below, after=after)
+
+
+def delete(where: Where, names: Collection[str]) -> None:
+    """Remove objects in a folder, by relative key, to which nothing refers."""
+    if names:
+        with writing(where):
+            Location.of(where).delete_all(names)
 
 
 def unsealed(where: Where) -> Any:

@@ -3,13 +3,14 @@
 Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
 stopped sink can catch up.
 So do those that a sink has not got yet, however long ago they were: a topic whose brokers do not answer.
-An epoch's manifest is removed first; segments that no manifest names are swept at the next start.
+An epoch's manifest is removed first; segments that a killed run left then are removed by the next.
 """
 
 from __future__ import annotations
 
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.settings import Keep
 
@@ -18,38 +19,43 @@ MIN_EPOCHS = 100
 
 
 class Retention:
-    """Drops old epochs; it knows the sizes of those retained."""
+    """Drops old epochs; it knows the sizes and the plans of those retained, where any may be dropped."""
 
     def __init__(self, checkpoint: Checkpoint, keep: Keep) -> None:
         self._checkpoint = checkpoint
         self._keep = keep
         self._manifests = Manifests(checkpoint.manifests)
-        weighed = keep.bytes is not None
-        self._sizes = {epoch: self._manifests.load(epoch).size if weighed else 0 for epoch in self._manifests.epochs()}
+        self._known: dict[int, tuple[int, str]] = {}
+        """By epoch: the size of its answers, and its plan."""
+        if keep != Keep():
+            self._known = {each.epoch: (each.size, each.plan) for each in self._manifests.since(0)}
 
     def sweep(self) -> None:
-        """Remove segments that no manifest names: of failed attempts, or of a drop that was interrupted."""
-        segments = self._checkpoint.segments
-        folders = ((name, name.partition("/")[0]) for name in segments.names(below=True))
-        unnamed = [name for name, epoch in folders if epoch.isdecimal() and int(epoch) not in self._sizes]
-        segments.delete_all(unnamed)
+        """Remove the segments of an epoch whose drop was interrupted."""
+        if self._known and (before := min(self._known) - 1) >= 0:
+            self._remove_segments(before)
 
-    def add(self, epoch: int, size: int, needed: int) -> None:
+    def add(self, manifest: Manifest, needed: int) -> None:
         """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
-        self._sizes[epoch] = size
-        dropped = False
-        while len(self._sizes) > MIN_EPOCHS and self._too_much():
-            oldest = next(iter(self._sizes))
+        if self._keep == Keep():
+            return
+        self._known[manifest.epoch] = manifest.size, manifest.plan
+        former: set[str] = set()
+        while len(self._known) > MIN_EPOCHS and self._too_much():
+            oldest = next(iter(self._known))
             if oldest >= needed:
                 break
             self._manifests.drop(oldest)
-            folder = self._checkpoint.segments / f"{oldest:08}"
-            folder.delete_all(folder.names())
-            del self._sizes[oldest]
-            dropped = True
-        if dropped:
-            Plans(self._checkpoint.plans).drop(next(iter(self._sizes)))
+            self._remove_segments(oldest)
+            former.add(self._known.pop(oldest)[1])
+        if former:
+            Plans(self._checkpoint).drop(former, {plan for _, plan in self._known.values()})
+
+    def _remove_segments(self, epoch: int) -> None:
+        folder = self._checkpoint.segments / f"{epoch:08}"
+        durable.delete(folder, durable.names(folder))
 
     def _too_much(self) -> bool:
-        many = self._keep.epochs is not None and len(self._sizes) > self._keep.epochs
-        return many or (self._keep.bytes is not None and sum(self._sizes.values()) > self._keep.bytes)
+        many = self._keep.epochs is not None and len(self._known) > self._keep.epochs
+        size = sum(each for each, _ in self._known.values())
+        return many or (self._keep.bytes is not None and size > self._keep.bytes)

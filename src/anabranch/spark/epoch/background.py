@@ -6,7 +6,7 @@ Pieces of work run one at a time and in order; `begin` waits for the piece befor
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread, current_thread
+from threading import Lock, Thread, current_thread
 
 
 class Background:
@@ -14,15 +14,19 @@ class Background:
 
     def __init__(self) -> None:
         self._thread: Thread | None = None
+        self._starting = Lock()  # others may wait for the work at the moment it begins
 
     def begin(self, work: Callable[[], None]) -> None:
         """Run `work`, which must not raise, once the work before it is done."""
         self.finish()
-        self._thread = Thread(target=work, name="behind an epoch")
-        self._thread.start()
+        thread = Thread(target=work, name="behind an epoch")
+        with self._starting:
+            self._thread = thread
+            thread.start()
 
     def finish(self) -> None:
         """Wait until all work is done; a call from within the work itself returns at once."""
-        thread = self._thread
+        with self._starting:
+            thread = self._thread
         if thread is not None and thread is not current_thread():
             thread.join()

@@ -2,21 +2,17 @@
 
 For inputs that end soon, starting a streaming query would be most of the work: here the driver makes the survey, and an
 epoch is one plain job over its ranges.
-The offsets that Spark would log before an epoch are written to the same file in the same form, so recovery is the same:
-an epoch that was begun and not committed runs again with the same ranges, with Spark or without.
+The offsets that Spark would log before an epoch are written to the same file in the same form, so one run may drive
+its epochs now with Spark and now without.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from uuid import uuid4
 
-from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.checkpoint.recovery import end_of, has_begun, last_done, write_commit, write_end
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.intake.order_logs import end_of, offset_file, write_end
 from anabranch.spark.intake.survey import Survey
 
 
@@ -27,10 +23,7 @@ class EpochSteps:
         self._checkpoint = checkpoint
         self._epoch = epoch
         self._survey = Survey(checkpoint)
-        offset_file(checkpoint, 0).parent.mkdir(parents=True, exist_ok=True)
-        named = checkpoint.spark / "metadata"
-        if not named.exists():  # without it Spark would not go on from offsets
-            durable.replace(named, json.dumps({"id": str(uuid4())}).encode())
+        self._next = last_done(checkpoint) + 1
 
     def freeze(self) -> None:
         """Let the streams end at their present sizes."""
@@ -38,15 +31,16 @@ class EpochSteps:
 
     def step(self) -> bool:
         """Run one epoch, if there is something to read; False if there is nothing."""
-        epochs = Manifests(self._checkpoint.manifests).epochs()
-        number = epochs.stop if epochs else 0
+        number = self._next
         start = end_of(self._checkpoint, number - 1)
-        if not offset_file(self._checkpoint, number).exists():
+        if not has_begun(self._checkpoint, number):
             end = self._survey.latest(start)
             if end == start:
                 return False
             write_end(self._checkpoint, number, end)
         self._epoch(number)
+        write_commit(self._checkpoint, number)
+        self._next += 1
         return True
 
 

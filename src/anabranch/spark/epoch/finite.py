@@ -101,7 +101,7 @@ def run_queries(
     needed |= {each for plan in plans.values() for each in streams_of(plan)}
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
-    total = sum(path.stat().st_size for source in streams.values() for path in source.files)
+    total = sum(source.size for source in streams.values())
     start = RunProgress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint.at(work)), start)
 

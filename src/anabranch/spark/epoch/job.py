@@ -24,6 +24,7 @@ from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Carried
+from anabranch.spark.checkpoint.parts import unique_name
 from anabranch.spark.evolution.log import Logged, LoggedEvent
 from anabranch.spark.evolution.views import KnownLog, known_log
 from anabranch.spark.faults import Fault
@@ -44,12 +45,16 @@ class EpochEvents:
     digest: str
 
     @staticmethod
-    def save(folder: Location, changes: Mapping[str, Sequence[LoggedEvent]]) -> EpochEvents:
+    def save(folder: Location, changes: Mapping[str, Sequence[LoggedEvent]], run: int) -> EpochEvents:
         data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
-        path = folder / f"{digest[:32]}.met"
+        path = folder / unique_name(run)
         durable.replace(path, data)
         return EpochEvents(path, digest)
+
+    def remove(self) -> None:
+        """Remove the file, when the tasks have ended."""
+        durable.delete(self.path.parent, [self.path.name])
 
     def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
         """The events by stream, in order."""
@@ -80,6 +85,8 @@ class Job:
     """By stream: the log of the events of earlier epochs."""
     epoch_events: EpochEvents | None = None
     """The events of this epoch, if they are known."""
+    run: int = 1
+    """The run at work, after which objects are named."""
 
     def known_log(self, stream: KnownStream) -> KnownLog:
         """The events of a stream in earlier epochs, cached by this process."""

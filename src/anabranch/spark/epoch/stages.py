@@ -11,6 +11,7 @@ from anabranch.spark.epoch.job import Job, Report, SentReport
 from anabranch.spark.epoch.task import send_ranges
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.rerun import log_changes
+from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import keeper_of
 from anabranch.spark.state.shard import answer_shards, pass_shards
@@ -25,10 +26,12 @@ def answer_at_once(job: Job, strands: bool, tasks: Iterable[Sequence[Range]]) ->
     yield from answer_shards(job, pass_shards(job, sent) if strands else sent)
 
 
-def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report], logs: EvolutionLogs) -> Manifest:
+def manifest_of(
+    job: Job, last: Manifest | None, reports: Sequence[Report], logs: EvolutionLogs, orders: OrderLogs
+) -> Manifest:
     """Combine the reports with the manifest before; raises the first of their errors.
 
-    The events of streams are made durable on the way.
+    The events of streams, and what the intake needs to go on, are written on the way.
     """
     offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
     begun = dict.fromkeys(last.begun if last else ())
@@ -54,8 +57,8 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     noted = (line for line in (*(last.noted if last else ()), *late) if stream_of(line) in behind)
     return Manifest(
         job.epoch,
-        run,
-        job.plan.digest,
+        job.run,
+        job.plan.name,
         offsets,
         carries,
         segments,
@@ -67,6 +70,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         tuple(noted),
         aborted,
         log_changes(job, logs, reports),
+        orders.record(job.epoch, last, plan, segments),
     )
 
 

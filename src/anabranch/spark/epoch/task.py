@@ -58,7 +58,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     allow(job.plan.load().limits.steps)
     reading = _TaskReading(job, outbox)
     fault: Fault | None = None
-    segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
+    segment = SegmentWriter(job.segments, job.epoch, found[0].sequence, job.run)
     try:
         with segment:
             for each in found:

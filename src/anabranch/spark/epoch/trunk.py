@@ -6,8 +6,8 @@ for all subscriptions of its stream, and `shard.work` on the rows for branches; 
 and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks deliver.
 Where accents come within an epoch, the job may be run again (`spark/evolution/rerun.py`).
 
-Killed at any point, the next run gets the same epoch with the same ranges: a plan that was written is used again,
-an epoch whose manifest exists is skipped, and a sink continues from its position.
+Killed at any point, the next run goes on from the newest manifest: what was begun behind it is begun anew, an epoch
+whose manifest exists is never run again, and a sink continues from its position.
 The order of an answer is that of its stream, whatever the number of epochs, ranges and cores.
 
 Any thread may call `want` at any time to set the streams and subscriptions; they take effect with the next epoch,
@@ -17,24 +17,28 @@ without a restart of the streaming query.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
 
-from anabranch.errors import SourceUnavailable
+from anabranch.errors import AnabranchError, SourceUnavailable
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import read_index
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.crash import point
-from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from anabranch.spark.checkpoint.manifest import Manifest, Manifests, check_spark, settle, sweep_spark
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests, remove_former, settle, sweep
+from anabranch.spark.checkpoint.recovery import rebuild
 from anabranch.spark.checkpoint.retention import Retention
+from anabranch.spark.checkpoint.runs import RunLock, TakenRun, overtaken, record, take_over
 from anabranch.spark.epoch.background import Background
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.metrics import Metrics
@@ -42,7 +46,7 @@ from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.evolution.rerun import drop_segments
+from anabranch.spark.evolution.rerun import drop_attempt
 from anabranch.spark.hosts.host import EpochQuery, Host
 from anabranch.spark.intake.order_logs import OrderLogs, position_read
 from anabranch.spark.intake.ranges import Range
@@ -50,7 +54,7 @@ from anabranch.spark.intake.reached import write_reached
 from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.weights import write_weights
 from anabranch.spark.plan.epoch_plan import Plan
-from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.files import PlanFile, Plans, folder_of
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.planning import Planning
@@ -59,7 +63,7 @@ from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.spool.spool import Spools
-from anabranch.spark.state import files as states
+from anabranch.storage import Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
@@ -77,7 +81,7 @@ class Trunk:
     def __init__(
         self,
         host: Host,
-        folder: Path,
+        folder: Where,
         settings: Settings,
         functions: Mapping[str, PythonFunction] | None = None,
         listener: Listener | None = None,
@@ -107,37 +111,47 @@ class Trunk:
     # --- from outside -------------------------------------------------------------------------------------
 
     def __enter__(self) -> Trunk:
-        checkpoint = self.checkpoint = Checkpoint.make(self._folder)
-        self._lock = self._held.enter_context(RunLock(checkpoint, self.host.process))
-        self.run = self._lock.run
         with ExitStack() as on_error:
             on_error.callback(self._held.close)
-            self._manifests = Manifests(checkpoint.manifests)
-            sweep_spark(checkpoint)
-            self._last = check_spark(checkpoint, self._manifests)
+            checkpoint = self.checkpoint = self._begun()
+            self._manifests, plans = Manifests(checkpoint.manifests), Plans(checkpoint)
+            newest = plans.file(self._last) if self._last else None
+            sweep(checkpoint, self._last, self.run)
+            rebuild(checkpoint, self._last)
+            self._kept: Set[str] = self._last.kept if self._last else frozenset()
+            """What the newest manifest keeps, by name."""
             self._reported = self._last.epoch if self._last else -1
             self._cores = self.host.cores
-            self._planning = Planning(
-                Plans(checkpoint.plans), self._settings, self._functions, self._cores, self._listener.warning
-            )
+            saved = folder_of(checkpoint, self.run), newest
+            self._planning = Planning(*saved, self._settings, self._functions, self._cores, self._listener.warning)
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
-            states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
-            self._logs = EvolutionLogs(checkpoint.evolution)
-            self._logs.sweep(self._last.evolution if self._last else {})
+            self._logs = EvolutionLogs(checkpoint.evolution, self.run)
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
             self.spools = Spools(self._listener.warning)
             """What was pushed into streams."""
             self._held.callback(self.spools.close)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)
-            self._orders = OrderLogs(checkpoint)
-            self._stages = self.host.stages(checkpoint, self._functions.values())
+            self._orders = OrderLogs(checkpoint, self.run)
+            self._stages = self.host.stages(record(checkpoint, self.run), self._functions.values())
             self._lookout = Lookout(checkpoint)
             self._background = Background()
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
         return self
+
+    def _begun(self) -> Checkpoint:
+        """Begin a run: take its number, keep others out, and find the epoch that it goes on from."""
+        checkpoint = Checkpoint.make(self._folder)
+        if checkpoint.local is not None:
+            self.run = self._held.enter_context(RunLock(checkpoint, self.host.process)).run
+            self._last = Manifests(checkpoint.manifests).newest()
+            return checkpoint
+        self.run = TakenRun.take(checkpoint, self.host.process).run
+        empty = PlanFile.save(Plan((), (), self._settings.limits, 0), folder_of(checkpoint, self.run))
+        self._last = take_over(checkpoint, self.run, empty.name)
+        return checkpoint.with_scratch(Path(self._held.enter_context(TemporaryDirectory(prefix="anabranch-"))))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -155,7 +169,7 @@ class Trunk:
                 wanted.streams,
                 wanted.subscriptions,
                 wanted.sinks,
-                checkpoint=self.checkpoint.scratch,
+                checkpoint=self.checkpoint.folder,
                 files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
                 read=document_claims(wanted.documents),
             )
@@ -320,7 +334,7 @@ class Trunk:
 
     def announce(self, endpoint: str) -> None:
         """Write down where the endpoint of this run listens."""
-        self._lock.record(endpoint)
+        durable.replace(self.checkpoint.endpoint, durable.sealed({"run": self.run, "address": endpoint}))
 
     def waits(self) -> list[Wait]:
         """Input that cannot be read yet, and why; looked up anew."""
@@ -342,14 +356,25 @@ class Trunk:
                 if self._failure is not None:  # a sink failed in the background
                     raise self._failure
                 point("epoch-begun", number)
-                if not self._manifests.has(number):
+                if self._last is None or number > self._last.epoch:  # Spark may have missed that it was committed
                     self._run_epoch(number)
         except Exception as error:
-            self._failure = self._failure or error
-            raise
+            explained = self._explained(error)
+            self._failure = self._failure or explained
+            if explained is error:
+                raise
+            raise explained from error
         finally:
             with self._progressed:
                 self._progressed.notify_all()
+
+    def _explained(self, error: Exception) -> Exception:
+        """An error, or that another run has taken over and removed what this one has missed."""
+        following = self._last.epoch + 1 if self._last else 0
+        if self.checkpoint.folder.path is None and isinstance(error, AnabranchError):
+            with suppress(AnabranchError):
+                return overtaken(self.checkpoint, self._manifests.load(following).run)
+        return error
 
     def _run_epoch(self, number: int) -> None:
         begun = monotonic()
@@ -363,22 +388,17 @@ class Trunk:
         before = self._last.epoch if self._last else None
         evolution = self._last.evolution if self._last else {}
         known = self._last.aborted if self._last else {}
-        given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
+        functions = tuple(self._functions.items())
+        given = Job(file, self.checkpoint, number, carries, functions, before, evolution, run=self.run)
         job, reports = self._run_tasks(given, self._orders.ranges(number), plan.shards)
         point("job-done", number)
         worked = monotonic()
-        manifest = manifest_of(job, self.run, self._last, reports, self._logs)
+        manifest = manifest_of(job, self._last, reports, self._logs, self._orders)
         point("changes-logged", number)
-        settle(manifest, self.checkpoint)
-        self._manifests.publish(manifest)
-        self._last = manifest
+        former = self._publish(manifest)
         point("manifest-published", number)
-        states.sweep(self.checkpoint.states, manifest.states.values())
-        self._planning.documents.sweep(plan)
-        if manifest.evolution != evolution:
-            self._logs.sweep(manifest.evolution)
+        self._clean_up(job, plan, former)
         point("states-swept", number)
-        write_reached(self.checkpoint, manifest, plan)
         write_weights(self.checkpoint, (each.messages for each in reports))
         self._report_ended(plan, manifest, known)
         seconds = (planned - begun, worked - planned, monotonic() - worked)
@@ -386,6 +406,26 @@ class Trunk:
             self._background.begin(partial(self._report_in_background, manifest, plan, reports, seconds))
         else:
             self._deliver_and_report(manifest, plan, reports, seconds)
+
+    def _publish(self, manifest: Manifest) -> Set[str]:
+        """Commit an epoch; gives what the manifest before it has kept."""
+        kept, before = manifest.kept, self._kept
+        settle(self.checkpoint, manifest.segments, kept, before)
+        if not self._manifests.publish(manifest):
+            raise overtaken(self.checkpoint, self._manifests.load(manifest.epoch).run)
+        reached = self._last.intake.reached if self._last else {}
+        self._last, self._kept = manifest, kept
+        self._orders.committed()
+        if manifest.intake.reached != reached:
+            write_reached(self.checkpoint, manifest.intake.reached)
+        return before
+
+    def _clean_up(self, job: Job, plan: Plan, former: Set[str]) -> None:
+        """Remove what only the epoch itself needed, and what no epoch needs any more."""
+        remove_former(self.checkpoint, self.run, self._kept, former)
+        if job.epoch_events is not None:
+            job.epoch_events.remove()
+        self._planning.documents.sweep(plan)
 
     def _fail(self, error: Exception) -> None:
         """End the trunk because of an error on another thread."""
@@ -400,7 +440,7 @@ class Trunk:
             faults = [report.fault.error() for report in reports if report.fault is not None]
             if not faults or not all(isinstance(each, SourceUnavailable) for each in faults):
                 return job, reports
-            drop_segments(job, reports)
+            drop_attempt(job, reports)
             if self._leaving:
                 raise _Stopped
 
@@ -411,7 +451,7 @@ class Trunk:
         try:
             self._deliver_and_report(manifest, plan, reports, seconds)
         except Exception as error:
-            self._fail(error)
+            self._fail(self._explained(error))
         with self._progressed:
             self._progressed.notify_all()
 
@@ -424,7 +464,7 @@ class Trunk:
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
         self.spools.forget(partial(position_read, manifest))
         point("sinks-moved", manifest.epoch)
-        self._retention.add(manifest.epoch, manifest.size, self._sinks.needed)
+        self._retention.add(manifest, self._sinks.needed)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())

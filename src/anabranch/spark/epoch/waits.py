@@ -45,7 +45,7 @@ class Lookout:
         for stream in sources:
             connector = self._connectors.get(stream.name)
             if connector is None or connector.source != stream:
-                log = OrderLog(self._checkpoint.order(stream.name)) if connector is None else connector.log
+                log = OrderLog.of(self._checkpoint, stream.name) if connector is None else connector.log
                 connector = self._connectors[stream.name] = connector_of(stream, log)
             connector.log.refresh()
             found += (Wait(stream.name, *reason) for reason in connector.waits(last))

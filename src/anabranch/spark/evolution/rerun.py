@@ -31,6 +31,7 @@ from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.spark.answers.segments import SegmentWriter
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.epoch.job import EpochEvents, Job, Report, SentReport
 from anabranch.spark.epoch.task import compiled_plan_for
 from anabranch.spark.evolution.following import fresh_follower
@@ -65,13 +66,8 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         if not any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
             shown = shown_first(job)
             return job, [shown, *reports] if shown else reports
-        drop_segments(job, reports)
+        drop_attempt(job, reports)
         job = _with_events(job, found)
-
-
-def drop_segments(job: Job, reports: Sequence[Report]) -> None:
-    """Remove what the tasks of an attempt have written."""
-    job.segments.delete_all([segment.name for report in reports for segment in report.segments])
 
 
 def searched_first(job: Job) -> frozenset[str]:
@@ -85,7 +81,7 @@ def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Map
     for stream, changes in _changes(reports).items():
         before = job.evolution.get(stream)
         crossed = job.epoch if _is_crossed(stream, changes, reports) else before.crossed if before else -1
-        found[stream] = logs.append(stream, job.checkpoint.evolution_name(stream), before, changes, crossed)
+        found[stream] = logs.append(stream, before, changes, crossed)
     return found
 
 
@@ -116,7 +112,19 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
 
 def _with_events(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
     """The job, with these events known to its tasks."""
-    return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes)) if changes else job
+    if not changes:
+        return job
+    if job.epoch_events is not None:
+        job.epoch_events.remove()
+    return replace(job, epoch_events=EpochEvents.save(job.checkpoint.evolution, changes, job.run))
+
+
+def drop_attempt(job: Job, reports: Sequence[Report]) -> None:
+    """Remove what the tasks of an attempt have written."""
+    durable.delete(job.segments, [segment.name for report in reports for segment in report.segments])
+    states = (each for report in reports for each in report.states.values() if each is not None)
+    written = {file for each in states for file in each.files if file.startswith(f"{job.epoch:08}/")}
+    durable.delete(job.checkpoint.states, written)
 
 
 _SEARCH_BYTES = 1 << 20
@@ -203,7 +211,7 @@ def shown_first(job: Job) -> Report | None:
         return None
     compiled = compiled_plan_for(job)
     aborted: dict[int, str] = {}
-    segment = SegmentWriter(job.segments, job.epoch, _FIRST_SEQUENCE)
+    segment = SegmentWriter(job.segments, job.epoch, _FIRST_SEQUENCE, job.run)
     with segment:
         for stream in plan.streams:
             queries = compiled.queries[stream.name]

@@ -134,7 +134,7 @@ class KnownLog:
         return begin
 
 
-_known: dict[Location, KnownLog] = {}
+_known: dict[tuple[Location, str], KnownLog] = {}
 _MOST_KNOWN = 256
 """The number of cached streams; fewer than a trunk has would never hit, for each range needs all of them."""
 
@@ -143,15 +143,15 @@ def known_log(folder: Location, stream: KnownStream, logged: Logged | None) -> K
     """The log of a stream, up to the manifest's record; an empty one where there is none."""
     if logged is None:
         return KnownLog(stream, _fresh(stream))
-    path = folder / logged.file
-    known = _known.get(path)
+    key = folder, stream.name
+    known = _known.get(key)
     if known is None or known.stream != stream or known.size > logged.size or not known.read_on(folder, logged):
         known = KnownLog(stream, _fresh(stream))
         if not known.read_on(folder, logged):
             raise logged.damaged(folder)
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        _known[path] = known
+        _known[key] = known
     return known
 
 

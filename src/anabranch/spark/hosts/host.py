@@ -11,6 +11,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.options import SparkOptions
+from anabranch.storage import Location
 
 if TYPE_CHECKING:
     from anabranch.spark.session import Session
@@ -58,8 +59,8 @@ class Host(Protocol):
     def translated(self, error: Exception) -> AnabranchError:
         """An exception of the host as one of our errors."""
 
-    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> Stages:
-        """The stages of the trunk of a checkpoint, whose queries call these functions."""
+    def stages(self, record: Location, functions: Iterable[PythonFunction]) -> Stages:
+        """The stages of a trunk whose queries call these functions; `record` is that of its run (`runs.py`)."""
 
     def enter(self, checkpoint: Checkpoint) -> None:
         """Assign this thread's jobs to the trunk of a checkpoint."""

@@ -19,6 +19,7 @@ from anabranch.spark.epoch.stages import answer_at_once
 from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
+from anabranch.storage import Location
 
 _STOP_SECONDS = 2.0
 """Seconds to wait for the epoch at work."""
@@ -42,7 +43,7 @@ class LocalHost:
     def translated(self, error: Exception) -> AnabranchError:
         raise AssertionError("this process raises errors of ours only") from error
 
-    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> LocalStages:
+    def stages(self, record: Location, functions: Iterable[PythonFunction]) -> LocalStages:
         return LocalStages()
 
     def enter(self, checkpoint: Checkpoint) -> None:

@@ -35,6 +35,7 @@ from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.session import jvm_of
 from anabranch.spark.state.shard import SHARD_SEQUENCE, answer_shards, pass_shards
+from anabranch.storage import Location
 
 _LOCAL_SEARCH_BYTES = 64 << 20
 """Bytes that one process searches in some hundredths of a second."""
@@ -75,17 +76,17 @@ class SparkHost:
     def translated(self, error: Exception) -> AnabranchError:
         return faults.translated(error)
 
-    def stages(self, checkpoint: Checkpoint, functions: Iterable[PythonFunction]) -> SparkStages:
+    def stages(self, record: Location, functions: Iterable[PythonFunction]) -> SparkStages:
         """On a cluster, workers get the functions' modules, and are refused where they do not see the checkpoint."""
         if not is_remote(self.session):
             return SparkStages(self.session.sparkContext)
-        record = SharedRecord.of(checkpoint.run_record)
+        shared = SharedRecord.of(record)
         try:
             ship_functions(self.session, functions)
-            check_shared(self.session, record)
+            check_shared(self.session, shared)
         except self.errors as error:
             raise self.translated(error) from error
-        return SparkStages(self.session.sparkContext, record)
+        return SparkStages(self.session.sparkContext, shared)
 
     def enter(self, checkpoint: Checkpoint) -> None:
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
@@ -99,7 +100,8 @@ class SparkHost:
         with _python_of_driver(self.session.sparkContext):
             self.session.dataSource.register(intake.RangeSource)
         self.enter(checkpoint)
-        ranges = self.session.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
+        where = {"checkpoint": str(checkpoint.folder), "scratch": str(checkpoint.scratch)}
+        ranges = self.session.readStream.format(intake.NAME).options(**where).load()
         writer = ranges.writeStream.foreachBatch(run_batch).option("checkpointLocation", str(checkpoint.spark))
         trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
         try:

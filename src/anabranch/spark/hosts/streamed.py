@@ -3,8 +3,6 @@
 A streaming query takes seconds to start, with a Python process that must connect back within ten seconds.
 A single query does; of many that start at once on a busy machine some do not.
 So queries are started one after the other, with retries.
-Spark forgets the offsets of all but the latest epochs; here all are retained, because a new reader of a stream may need
-them from the beginning.
 """
 
 from __future__ import annotations
@@ -21,15 +19,12 @@ _ATTEMPTS = 5
 _POLL_SECONDS = 0.05
 _INITIALIZING = "Initializing"
 _TOO_BUSY = "failed to connect back"
-_RETAINED = "spark.sql.streaming.minBatchesToRetain"
-_MAX_BATCHES = (1 << 31) - 1
 
 
 class StreamedTrunk:
     """Has Spark trigger the epochs of an open trunk."""
 
-    def __init__(self, spark: SparkSession, trunk: Trunk) -> None:
-        self._spark = spark
+    def __init__(self, trunk: Trunk) -> None:
         self._trunk = trunk
 
     def start(self) -> bool:
@@ -45,13 +40,7 @@ class StreamedTrunk:
         return False
 
     def _begin(self) -> StreamingQuery:
-        known = self._spark.conf.get(_RETAINED)
-        assert known is not None, "Spark has a default for it"
-        self._spark.conf.set(_RETAINED, _MAX_BATCHES)
-        try:
-            self._trunk.start(once=False)
-        finally:
-            self._spark.conf.set(_RETAINED, known)
+        self._trunk.start(once=False)
         assert self._trunk.query is not None, "it was started"
         return cast(StreamingQuery, self._trunk.query)
 

@@ -1,18 +1,19 @@
 """The files in the folders of a stream: their names, sizes and formats.
 
-These functions only look at the disk; they keep no state and know no epochs.
+These functions only look at the disk, or into an object store; they know no epochs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.spark.intake import storage
 from anabranch.spark.intake.order import FileStretch
 from anabranch.spark.intake.ranges import Waiting
+from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.parse import implied_root, parse_root
@@ -34,7 +35,7 @@ class PartitionFiles:
 
     def path(self, file: str) -> str:
         """A file's path; a partition that is a single file has only this one."""
-        return os.path.join(self.where, file) if os.path.isdir(self.where) else self.where
+        return f"{self.where}/{file}" if _is_folder(self.where) else self.where
 
     def paths(self, there: Iterable[str]) -> list[str]:
         """The paths of some files."""
@@ -50,6 +51,8 @@ class PartitionFiles:
 def listing(path: str) -> dict[str, int]:
     """The files of a partition that are not empty, in order of their names, with their sizes."""
     try:
+        if storage.is_address(path):
+            return _objects(path)
         if not os.path.isdir(path):
             size = os.path.getsize(path)
             return {os.path.basename(path): size} if size else {}
@@ -62,12 +65,41 @@ def listing(path: str) -> dict[str, int]:
     return {name: found[name] for name in sorted(found) if found[name] and not name.startswith(".")}
 
 
-def modified(path: str) -> int | None:
-    """When a file was last modified, None if it does not exist."""
+def _objects(address: str) -> dict[str, int]:
+    """The files of a partition in an object store: the objects in a folder, or the one of this name."""
+    at = Location.of(address)
+    there = at.list()
+    if there:
+        _folders[address] = True
+        return {name: stat.size for name, stat in there.items() if stat.size and not name.startswith(".")}
+    found = at.stat()
+    _folders[address] = found is None
+    return {at.name: found.size} if found is not None and found.size else {}
+
+
+_folders: dict[str, bool] = {}
+"""By address: whether it was a folder when it was last looked at."""
+
+
+def _is_folder(path: str) -> bool:
+    if not storage.is_address(path):
+        return os.path.isdir(path)
+    if path not in _folders:
+        _folders[path] = Location.of(path).is_folder()
+    return _folders[path]
+
+
+def modified(path: str) -> Hashable | None:
+    """Changes when a file is modified; None if it does not exist."""
     try:
+        if storage.is_address(path):
+            found = Location.of(path).stat()
+            return None if found is None else found.version
         return os.stat(path).st_mtime_ns
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise StreamError(f"cannot read '{path}': {error.strerror}") from None
 
 
 def waiting(held: Sequence[FileStretch], there: Mapping[str, int], files: PartitionFiles) -> list[Waiting]:
@@ -141,7 +173,7 @@ def front(path: str) -> bytes:
 
 def _unpacked(path: str) -> Iterator[bytes]:
     """The bytes of a file, up to the first that cannot be unpacked."""
-    limit = os.path.getsize(path)
+    limit = storage.size_of(path)
     if not storage.is_packed(path):
         return storage.pieces(path, 0, limit, _FRONT_BYTES)
     unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))

@@ -9,7 +9,10 @@ It is open until a later one is begun; then its end is fixed, and if its file gr
 stretch of their own, with a warning.
 The log also holds the format of the stream and its root element, which its first bytes have decided.
 
-Only the intake appends; a line that a crash left incomplete is ignored.
+Only the intake appends, to a file in the scratch folder of its run, where the driver reads it.
+With the epoch it becomes durable: the driver adds what the log has gained as a part (`spark/checkpoint/parts.py`), and
+the manifest names it.
+So what was begun by an epoch that was never committed is forgotten with its run.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from typing import Literal
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.parts import LogPart, Parts, read_parts
+from anabranch.storage import Location
 from anabranch.stream.reading.source import StreamForm
 
 Note = Literal["late", "grown"]
@@ -54,11 +60,23 @@ class StretchEnd:
 class OrderLog:
     """The log of one stream; one process appends, others `refresh`."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read = 0
+    def __init__(self, folder: Location, parts: Parts, gained: Path | None = None) -> None:
+        """The committed parts in a folder, and the file with what the log has gained in the run at work."""
+        self._folder = folder
+        self._parts: Parts | None = parts
+        """The parts, until they are read."""
+        self._gained = gained
+        self.read = 0
+        """How many bytes of the gained were read."""
         self.form: StreamForm | None = None
         self._partitions: dict[str, list[FileStretch]] = {}
+
+    @staticmethod
+    def of(checkpoint: Checkpoint, stream: str) -> OrderLog:
+        """The log of a stream in the run at work."""
+        known = durable.unsealed(checkpoint.orders) if checkpoint.orders.exists() else {}
+        parts = tuple(LogPart(*each) for each in known.get(stream, ()))
+        return OrderLog(checkpoint.order(stream), parts, checkpoint.gained(stream))
 
     def stretches(self, partition: str) -> list[FileStretch]:
         """The stretches of a partition, by number."""
@@ -70,33 +88,45 @@ class OrderLog:
         return sum(bool(held) for held in self._partitions.values())
 
     def refresh(self) -> list[FileStretch]:
-        """Read what was appended; gives the new stretches."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._read)
-                data = file.read()
-        except FileNotFoundError:
-            return []
-        whole = data[: data.rfind(b"\n") + 1]
+        """Read what is new; gives the new stretches."""
         fresh: list[FileStretch] = []
-        for line in whole.splitlines():
+        if self._parts is not None:
+            fresh += self._applied(read_parts(self._folder, self._parts), self._folder)
+            self._parts = None
+        if self._gained is not None:
+            data = self.gained(self.read)
+            whole = data[: data.rfind(b"\n") + 1]
+            fresh += self._applied(whole, self._gained)
+            self.read += len(whole)
+        return fresh
+
+    def gained(self, start: int, end: int | None = None) -> bytes:
+        """What the log has gained in this run, from a byte on."""
+        if self._gained is None or not self._gained.exists():
+            return b""
+        return durable.read(self._gained, start, None if end is None else end - start)
+
+    def append(self, records: Iterable[StreamForm | FileStretch | StretchEnd]) -> None:
+        """Write records down for the driver, and apply them."""
+        held = list(records)
+        if held:
+            assert self._gained is not None, "only the intake of a run appends"
+            self.read = durable.append(self._gained, map(_line, held), self.read, synced=False)
+            for record in held:
+                self._take(record)
+
+    def _applied(self, lines: bytes, where: Location | Path) -> list[FileStretch]:
+        """Apply the records in some lines; gives the stretches among them."""
+        fresh: list[FileStretch] = []
+        for line in lines.splitlines():
             try:
                 record = _record(line)
             except (ValueError, TypeError):
-                raise StateError(f"'{self._path}' is damaged") from None
+                raise StateError(f"'{where}' is damaged") from None
             self._take(record)
             if isinstance(record, FileStretch):
                 fresh.append(record)
-        self._read += len(whole)
         return fresh
-
-    def append(self, records: Iterable[StreamForm | FileStretch | StretchEnd]) -> None:
-        """Make records durable, and apply them."""
-        held = list(records)
-        if held:
-            self._read = durable.append(self._path, map(_line, held), self._read)
-            for record in held:
-                self._take(record)
 
     def _take(self, record: StreamForm | FileStretch | StretchEnd) -> None:
         match record:
@@ -112,7 +142,7 @@ class OrderLog:
         """Check that the log covers a read position; lost records cannot be recovered."""
         known = len(self.stretches(partition))
         if file > known or (file == known and position):
-            raise StateError(f"'{self._path}' is damaged: it ends before what was read")
+            raise StateError(f"'{self._folder}' is damaged: it ends before what was read")
 
 
 def _line(record: StreamForm | FileStretch | StretchEnd) -> bytes:

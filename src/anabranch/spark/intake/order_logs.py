@@ -1,22 +1,24 @@
-"""The order logs of a trunk's streams, as its driver reads them.
+"""The order logs of a trunk's streams, as its driver reads them, and where the intake was at the end of an epoch.
 
-The intake writes them (`order.py`); the driver checks by them that a stream has not changed, learns its format, and
-warns of files that came out of order.
+The intake writes them (`order.py`); the driver checks by them that a stream has not changed, learns its format, warns
+of files that came out of order, and makes what they have gained durable with each epoch.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-from anabranch.errors import StateError, UsageError
+from anabranch.errors import UsageError
+from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.checkpoint.manifest import IntakeRecord, Manifest, Manifests
+from anabranch.spark.checkpoint.parts import LogPart, grown, written
+from anabranch.spark.checkpoint.recovery import end_of
 from anabranch.spark.intake.order import OrderLog
-from anabranch.spark.intake.ranges import Offset, Position, Range, spans
-from anabranch.spark.intake.survey import Survey
+from anabranch.spark.intake.ranges import Position, Range, spans
+from anabranch.spark.intake.reached import reached_by
+from anabranch.spark.intake.survey import Survey, is_unfinished
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.reading.source import Source, StreamForm
 
@@ -24,11 +26,14 @@ from anabranch.stream.reading.source import Source, StreamForm
 class OrderLogs:
     """The logs of the streams that a trunk reads."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, run: int = 1) -> None:
         self._checkpoint = checkpoint
+        self._run = run
         self._logs: dict[str, OrderLog] = {}
         self._survey = Survey(checkpoint, logs=self._logs)
         """A survey that only computes ranges."""
+        self._durable: dict[str, int] = {}
+        """By stream: how much of what its log has gained in this run is durable."""
 
     @property
     def forms(self) -> Mapping[str, StreamForm | None]:
@@ -43,7 +48,7 @@ class OrderLogs:
     def follow(self, source: Source, last: Manifest | None, plan: Plan | None) -> None:
         """Load the order log of a stream, and check that the stream is declared as before."""
         if source.name not in self._logs:
-            self._logs[source.name] = OrderLog(self._checkpoint.order(source.name))
+            self._logs[source.name] = OrderLog.of(self._checkpoint, source.name)
             self._logs[source.name].refresh()  # an earlier run gave the warnings in it
         log = self._logs[source.name]
         for key, at in last.offsets.items() if last else ():
@@ -100,7 +105,7 @@ class OrderLogs:
         """Whether Spark's offset of a stream is ahead of what was read, so that accents may be lost (LAWS 4.5)."""
         if log.form is None:
             return False
-        reached, document = end_of(self._checkpoint, last.epoch), log.form.format == "document"
+        reached, document = last.intake.end, log.form.format == "document"
         for key in reached:
             name, _, partition = key.rpartition("/")
             between = Position.of(last.offsets, key), Position.of(reached, key)
@@ -125,6 +130,29 @@ class OrderLogs:
         begun, at = self._logs[stream].stretches("0"), last.offsets.get(f"{stream}/0")
         return begun[min(at["file"], len(begun) - 1)].file if at and begun else ""
 
+    def record(self, epoch: int, last: Manifest | None, plan: Plan, segments: tuple[Segment, ...]) -> IntakeRecord:
+        """Where the intake is at the end of an epoch with these segments; call `warnings` first, which reads the logs.
+
+        What the logs have gained is durable when their folders are settled.
+        """
+        before = last.intake if last else IntakeRecord()
+        orders = dict(before.orders)
+        for stream, log in self._logs.items():
+            gained = log.gained(self._durable.get(stream, 0), log.read)
+            if gained:
+                orders[stream] = grown(self._checkpoint.order(stream), orders.get(stream, ()), gained, self._run)
+        end = end_of(self._checkpoint, epoch)
+        reached = reached_by(self._checkpoint, segments, plan, before.reached)
+        return IntakeRecord(end, orders, self._sight() if is_unfinished(end) else None, reached)
+
+    def _sight(self) -> LogPart:
+        """The sight that the intake has not finished, durable."""
+        return written(self._checkpoint.sights, durable.read(self._checkpoint.sight), self._run)
+
+    def committed(self) -> None:
+        """Tell that what was recorded last is committed."""
+        self._durable = {stream: log.read for stream, log in self._logs.items()}
+
     def ranges(self, epoch: int) -> list[Range]:
         """The ranges of an epoch that has begun; call `warnings` first, which reads the logs."""
         return self._survey.ranges(end_of(self._checkpoint, epoch - 1), end_of(self._checkpoint, epoch))
@@ -135,33 +163,8 @@ def position_read(last: Manifest | None, stream: str) -> int:
     return last.offsets.get(f"{stream}/0", {}).get("position", 0) if last else 0
 
 
-# --- the offsets of epochs, which Spark logs before an epoch runs -----------------------------------------------------
-
-
-def offset_file(checkpoint: Checkpoint, epoch: int) -> Path:
-    """The file with the end offset of an epoch."""
-    return checkpoint.spark / "offsets" / str(epoch)
-
-
-def end_of(checkpoint: Checkpoint, epoch: int) -> Offset:
-    """The end offset of an epoch that has begun; -1 stands for the beginning of all streams."""
-    if epoch < 0:
-        return {}
-    file = offset_file(checkpoint, epoch)
-    try:
-        found: Offset = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
-    except OSError as error:
-        raise StateError(f"cannot read '{file}': {error.strerror}") from None
-    except (IndexError, ValueError):
-        raise StateError(f"'{file}' is damaged") from None
-    return found
-
-
-def write_end(checkpoint: Checkpoint, epoch: int, end: Offset) -> None:
-    """Write the end offset of an epoch, in Spark's form."""
-    durable.replace(offset_file(checkpoint, epoch), f"v1\n{{}}\n{json.dumps(end)}".encode())
-
-
 def epoch_ranges(checkpoint: Checkpoint, epoch: int) -> list[Range]:
-    """The ranges of an epoch that has begun."""
-    return Survey(checkpoint).ranges(end_of(checkpoint, epoch - 1), end_of(checkpoint, epoch))
+    """The ranges of a committed epoch."""
+    manifests = Manifests(checkpoint.manifests)
+    start = manifests.load(epoch - 1).intake.end if epoch else {}
+    return Survey(checkpoint).ranges(start, manifests.load(epoch).intake.end)

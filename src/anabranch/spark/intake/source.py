@@ -22,13 +22,14 @@ from pyspark.sql.types import StructType
 
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake.survey import Survey
+from anabranch.storage import Location
 
 NAME = "anabranch-ranges"
 _ANY = ReadMaxBytes(1 << 60)  # Spark asks once; the survey looks the real limit up for every epoch
 
 
 class RangeSource(DataSource):
-    """The format `anabranch-ranges` for Spark; its option is the folder of a checkpoint."""
+    """The format `anabranch-ranges` for Spark; its options are the folder of a checkpoint, and that of a run."""
 
     @classmethod
     def name(cls) -> str:
@@ -38,18 +39,18 @@ class RangeSource(DataSource):
         return "nothing long"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return Intake(Path(self.options["checkpoint"]))
+        return Intake(Checkpoint(Location.of(self.options["checkpoint"]), Path(self.options["scratch"])))
 
 
 class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Passes Spark's calls to the survey; method names are Spark's (hence no check of names on them)."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
 
     @cached_property
     def _survey(self) -> Survey:
-        return Survey(Checkpoint.open(self._folder))
+        return Survey(self._checkpoint)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return {}

@@ -1,4 +1,4 @@
-"""Files as tasks and the driver read them: through pyarrow, in bounded pieces.
+"""Files as tasks and the driver read them, in bounded pieces: through pyarrow on a disk, by ranges in an object store.
 
 Only paths that the user named are opened, never paths from the data.
 """
@@ -7,27 +7,84 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
+from anabranch.storage import Location
 from anabranch.stream.reading.gzip import MAGIC
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
 _LOOK_BYTES = 1 << 16
 _HEAD_BYTES = 256
+_REQUESTS = 16
+"""How many requests an object store gets at a time."""
 
 
-def open_file(path: str) -> NativeFile:
-    """A file that can be read from any position; `StreamError` if it cannot be opened."""
+@contextmanager
+def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
+    """A file that can be read from any position; `StreamError` if it cannot be read."""
     try:
-        system, inner = FileSystem.from_uri(path)
-        return system.open_input_file(inner)
+        with _opened(path) as file:
+            yield file
     except OSError as error:
-        raise StreamError(f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}") from None
+        told = error.strerror if is_address(path) else error.errno and os.strerror(error.errno)
+        raise StreamError(f"cannot read '{path}': {told or error}") from None
+
+
+def _opened(path: str) -> NativeFile | BinaryIO:
+    if is_address(path):
+        return Location.of(path).open()
+    system, inner = FileSystem.from_uri(path)
+    return system.open_input_file(inner)
+
+
+def is_address(path: str) -> bool:
+    """Whether a file is in an object store."""
+    return "://" in path
+
+
+def beginning(path: str, size: int) -> tuple[bool, str]:
+    """Whether a file is gzip, and a digest of its first bytes, in one request."""
+    front = _fronts.pop((path, size), None)
+    if front is None:
+        front = _front(path)
+    return front.startswith(MAGIC), _digest(front[: min(size, _HEAD_BYTES)])
+
+
+_fronts: dict[tuple[str, int], bytes] = {}
+"""The first bytes of files that will soon be begun, by their sizes."""
+
+
+def read_fronts(files: Sequence[tuple[str, int]]) -> None:
+    """Read the first bytes of some files in an object store, given with their sizes, at once."""
+    wanted = [each for each in files if each not in _fronts]
+    if len(wanted) > 1:
+        with ThreadPoolExecutor(_REQUESTS) as threads:
+            _fronts.update(zip(wanted, threads.map(lambda each: _front(each[0]), wanted), strict=True))
+
+
+def _front(path: str) -> bytes:
+    with open_file(path) as source:
+        return bytes(source.read(_HEAD_BYTES))
+
+
+def _digest(front: bytes) -> str:
+    return f"{len(front)}:{hashlib.sha256(front).hexdigest()[:16]}"
+
+
+def size_of(path: str) -> int:
+    """The size of a file in bytes."""
+    if is_address(path):
+        with open_file(path) as source:
+            return int(source.seek(0, os.SEEK_END))
+    return os.path.getsize(path)
 
 
 def is_packed(path: str) -> bool:
@@ -38,9 +95,7 @@ def is_packed(path: str) -> bool:
 
 def head_of(path: str, size: int) -> str:
     """A digest of the first bytes of a file that has `size` bytes, with their number."""
-    length = min(size, _HEAD_BYTES)
-    with open_file(path) as source:
-        return f"{length}:{hashlib.sha256(source.read(length)).hexdigest()[:16]}"
+    return _digest(_front(path)[: min(size, _HEAD_BYTES)])
 
 
 def has_head(path: str, head: str) -> bool:

@@ -38,6 +38,11 @@ _ENDED = ":ended/"
 """The prefix before the key of a partition that has ended."""
 
 
+def is_unfinished(offset: Offset) -> bool:
+    """Whether an offset ends within a sight, which the next epoch then needs."""
+    return CLOCK in offset and not offset[CLOCK]["file"]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSnapshot:
     """What the sources hold at a moment, as far as epochs may read it."""
@@ -88,7 +93,8 @@ class Survey:
             moves = self._moves(settings, start, sight)
         ended = self._ended(settings, start, moves)
         beats = self._beats(settings, start, moves, sight)
-        if settings.finite or not (moves.to or beats):
+        begun = {} if settings.finite else self._begun(settings, start)
+        if settings.finite or not (moves.to or beats or begun):
             return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
@@ -96,7 +102,7 @@ class Survey:
         clock: Offset = {CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
         if any(each.accepts for each in settings.streams):
             clock[SINCE] = {"file": 0, "position": moment_before(start)}
-        return start | moves.to | ended | beats | clock
+        return start | begun | moves.to | ended | beats | clock
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, in stream order, the ends of partitions, and the time of arrival."""
@@ -134,7 +140,7 @@ class Survey:
 
     def _log(self, stream: str) -> OrderLog:
         if stream not in self._logs:
-            self._logs[stream] = OrderLog(self._checkpoint.order(stream))
+            self._logs[stream] = OrderLog.of(self._checkpoint, stream)
             self._logs[stream].refresh()
         return self._logs[stream]
 
@@ -215,6 +221,21 @@ class Survey:
                 reached = partial(read_reached, self._checkpoint)
                 keys = tuple(self._connector(stream).keys)
                 found |= self._pulse.beats(stream, keys, start, fresh, sight.moment, reached)
+        return found
+
+    def _begun(self, settings: IntakeSettings, start: Offset) -> Offset:
+        """Where partitions begin that no epoch knows yet.
+
+        A topic is begun before it has messages to read, and where is for good with an epoch: what comes while no run is
+        at work belongs to the stream.
+        """
+        found: Offset = {}
+        for stream in settings.reading:
+            connector = self._connector(stream)
+            for key in connector.keys:
+                first = connector.log.stretches(key.rpartition("/")[2])[:1]
+                if first and key not in start:
+                    found[key] = Position(0, first[0].start)._asdict()
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:

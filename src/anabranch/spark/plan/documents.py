@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from anabranch.errors import AnabranchError, StateError
 from anabranch.law import Input, document_input
@@ -25,7 +24,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.display import may_read
-from anabranch.storage import Location
+from anabranch.storage import Location, Stat
 from anabranch.stream.reading.documents import DocumentSource
 
 _SETTLED = 2.0
@@ -70,7 +69,7 @@ def _load(file: DocumentFile) -> Input:
     data = durable.read(file.path)
     if durable.digest(data) != file.document.digest:
         raise StateError(f"the document '{file.path}' is damaged")
-    source = DocumentSource(Path(str(file.path)), file.document.root, file.document.item)
+    source = DocumentSource(file.path, file.document.root, file.document.item)
     return as_table(document_input(source.parse(data), file.document.name))
 
 
@@ -101,21 +100,21 @@ class _ReadDocument:
 
     source: DocumentSource
     good: PlannedDocument
-    stamp: tuple[int, ...] | None
+    stamp: Stat | None
     """The stamp of its file then; None where the content may have changed since under the same stamp."""
 
 
 class DocumentCopies:
     """The copies in a folder of plans; used by the driver's epoch, and while the workload is set."""
 
-    def __init__(self, folder: Location, last: Plan | None, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Location, last: PlanFile | None, warn: Callable[[str], None]) -> None:
         self._folder = folder
         self._warn = warn
-        self._before = {each.name: each for each in last.documents} if last else {}
+        self._before = {each.document.name: each for each in documents_in(last)} if last else {}
         """The documents of an earlier run's plan."""
         self._held: dict[str, _ReadDocument] = {}
-        self._refused: dict[str, tuple[tuple[int, ...] | None, str]] = {}
-        """By file: the times and size for which a warning was given."""
+        self._refused: dict[str, tuple[Stat | None, str]] = {}
+        """By file: the version for which a warning was given."""
         self._swept: frozenset[PlannedDocument] | None = None
         """The documents at the last sweep."""
 
@@ -125,7 +124,7 @@ class DocumentCopies:
         return tuple(self._look(name, source) for name, source in sources.items())
 
     def _look(self, name: str, source: DocumentSource) -> PlannedDocument:
-        held, now = self._held.get(name), _stamp(source.path)
+        held, now = self._held.get(name), _stamp(source.at)
         if held is not None and held.source == source and held.stamp is not None and held.stamp == now:
             return held.good
         try:
@@ -133,7 +132,7 @@ class DocumentCopies:
         except AnabranchError as error:
             return self._last_good(name, source, error, now)
         self._refused.pop(name, None)
-        settled = now is not None and time.time() - max(now[:2]) / 1e9 > _SETTLED
+        settled = now is not None and (now.changed is None or time.time() - now.changed > _SETTLED)
         self._held[name] = _ReadDocument(source, found, now if settled else None)
         return found
 
@@ -141,19 +140,17 @@ class DocumentCopies:
         data = source.read()
         found = PlannedDocument(name, durable.digest(data), source.root, source.item)
         file = DocumentFile.of(found, self._folder)
-        if not file.path.exists():
+        if not durable.exists(file.path):
             source.parse(data)
             durable.replace(file.path, data)
         return found
 
-    def _last_good(
-        self, name: str, source: DocumentSource, error: AnabranchError, now: tuple[int, ...] | None
-    ) -> PlannedDocument:
+    def _last_good(self, name: str, source: DocumentSource, error: AnabranchError, now: Stat | None) -> PlannedDocument:
         held, before = self._held.get(name), self._before.get(name)
         if held is not None:
             good = held.good if held.source == source else None
         else:
-            good = before if before and (before.root, before.item) == (source.root, source.item) else None
+            good = self._copied_again(before) if before and _is_named_so(before.document, source) else None
         if good is None:
             raise error
         if self._refused.get(name) != (now, error.message):
@@ -161,20 +158,34 @@ class DocumentCopies:
             self._warn(f"the document '{name}' stays as it was: {error.message}")
         return good
 
+    def _copied_again(self, before: DocumentFile) -> PlannedDocument:
+        """The document of an earlier run's plan, copied to where this run has its plans."""
+        file = DocumentFile.of(before.document, self._folder)
+        if not durable.exists(file.path):
+            durable.replace(file.path, durable.read(before.path))
+        return before.document
+
     def sweep(self, plan: Plan) -> None:
-        """Remove the copies that neither the newest plan names nor the next one will."""
+        """Remove the copies that neither the newest plan names nor the next one will; first those of earlier runs."""
         needed = frozenset((*plan.documents, *(each.good for each in self._held.values())))
+        if self._swept is None:
+            plans, own = self._folder.parent, int(self._folder.name)
+            there = (name for name in durable.names(plans, below=True) if name.endswith(".document"))
+            durable.delete(plans, [name for name in there if int(name.partition("/")[0]) < own])
         if needed != self._swept:
             named = {DocumentFile.of(each, self._folder).path.name for each in needed}
-            there = (name for name in self._folder.names() if name.endswith(".document"))
-            self._folder.delete_all([name for name in there if name not in named])
+            there = (name for name in durable.names(self._folder) if name.endswith(".document"))
+            durable.delete(self._folder, [name for name in there if name not in named])
             self._swept = needed
 
 
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """The times, size and inode of a file, which change with its content; None where there is no file."""
+def _is_named_so(document: PlannedDocument, source: DocumentSource) -> bool:
+    return (document.root, document.item) == (source.root, source.item)
+
+
+def _stamp(at: Location) -> Stat | None:
+    """What changes with the content of a file; None where there is no file."""
     try:
-        found = path.stat()
+        return at.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

@@ -6,14 +6,16 @@ A file is named after its digest, so epochs with the same plan share it, and a t
 given or not at all.
 Subscriptions are in files of their own, some hundred together by their numbers: one that comes or goes changes one of
 these *blocks*, and the others stay unchanged, however many they are.
-The plan of an epoch is recorded before the epoch runs (`Plans`), so that a repeated epoch does the same.
+The plan of an epoch is durable before the epoch runs, and its manifest names it.
+Every run has a folder of its own for its plans, from which only it and later runs remove anything
+(`spark/checkpoint/runs.py`).
 The files are JSON: what a user wrote is never unpickled.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import chain, groupby
@@ -22,6 +24,8 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
@@ -50,6 +54,17 @@ class PlanFile:
         digest = _saved(folder, json.dumps(known).encode(), "plan")
         return PlanFile(_path(folder, digest, "plan"), digest)
 
+    @staticmethod
+    def named(plans: Location, name: str) -> PlanFile:
+        """The plan that a manifest names."""
+        run, _, digest = name.partition("/")
+        return PlanFile(_path(plans / run, digest, "plan"), digest)
+
+    @property
+    def name(self) -> str:
+        """Its name in a manifest."""
+        return f"{self.path.parent.name}/{self.digest}"
+
     def load(self) -> Plan:
         return _load(self)
 
@@ -61,65 +76,54 @@ class PlanFile:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The plans of all retained epochs."""
+    """The plans of the committed epochs that are retained."""
 
-    folder: Location
+    checkpoint: Checkpoint
 
-    def of(self, epoch: int) -> PlanFile | None:
-        """The plan that an epoch was begun with, None if it was not begun."""
-        path = self._pointer(epoch)
-        if not path.exists():
-            return None
-        found = durable.unsealed(path)["plan"]
-        return PlanFile(self.folder / f"{found[:32]}.plan", found)
+    @property
+    def _manifests(self) -> Manifests:
+        return Manifests(self.checkpoint.manifests)
+
+    def file(self, manifest: Manifest) -> PlanFile:
+        """The plan of an epoch."""
+        return PlanFile.named(self.checkpoint.plans, manifest.plan)
+
+    def of(self, epoch: int) -> PlanFile:
+        """The plan that an epoch ran with."""
+        return self.file(self._manifests.load(epoch))
 
     def ran(self, epoch: int) -> Plan:
-        """The plan of a committed epoch."""
-        file = self.of(epoch)
-        assert file is not None, "an epoch with a manifest has a plan"
-        return file.load()
-
-    def begin(self, epoch: int, plan: Plan) -> PlanFile:
-        """Record the plan of an epoch."""
-        file = PlanFile.save(plan, self.folder)
-        self.again(epoch, file)
-        return file
-
-    def again(self, epoch: int, file: PlanFile) -> None:
-        """Record an existing plan for another epoch."""
-        durable.replace(self._pointer(epoch), durable.sealed({"plan": file.digest}))
-
-    def epochs(self) -> list[int]:
-        """The epochs that were begun and are retained, in order."""
-        return [int(name.removesuffix(".json")) for name in self.folder.names() if name.endswith(".json")]
+        """The plan that an epoch ran with, loaded."""
+        return self.of(epoch).load()
 
     def newest(self) -> Plan | None:
-        """The plan of the newest epoch that was begun."""
-        epochs = self.epochs()
-        file = self.of(epochs[-1]) if epochs else None
-        return None if file is None else file.load()
+        """The plan of the newest epoch."""
+        newest = self._manifests.newest()
+        return None if newest is None else self.file(newest).load()
 
-    def newest_first(self, until: int) -> Iterator[Plan]:
-        """All plans that differ from their neighbours, from that of epoch `until` back."""
+    def newest_first(self) -> Iterator[Plan]:
+        """All plans that differ from their neighbours, from that of the newest epoch back."""
         before: PlanFile | None = None
-        for epoch in reversed(self.epochs()):
-            file = self.of(epoch) if epoch <= until else None
-            if file is not None and file != before:
+        for epoch in reversed(self._manifests.epochs()):
+            file = self.of(epoch)
+            if file != before:
                 yield file.load()
             before = file
 
-    def drop(self, until: int) -> None:
-        """Remove the plans of the epochs before `until`, unless a later one has them."""
-        for epoch in self.epochs():
-            if epoch < until:
-                self._pointer(epoch).delete()
-        kept = {file for epoch in self.epochs() if (file := self.of(epoch))}
-        named = {path.name for file in kept for path in (file.path, *file.blocks)}
-        there = (name for name in self.folder.names() if name.endswith((".plan", ".block")))
-        self.folder.delete_all([name for name in there if name not in named])
+    def drop(self, former: Collection[str], retained: Collection[str]) -> None:
+        """Remove plans, by their names in manifests that were dropped, unless one that is retained has them."""
+        kept = [PlanFile.named(self.checkpoint.plans, each) for each in retained]
+        named = {path for file in kept for path in (file.path, *file.blocks)}
+        for name in set(former) - set(retained):
+            file = PlanFile.named(self.checkpoint.plans, name)
+            if file.path.exists():
+                left = [path.name for path in (*file.blocks, file.path) if path not in named]
+                durable.delete(file.path.parent, left)
 
-    def _pointer(self, epoch: int) -> Location:
-        return self.folder / f"{epoch:08}.json"
+
+def folder_of(checkpoint: Checkpoint, run: int) -> Location:
+    """Where a run saves its plans."""
+    return checkpoint.plans / f"{run:06}"
 
 
 def _path(folder: Location, digest: str, kind: str) -> Location:
@@ -130,7 +134,7 @@ def _saved(folder: Location, data: bytes, kind: str) -> str:
     """Write a file unless it exists; gives its digest."""
     digest = durable.digest(data)
     path = _path(folder, digest, kind)
-    if not path.exists():
+    if not durable.exists(path):
         durable.replace(path, data)
     return digest
 
@@ -144,7 +148,7 @@ _MOST_BLOCKS = 2_000
 
 def _saved_block(folder: Location, number: int, block: _Block) -> str:
     before = _written.get((folder, number))
-    if before is not None and before[0] == block and _path(folder, before[1], "block").exists():
+    if before is not None and before[0] == block and durable.exists(_path(folder, before[1], "block")):
         return before[1]
     digest = _saved(folder, json.dumps(list(map(_FIELDS, block))).encode(), "block")
     _written[folder, number] = block, digest

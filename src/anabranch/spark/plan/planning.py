@@ -1,9 +1,9 @@
-"""Chooses the plan of an epoch: one that was written for it already, the last one again, or a new one.
+"""Chooses the plan of an epoch: the last one again, or a new one.
 
-A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
-There is one exception: a plan with a stream or subscription that was removed is made anew, without it.
-Nothing of an epoch counts before its manifest is published; so a stream that cannot be read, because its files were
-removed, say, blocks nothing once it is taken out of the site.
+A plan is durable before its epoch does anything else.
+Nothing of an epoch counts before its manifest is published: one that was begun and not committed is planned anew, with
+what is wanted then; so a stream that cannot be read, because its files were removed, say, blocks nothing once it is
+taken out of the site.
 As long as nothing has changed, epochs share a plan, which costs a few comparisons, and a check of the files behind
 `doc()`, whose content is part of the plan (`documents.py`).
 """
@@ -18,9 +18,10 @@ from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.documents import DocumentCopies
 from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
-from anabranch.spark.plan.files import PlanFile, Plans
+from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.plan.wanted import Workload
+from anabranch.storage import Location
 from anabranch.stream.reading.source import KnownStream, StreamForm
 from anabranch.stream.settings import Settings
 
@@ -33,23 +34,25 @@ class Planning:
 
     def __init__(
         self,
-        plans: Plans,
+        folder: Location,
+        newest: PlanFile | None,
         settings: Settings,
         functions: Mapping[str, PythonFunction],
         default_shards: int,
         warn: Callable[[str], None] = lambda message: None,
     ) -> None:
-        self._plans = plans
+        """Plans are saved in a folder; `newest` is that of the newest epoch."""
+        self._folder = folder
         self._settings = settings
         self._functions = tuple(functions.items())
         self._shards = settings.shards or default_shards
-        self.newest = plans.newest()
+        self.newest = newest.load() if newest else None
         """The plan of the newest epoch."""
         self._made: tuple[Workload, _Followed, PlanFile] | None = None
         """The plan of the last epoch, and the workload, streams and documents it was made for."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
-        self.documents = DocumentCopies(plans.folder, self.newest, warn)
+        self.documents = DocumentCopies(folder, newest, warn)
 
     def begin(
         self,
@@ -76,10 +79,6 @@ class Planning:
         last: Manifest | None,
         counts: Mapping[str, int],
     ) -> PlanFile:
-        written = self._plans.of(epoch)
-        if written is not None and _is_wanted(written.load(), wanted):
-            self._made = None
-            return written
         streams = tuple(
             KnownStream.of(source.counting(counts.get(name, 0)), forms[name]) for name, source in wanted.streams.items()
         )
@@ -87,9 +86,8 @@ class Planning:
         documents = self.documents.look(wanted.documents)
         followed = streams, rooted, documents
         if self._made is not None and self._made[0] is wanted and self._made[1] == followed:
-            self._plans.again(epoch, self._made[2])
             return self._made[2]
-        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last, rooted, documents))
+        file = PlanFile.save(self._next(epoch, wanted, streams, last, rooted, documents), self._folder)
         self._made, self._rooted = (wanted, followed, file), rooted
         return file
 
@@ -122,10 +120,3 @@ class Planning:
         courses = tuple(wanted.courses.items())
         rest = documents, settings.finite, settings.sharing, settings.accents, courses
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
-
-
-def _is_wanted(plan: Plan, wanted: Workload) -> bool:
-    """Whether everything in a plan is still in the workload."""
-    return all(each.name in wanted.streams for each in plan.streams) and all(
-        wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.checkpoint.manifest import Manifest
@@ -12,6 +11,7 @@ from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.sinks import Sink
+from anabranch.storage import Where
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 
@@ -25,8 +25,8 @@ class Workload:
     """Queries by name, checked and printed."""
     sinks: Mapping[str, Sink] = field(default_factory=dict)
     """By subscription: its sink."""
-    dead_letters: Path | None = None
-    late_items: Path | None = None
+    dead_letters: Where | None = None
+    late_items: Where | None = None
     epoch_bytes: int | None = None
     epoch_files: int | None = None
     """The size of epochs from now on; None for the trunk's settings."""

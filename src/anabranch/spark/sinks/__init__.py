@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TextIO, TypeAlias
 
 from anabranch.errors import UsageError
 from anabranch.kafka import KafkaCluster
+from anabranch.storage import Location, Where
 from anabranch.stream.files import called
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -25,16 +25,30 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A file that grows."""
+    """A file that grows; in an object store, a folder of parts."""
 
-    path: Path
+    path: Where
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+
+    @property
+    def at(self) -> Location:
+        return Location.of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
     """A folder of Parquet files."""
 
-    path: Path
+    path: Where
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+
+    @property
+    def at(self) -> Location:
+        return Location.of(self.path)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -73,14 +87,17 @@ class Console:
 Sink: TypeAlias = Files | Parquet | Kafka | Console
 
 
-def path_of(sink: Sink) -> Path | None:
+def path_of(sink: Sink) -> Location | None:
     """The path that a sink writes to, which no other sink may use."""
-    return sink.path if isinstance(sink, Files | Parquet) else None
+    return sink.at if isinstance(sink, Files | Parquet) else None
 
 
-def file_of(path: Path, name: str, *, json: bool = False) -> Path:
+def file_of(path: Where, name: str, *, json: bool = False) -> Location:
     """The file that a path means: itself, or within an existing folder the file named after the subscription.
 
     One whose answer is `json` is called `NAME.jsonl`.
     """
-    return called(path, name, ".jsonl" if json else ".xml", "the subscription") if path.is_dir() else path
+    at = Location.of(path)
+    if at.path is None or not at.is_folder():
+        return at
+    return Location.of(called(at, name, ".jsonl" if json else ".xml", "the subscription"))

@@ -13,7 +13,6 @@ A display is a stream of updates already, and an answer in JSON a stream of JSON
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from anabranch.algebra.display.replay import CLOSING, OPENING
 from anabranch.errors import UsageError
@@ -44,21 +43,18 @@ class AnswerStream:
     def __init__(self, source: Source, functions: Mapping[str, PythonFunction]) -> None:
         self._source = source
         self._functions = functions
-        with durable.writing(source.path):
-            source.path.mkdir(parents=True, exist_ok=True)
-        Location.of(source.path).sweep()
-        names = _names(source.path)
-        self.next = int(Path(names[-1]).stem) + 1 if names else 0
+        self._folder = source.partitions[0]
+        self._folder.sweep()
+        names = _names(self._folder)
+        self.next = int(names[-1].removesuffix(".xml")) + 1 if names else 0
         """The next epoch to deliver."""
         self.written = 0
         """The number of documents written."""
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write the document of an epoch."""
-        path = self._source.path / f"{epoch:010}.xml"
-        if not path.exists():
-            durable.publish(path, "".join(self._document(subscription, texts)).encode())
-            self.written += 1
+        document = "".join(self._document(subscription, texts)).encode()
+        self.written += durable.create(self._folder / f"{epoch:010}.xml", document)
 
     def _document(self, subscription: Registration, texts: Iterable[str]) -> Iterator[str]:
         if self._source.format == "json":  # the stream keeps the types of values
@@ -91,13 +87,11 @@ class AnswerStream:
 
     def forget(self, read: str) -> None:
         """Remove the documents before the one to be read next, except the newest of all."""
-        for name in _names(self._source.path)[:-_RETAINED]:
-            if name < read:
-                (self._source.path / name).unlink()
+        durable.delete(self._folder, [name for name in _names(self._folder)[:-_RETAINED] if name < read])
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.glob("[0-9]*.xml"))
+def _names(folder: Location) -> list[str]:
+    return [name for name in durable.names(folder) if name[:1].isdecimal() and name.endswith(".xml")]
 
 
 def around(frame: AnswerFrame) -> Element:

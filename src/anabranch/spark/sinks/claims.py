@@ -15,6 +15,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
 from anabranch.sql import read_query
+from anabranch.storage import Location, Where
 from anabranch.stream.files import Claim, check_claims, stream_claims, stream_use
 from anabranch.stream.reading.source import Source
 
@@ -24,8 +25,8 @@ def check_sinks(
     subscriptions: Mapping[str, str],
     sinks: Mapping[str, Sink],
     *,
-    checkpoint: Path,
-    files: Mapping[str, Path | None],
+    checkpoint: Where,
+    files: Mapping[str, Where | None],
     read: Collection[Claim] = (),
 ) -> None:
     """Refuse sinks, and other `files` by their uses, that conflict with anything; `read` is read besides streams.
@@ -33,11 +34,13 @@ def check_sinks(
     Subscriptions are given by their texts.
     """
     written = [
-        Claim(path, sink_use(name), whole=isinstance(sink, Parquet))
+        Claim(path, sink_use(name), whole=isinstance(sink, Parquet) or path.path is None)
         for name, sink in sinks.items()
         if (path := path_of(sink)) is not None
     ]
-    written += [Claim(path, use) for use, path in files.items() if path is not None]
+    written += [
+        Claim(path, use, whole=Location.of(path).path is None) for use, path in files.items() if path is not None
+    ]
     reading = stream_claims(streams.values())
     _refuse_cycles(streams, subscriptions)
     fed = _fed(reading, subscriptions, [each for each in written if not each.whole], sinks)
@@ -105,17 +108,15 @@ def _streams_of(text: str) -> set[str]:
     return set(map(stream_use, names))
 
 
-def settled(sink: str | Path | Sink | None, name: str, *, json: bool = False) -> Sink | None:
+def settled(sink: Where | Sink | None, name: str, *, json: bool = False) -> Sink | None:
     """A sink as requested, with its path resolved: a path is a file, or a folder for one.
 
     `json` says that the answer is JSON.
     """
     match sink:
-        case str() | Path():
-            return Files(file_of(Path(sink).absolute(), name, json=json))
+        case str() | Path() | Location():
+            return Files(file_of(sink, name, json=json))
         case Files(path):
-            return Files(file_of(path.absolute(), name, json=json))
-        case Parquet(path):
-            return Parquet(path.absolute())
+            return Files(file_of(path, name, json=json))
         case _:
             return sink

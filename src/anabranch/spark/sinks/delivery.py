@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
 from anabranch.kafka import KafkaCluster
@@ -25,11 +24,11 @@ from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink
 from anabranch.spark.sinks.answer_streams import AnswerStream
-from anabranch.spark.sinks.growing import GrowingFile
+from anabranch.spark.sinks.growing import Growing, growing
 from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.spark.sinks.topics.delivery import TopicDelivery
 from anabranch.spark.sinks.topics.flow import DeliveryHost
-from anabranch.storage import Location
+from anabranch.storage import Location, Where
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -44,21 +43,22 @@ class Destination(Protocol):
         """Deliver the results of an epoch for a subscription."""
 
 
-class AnswerFile(GrowingFile):
-    """A file with a prefix of an answer."""
+class AnswerFile:
+    """A prefix of an answer, in a file or in parts."""
 
-    def __init__(self, path: Path, record: Location, functions: Mapping[str, PythonFunction]) -> None:
-        super().__init__(path, record)
+    def __init__(self, file: Growing, functions: Mapping[str, PythonFunction]) -> None:
+        self._file = file
         self._functions = functions
+        self.next = file.next
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Append the results of an epoch for a subscription."""
-        if not self.begins(subscription.id):
-            self.append(subscription.id, epoch, texts)
+        if not self._file.begins(subscription.id):
+            self._file.append(subscription.id, epoch, texts)
             return
         first, *rest = texts
         opening = AnswerFrame.of(subscription, self._functions).told(first).opening
-        self.append(subscription.id, epoch, (opening, first, *rest))
+        self._file.append(subscription.id, epoch, (opening, first, *rest))
 
 
 _Key: TypeAlias = tuple[str, Sink]
@@ -79,9 +79,9 @@ class Sinks:
         self._functions = functions
         self._warn = warn
         self._log = AnswerLog(checkpoint)
-        self._plans = Plans(checkpoint.plans)
+        self._plans = Plans(checkpoint)
         self._sinks: dict[_Key, Destination] = {}
-        self._lines: dict[int, GrowingFile] = {}
+        self._lines: dict[int, Growing] = {}
         """Files for dead letters and late items, by their numbers in chunks."""
         self._answers: dict[tuple[str, str, str], AnswerStream] = {}
         """Streams that are answers: by name, the subscription and the name of their items."""
@@ -91,13 +91,13 @@ class Sinks:
     def set(
         self,
         sinks: Mapping[str, Sink],
-        dead_letters: Path | None,
-        late_items: Path | None = None,
+        dead_letters: Where | None,
+        late_items: Where | None = None,
         streams: Collection[Source] = (),
     ) -> None:
         """Replace the sinks, including streams that are answers; each first gets what it is missing."""
         paths = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
-        lines = {number: self._held(number, path) for number, path in paths.items()}
+        lines = {number: self._held(number, Location.of(path)) for number, path in paths.items()}
         topics = {name: sink for name, sink in sinks.items() if isinstance(sink, Kafka)}
         others = [key for key in sinks.items() if key[0] not in topics]
         self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in others}
@@ -179,25 +179,25 @@ class Sinks:
             return (f"{letter.to_json()}\n" for letter in self._log.buried(manifest))
         return (f"{line}\n" for line in late_places(self._checkpoint.segments, manifest.segments))
 
-    def _held(self, number: int, path: Path) -> GrowingFile:
+    def _held(self, number: int, path: Location) -> Growing:
         before = self._lines.get(number)
-        return before if before and before.path == path else GrowingFile(path, self._checkpoint.sink(path))
+        return before if before and before.path == path else growing(path, self._checkpoint.sink(path))
 
     def _destination(self, name: str, sink: Sink) -> Destination:
         match sink:
-            case Files(path):
-                return AnswerFile(path, self._checkpoint.sink(path), self._functions)
-            case Parquet(path):
+            case Files():
+                return AnswerFile(growing(sink.at, self._checkpoint.sink(sink.at)), self._functions)
+            case Parquet():
                 from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet only where needed
 
-                return ParquetFolder(path, self._checkpoint, self._warn, self._log.subscription(name))
+                return ParquetFolder(sink.at, self._checkpoint, self._warn, self._log.subscription(name))
             case Kafka():
                 raise AssertionError("topics are delivered elsewhere")
             case Console(out):
                 kept = self._log.manifests.epochs()
                 return ConsoleLines(out, kept[-1] + 1 if kept else 0, self._functions)
 
-    def _all(self) -> Iterator[Destination | GrowingFile]:
+    def _all(self) -> Iterator[Destination | Growing]:
         yield from self._sinks.values()
         yield from self._lines.values()
         yield from self._answers.values()

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.sinks.parts import GrowingParts
 from anabranch.storage import Location
 from anabranch.storage.disk import sync
 
@@ -27,13 +29,36 @@ class FilePosition:
     length: int
 
 
+class Growing(Protocol):
+    """What grows by whole epochs: a file, or a folder of parts in an object store."""
+
+    next: int
+    """The next epoch to deliver."""
+
+    @property
+    def path(self) -> Location:
+        """Where it is."""
+
+    def begins(self, owner: int) -> bool:
+        """Whether it holds nothing of the answer of `owner` yet."""
+
+    def append(self, owner: int, epoch: int, texts: Iterable[str]) -> None:
+        """Append the results of an epoch for `owner`."""
+
+
+def growing(path: Location, record: Location) -> Growing:
+    """What grows at a location; `record` is where its position is kept."""
+    return GrowingParts(path, record) if path.path is None else GrowingFile(path.path, record)
+
+
 class GrowingFile:
     """A file that grows by whole epochs; `record` is where its position is kept."""
 
     def __init__(self, path: Path, record: Location) -> None:
-        self.path = path
+        self._path = path
+        self.path = Location.of(path)
         self._record = record
-        self.reached = durable.read_record(FilePosition, record) if record.exists() else None
+        self.reached = durable.read_record(FilePosition, record) if durable.exists(record) else None
         if self.reached is None and path.exists() and path.stat().st_size:
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
         self.next = self.reached.next if self.reached else 0
@@ -45,23 +70,23 @@ class GrowingFile:
 
     def append(self, owner: int, epoch: int, texts: Iterable[str]) -> None:
         """Append the results of an epoch for `owner`."""
-        with durable.writing(self.path):
+        with durable.writing(self._path):
             start = self._prepared(owner, epoch)
-        length = durable.append(self.path, (text.encode() for text in texts), start)
+        length = durable.append(self._path, (text.encode() for text in texts), start)
         self._move(FilePosition(owner, epoch + 1, length))
 
     def _prepared(self, owner: int, epoch: int) -> int:
         """The valid length of the file; the answer of an earlier query moves aside."""
         before = self.reached
         if before is None or before.owner != owner:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             if before is not None:
-                move_aside(self.path, before.owner)
+                move_aside(self._path, before.owner)
             self._move(FilePosition(owner, epoch, 0))  # from now on the file is ours
             return 0
-        size = self.path.stat().st_size if self.path.exists() else 0
+        size = self._path.stat().st_size if self._path.exists() else 0
         if size < before.length:
-            raise StateError(f"'{self.path}' has become shorter than what was written to it")
+            raise StateError(f"'{self._path}' has become shorter than what was written to it")
         return before.length
 
     def _move(self, reached: FilePosition) -> None:
@@ -70,12 +95,17 @@ class GrowingFile:
         self.next = max(self.next, reached.next)
 
 
+def numbered(owner: int, again: int = 0) -> str:
+    """What tells the answers apart that have had one place: the number of the subscription."""
+    return f"{owner}.{again}" if again else str(owner)
+
+
 def move_aside(path: Path, owner: int, again: int = 0) -> Path:
     """Rename the file of an earlier subscription by its number; it is missing if that was done before.
 
     `again` counts earlier moves for the same subscription.
     """
-    aside = path.with_name(f"{path.name}.{owner}.{again}" if again else f"{path.name}.{owner}")
+    aside = path.with_name(f"{path.name}.{numbered(owner, again)}")
     if path.exists():
         if aside.exists():
             raise StateError(f"'{path}' cannot be moved aside: '{aside}' exists", hint="move one of them away")

@@ -21,7 +21,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -34,11 +33,10 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.operators import PlanKind
-from anabranch.spark.sinks.growing import GrowingFile, move_aside
+from anabranch.spark.sinks.growing import Growing, growing, move_aside, numbered
 from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
 from anabranch.spark.sinks.tables import ColumnType, columns, computed_columns
 from anabranch.storage import Location
-from anabranch.storage.disk import sync
 from anabranch.visible import visible_json
 
 SET_ASIDE = "_set_aside.jsonl"
@@ -85,7 +83,7 @@ class ParquetFolder:
 
     def __init__(
         self,
-        path: Path,
+        path: Location,
         checkpoint: Checkpoint,
         warn: Callable[[str], None],
         at_work: Registration | None = None,
@@ -94,8 +92,8 @@ class ParquetFolder:
         self._warn = warn
         self._checkpoint = checkpoint
         self._record = checkpoint.sink(path, ".parquet")
-        self._reached = FolderPosition.load(self._record) if self._record.exists() else None
-        if self._reached is None and path.exists() and (not path.is_dir() or any(path.iterdir())):
+        self._reached = FolderPosition.load(self._record) if durable.exists(self._record) else None
+        if self._reached is None and not _is_empty(path):
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it", hint="name a new folder")
         self._checked: int | None = None
         """The subscription whose column types were checked against the folder."""
@@ -104,7 +102,7 @@ class ParquetFolder:
         self._set_aside = self._opened_set_aside()
         self.next = self._reached.next if self._reached else 0
         with durable.writing(path):
-            Location.of(path).sweep()
+            path.sweep()
 
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write the rows of an epoch for a subscription."""
@@ -114,10 +112,6 @@ class ParquetFolder:
             reached = self._prepared(subscription, epoch)
         except UsageError:
             return  # of an earlier query of this name, without a sink, whose answer is no table
-        if not self._path.exists():
-            with durable.writing(self._path):
-                self._path.mkdir(parents=True)
-                sync(self._path.parent)
         others: list[str] = []
         tables = [_schema(reached.columns).empty_table()]
         for text in texts:
@@ -128,13 +122,17 @@ class ParquetFolder:
             tables.append(found)
         table = pa.concat_tables(tables, promote_options="default")
         if table.num_rows:
-            durable.replace(self._path / f"epoch-{epoch:08}.parquet", _written(table))
+            durable.replace(self._folder(reached) / f"epoch-{epoch:08}.parquet", _written(table))
         if others and self._set_aside.next <= epoch:
             self._set_aside.append(subscription.id, epoch, (f"{line}\n" for line in others))
             where = self._set_aside.path
             self._warn(f"subscription '{subscription.name}': {len(others)} results are no rows, see '{where}'")
         fresh = {name: reached.columns.get(name, "text") for name in table.column_names}
         self._move(FolderPosition(subscription.id, epoch + 1, fresh, reached.moved))
+
+    def _folder(self, reached: FolderPosition) -> Location:
+        """Where the files are: in an object store, which has no rename, each subscription has a folder of its own."""
+        return self._path if self._path.path is not None else self._path / numbered(reached.owner, reached.moved)
 
     def _prepared(self, subscription: Registration, epoch: int) -> FolderPosition:
         """The position of the folder, made ready for the answer of this subscription."""
@@ -146,7 +144,7 @@ class ParquetFolder:
         fresh = FolderPosition(subscription.id, epoch, _columns(subscription))
         with durable.writing(self._path):
             if before is not None:
-                move_aside(self._path, before.owner, before.moved)
+                self._leave(before)
             self._move(fresh)  # from now on the folder is ours
         self._checked = subscription.id
         return fresh
@@ -155,11 +153,11 @@ class ParquetFolder:
         """Move the folder aside where its files have other column types than the query; whether it was."""
         self._checked = subscription.id
         known = _columns(subscription)
-        held = {**reached.columns, **_types_in(self._path)}
+        held = {**reached.columns, **_types_in(self._folder(reached))}
         if all(held.get(name, given) == given for name, given in known.items()):
             return False
         with durable.writing(self._path):
-            aside = move_aside(self._path, reached.owner, reached.moved)
+            aside = self._leave(reached)
             self._checkpoint.sink(self._path / SET_ASIDE).delete()
             self._move(FolderPosition(reached.owner, 0, known, reached.moved + 1))
         self._warn(
@@ -168,13 +166,27 @@ class ParquetFolder:
         )
         return True
 
-    def _opened_set_aside(self) -> GrowingFile:
+    def _leave(self, reached: FolderPosition) -> Location:
+        """Let the files of a subscription be as they are; gives where they are then."""
+        if self._path.path is None:
+            return self._folder(reached)
+        return Location.of(move_aside(self._path.path, reached.owner, reached.moved))
+
+    def _opened_set_aside(self) -> Growing:
         path = self._path / SET_ASIDE
-        return GrowingFile(path, self._checkpoint.sink(path))
+        return growing(path, self._checkpoint.sink(path))
 
     def _move(self, reached: FolderPosition) -> None:
         durable.write_record(self._record, reached)
         self._reached = reached
+
+
+def _is_empty(folder: Location) -> bool:
+    """Whether nothing is there, or a folder without anything in it."""
+    path = folder.path
+    if path is None:
+        return not durable.names(folder, below=True)
+    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def _columns(subscription: Registration) -> _Columns:
@@ -189,12 +201,15 @@ def _schema(known: _Columns) -> pa.Schema:
     return pa.schema([(name, _ARROW[given]) for name, given in known.items()])
 
 
-def _types_in(folder: Path) -> dict[str, ColumnType | None]:
+def _types_in(folder: Location) -> dict[str, ColumnType | None]:
     """The column types in the newest file of a folder; None for a type that we do not write."""
-    files = sorted(folder.glob("epoch-*.parquet"))
+    files = [name for name in durable.names(folder) if name.startswith("epoch-") and name.endswith(".parquet")]
     ours = {arrow: given for given, arrow in _ARROW.items()}
+    if not files:
+        return {}
     try:
-        return {each.name: ours.get(each.type) for each in pq.read_schema(files[-1])} if files else {}
+        with (folder / files[-1]).open() as file:
+            return {each.name: ours.get(each.type) for each in pq.read_schema(file)}
     except pa.ArrowInvalid:
         return {}  # not a file of ours
 

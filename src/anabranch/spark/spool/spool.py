@@ -330,6 +330,16 @@ class Spool:
         self.forget(self._read, at_once=True)
 
 
+def check_folder(source: Source) -> None:
+    """Refuse a spool that is not on a disk."""
+    at = Location.of(source.path)
+    if at.path is None:
+        raise UsageError(
+            f"the stream '{source.name}' is pushed, which a checkpoint in an object store cannot hold yet: '{at}'",
+            hint="put the checkpoint on a disk, or let programs write into a topic",
+        )
+
+
 def _now() -> int:
     return time_ns() // 1_000
 
@@ -395,6 +405,7 @@ class Spools:
                 if name in self._held:
                     self._held[name].check(source)
                 else:
+                    check_folder(source)
                     fresh[name] = Spool(source, read(name), self._warn)
                     on_error.callback(fresh[name].close)
             yield

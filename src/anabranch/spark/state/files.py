@@ -6,19 +6,21 @@ A manifest locates the state of each branch; a branch without rows in an epoch k
 shards may change from run to run: any shard finds a state by its file name.
 
 Files have names that no other attempt has and are never changed.
-When an epoch's manifest is published, the files that it no longer names are removed.
+When an epoch's manifest is published, the files that it no longer names are removed
+(`spark/checkpoint/manifest.py`).
 """
 
 from __future__ import annotations
 
-import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import TracebackType
 from typing import NamedTuple
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.parts import unique_name
 from anabranch.storage import Location, Writer
 
 
@@ -57,7 +59,7 @@ class SavedState:
 
     @property
     def files(self) -> set[str]:
-        return {Blob.parse(each).file for each in (self.state, *self.spilled)}
+        return {each.partition(":")[0] for each in (self.state, *self.spilled)}
 
     @property
     def size(self) -> int:
@@ -69,9 +71,9 @@ class SavedState:
 class StateWriter:
     """Writes the state file of one shard and epoch; the file is created with the first bytes."""
 
-    def __init__(self, folder: Location, epoch: int, shard: int) -> None:
+    def __init__(self, folder: Location, epoch: int, shard: int, run: int = 1) -> None:
         self._folder = folder
-        self._name = f"{epoch:08}/{shard:04}-{uuid.uuid4().hex}"
+        self._name = f"{epoch:08}/{unique_name(run, f'{shard:04}-')}"
         self._path = folder / self._name
         self._file: Writer | None = None
         self._offset = 0
@@ -97,26 +99,22 @@ class StateWriter:
     def __enter__(self) -> StateWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._file is not None:
-            with durable.writing(self._path), self._file:
-                pass
+            with durable.writing(self._path):
+                self._file.__exit__(kind, error, trace)
 
 
 def read_blob(folder: Location, ref: str) -> bytes:
     """The bytes of a blob; `StateError` where they are not those written."""
     at = Blob.parse(ref)
     path = folder / at.file
-    return _checked(path, at, durable.read(path, at.offset, at.length))
+    return _checked(path, at, durable.read_fixed(path, at.offset, at.length))
 
 
 def _checked(path: Location, at: Blob, data: bytes) -> bytes:
     if len(data) < at.length or zlib.crc32(data) != at.check:
         raise StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
     return data
-
-
-def sweep(folder: Location, kept: Iterable[SavedState]) -> None:
-    """Remove the state files that no state refers to."""
-    named = {file for each in kept for file in each.files}
-    folder.delete_all([name for name in folder.names(below=True) if name not in named])

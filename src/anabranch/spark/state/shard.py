@@ -92,9 +92,9 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
     fault: Fault | None = None
-    segment = SegmentWriter(job.segments, job.epoch, SHARD_SEQUENCE + shard)
+    segment = SegmentWriter(job.segments, job.epoch, SHARD_SEQUENCE + shard, job.run)
     try:
-        with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
+        with segment, StateWriter(job.checkpoint.states, job.epoch, shard, job.run) as files:
             running = _Shard(job, plan, shard, before, noted, segment, files, aborted, outbox)
             mine = [each for each in branches_of(job.plan, job.functions) if each.shard(plan) == shard]
             states |= running.count([each for each in mine if each.panes], rows)

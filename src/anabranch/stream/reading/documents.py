@@ -10,11 +10,10 @@ and nothing is fetched or opened because a document says so.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from anabranch.errors import BadItem, StreamError, UsageError
+from anabranch.storage import Location, Where
 from anabranch.stream.limits import DOCUMENT
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.json_items import parse_records
@@ -27,9 +26,17 @@ from anabranch.stream.tree import Document
 class DocumentSource:
     """A file behind `doc()`, and the names of its root and records where it is JSON."""
 
-    path: Path
+    path: Where
     root: str = "root"
     item: str = "item"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+
+    @property
+    def at(self) -> Location:
+        """Where the file is."""
+        return Location.of(self.path)
 
     def parse(self, data: bytes) -> Document:
         """The document in the bytes of the file; `StreamError` says what is wrong with them."""
@@ -48,10 +55,10 @@ class DocumentSource:
     def read(self) -> bytes:
         """The bytes of the file; `UsageError` where it cannot be read, or is too large."""
         try:
-            with self.path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size > DOCUMENT.item_bytes:
-                    raise UsageError(f"'{self.path}' has more than {DOCUMENT.item_bytes:,} bytes")
-                return file.read(DOCUMENT.item_bytes + 1)  # it may have grown; `parse` checks the size
+            found = self.at.stat()
+            if found is not None and found.size > DOCUMENT.item_bytes:
+                raise UsageError(f"'{self.path}' has more than {DOCUMENT.item_bytes:,} bytes")
+            return self.at.read(0, DOCUMENT.item_bytes + 1)  # it may have grown; `parse` checks the size
         except OSError as error:
             raise UsageError(f"cannot read '{self.path}': {error.strerror}") from None
 

@@ -39,7 +39,7 @@ def first_names(source: Source) -> FirstNames | None:
 
 
 def _names(source: Source) -> FirstNames | None:
-    if source.format == "auto" and not any(file.stat().st_size for file in source.files):
+    if source.format == "auto" and not source.size:
         return None
     if source.topic is not None:
         items = (source.item_name,) if source.format == "json" else ()

@@ -15,10 +15,11 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, islice
-from pathlib import Path as FilePath
 from typing import Literal
 
 from anabranch.errors import AnabranchError, StreamError, UsageError
+from anabranch.storage import Location, Where
+from anabranch.storage.location import DISK
 from anabranch.stream.admission import Admission
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -33,7 +34,7 @@ from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
-NO_PATH = FilePath("/")
+NO_PATH = Location.of("/")
 """The path of a stream that is in no file."""
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
@@ -56,7 +57,7 @@ class Source:
     """A stream as registered: where it comes from, its format, and its time (LAWS 1.3, 3.1, 3.2)."""
 
     name: str
-    path: FilePath
+    path: Where
     format: Literal["auto"] | Format = "auto"
     schema: Schema | None = None
     root: str | None = None
@@ -70,7 +71,7 @@ class Source:
     """Both in seconds where numbers at the time path are times; else in the unit of a window's reference."""
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
-    more: tuple[FilePath, ...] = ()
+    more: tuple[Where, ...] = ()
     """Further partitions, each a file or directory; `path` is the first."""
     domains: tuple[tuple[Path, tuple[str, ...]], ...] = ()
     """By path, the values that items have there: every item one of them."""
@@ -95,6 +96,8 @@ class Source:
     """That it is pushed over HTTP; `path` is the folder of its spool then, which only a run reads."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Location.of(self.path))
+        object.__setattr__(self, "more", tuple(map(Location.of, self.more)))
         if self.http is not None and self.format == "auto":
             if self.schema is not None:
                 raise UsageError(
@@ -115,11 +118,11 @@ class Source:
             )
 
     @property
-    def partitions(self) -> tuple[FilePath, ...]:
+    def partitions(self) -> tuple[Location, ...]:
         """Its partitions, each one sequence (LAWS 1.1): their files, or the names of a topic's partitions."""
         if self.topic is not None:
-            return tuple(FilePath(self.topic.label(number)) for number in range(self.topic.count))
-        return (self.path, *self.more)
+            return tuple(Location(DISK, self.topic.label(number)) for number in range(self.topic.count))
+        return tuple(map(Location.of, (self.path, *self.more)))
 
     @property
     def is_divided(self) -> bool:
@@ -154,7 +157,7 @@ class Source:
     @property
     def keys(self) -> dict[str, str]:
         """The paths of its partitions by the keys that offsets and states use."""
-        return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
+        return {f"{self.name}/{number}": str(path) for number, path in enumerate(self.partitions)}
 
     @property
     def beats_by_time(self) -> bool:
@@ -187,20 +190,37 @@ class Source:
         return self.root or (self.schema.root if self.schema else "root")
 
     @property
-    def files(self) -> tuple[FilePath, ...]:
+    def files(self) -> tuple[Location, ...]:
         """The files of all partitions, partition by partition; a topic has none."""
-        return () if self.topic else tuple(file for partition in self.partitions for file in self.files_of(partition))
+        return tuple(file for file, _ in self._all_listed())
 
-    def files_of(self, partition: FilePath) -> list[FilePath]:
+    @property
+    def size(self) -> int:
+        """The bytes of its files now."""
+        return sum(size for _, size in self._all_listed())
+
+    def files_of(self, partition: Location) -> list[Location]:
         """The files of one partition, in reading order; what is pushed lies in no file of the user's."""
+        return [file for file, _ in self._listed(partition)]
+
+    def _all_listed(self) -> Iterator[tuple[Location, int]]:
+        for partition in () if self.topic else self.partitions:
+            yield from self._listed(partition)
+
+    def _listed(self, partition: Location) -> list[tuple[Location, int]]:
+        """The files of one partition, in reading order, with their sizes."""
         if self.http is not None:
             return []
-        if partition.is_file():
-            return [partition]
-        if not partition.is_dir():
+        try:
+            if partition.is_folder():
+                there = partition.list().items()
+                return [(partition / name, stat.size) for name, stat in there if not name.startswith(".")]
+            found = partition.stat()
+        except OSError as error:
+            raise UsageError(f"the stream '{self.name}': cannot read '{partition}': {error.strerror}") from None
+        if found is None:
             raise UsageError(f"the stream '{self.name}' has no file or directory '{partition}'")
-        found = (each for each in partition.iterdir() if each.is_file() and not each.name.startswith("."))
-        return sorted(found, key=lambda each: each.name)
+        return [(partition, found.size)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +366,7 @@ class Contents:
     def __next__(self) -> StreamElement | DeadLetter:
         return next(self._all)
 
-    def _read(self, files: Iterable[FilePath]) -> Iterator[StreamElement | DeadLetter]:
+    def _read(self, files: Iterable[Location]) -> Iterator[StreamElement | DeadLetter]:
         for file in files:
             splitter = self._split(self._limits)
             damage: DeadLetter | None = None
@@ -362,7 +382,7 @@ class Contents:
                 yield damage
 
     def _elements(
-        self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
+        self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: Location
     ) -> Iterator[StreamElement | DeadLetter]:
         if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
             self._reader.enter(*splitter.first)  # also where the root has no items, and another follows
@@ -395,7 +415,7 @@ def first_format(source: Source) -> Format | None:
     try:
         if source.format != "auto":
             return source.format
-        return Contents(source, Limits()).format if any(file.stat().st_size for file in source.files) else None
+        return Contents(source, Limits()).format if source.size else None
     except (AnabranchError, OSError):
         return None  # what cannot be read is somebody else's business
 
@@ -436,10 +456,10 @@ def detect(head: bytes, schema_root: str | None) -> Format:
     return "document"
 
 
-def _pieces(file: FilePath) -> Iterator[bytes | Damage]:
+def _pieces(file: Location) -> Iterator[bytes | Damage]:
     """A file's bytes, unpacked; the first piece is long enough for `detect`, or all there is."""
     try:
-        with file.open("rb") as opened:
+        with file.open() as opened:
             packed = opened.read(len(MAGIC)) == MAGIC
             opened.seek(0)
             chunks = iter(lambda: opened.read(PACKED_CHUNK if packed else _CHUNK), b"")

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.kafka import KafkaCluster
+from anabranch.storage import Location, Where, resolved
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.documents import DocumentSource
@@ -49,10 +50,10 @@ def max_steps_of(table: Table) -> int:
     return steps
 
 
-def read_text(file: Path) -> str:
+def read_text(file: Where) -> str:
     """The text of a user's file, without a byte order mark."""
     try:
-        data = file.read_bytes()
+        data = Location.of(file).read()
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:4]:
@@ -133,19 +134,32 @@ class Table:
         return next((f"'{each}' is unknown, did you mean '{key}'?" for each in near), None)
 
     def path(self, key: str) -> Path | None:
-        """A path, relative to the file."""
+        """A path on a disk, relative to the file."""
+        found = self.where(key)
+        if found is not None and found.path is None:
+            raise self.wrong(f"'{key}' takes a path on a disk, not '{found}'", key=key)
+        return None if found is None else found.path
+
+    def where(self, key: str) -> Location | None:
+        """A path, relative to the file, or an address in an object store."""
         text = self.text(key, None)
-        return None if text is None else self.file.absolute().parent / text
+        return None if text is None else self._resolved(key, text)
 
-    def named(self, key: str) -> Path | None:
-        """The path of a key without taking it, if it is one."""
+    def named(self, key: str) -> Location | None:
+        """The path or address of a key without taking it, if it is one."""
         text = self.values.get(key)
-        return self.file.absolute().parent / text if isinstance(text, str) else None
+        return self._resolved(key, text) if isinstance(text, str) else None
 
-    def paths(self, key: str) -> list[Path]:
-        """One path or several."""
+    def _resolved(self, key: str, text: str) -> Location:
+        try:
+            return resolved(self.file.absolute().parent, text)
+        except UsageError as error:
+            raise self.wrong(error.message, key=key, hint=error.hint) from None
+
+    def paths(self, key: str) -> list[Location]:
+        """One path or address, or several."""
         value = self.take(key, _are_paths, "a path or a list of paths", [])
-        found = [self.file.absolute().parent / each for each in ([value] if isinstance(value, str) else value)]
+        found = [self._resolved(key, each) for each in ([value] if isinstance(value, str) else value)]
         if not found:
             raise self.missing(key, "it names a file or a directory")
         return found
@@ -219,7 +233,7 @@ def documents_of(tables: Mapping[str, Table], streams: Collection[str]) -> dict[
     for name, table in tables.items():
         if name in streams:
             raise table.wrong(f"'{name}' is a stream already", hint="a document needs a name of its own")
-        path = table.path("path")
+        path = table.where("path")
         if path is None:
             raise table.missing("path", "it names the file of the document")
         found[name] = DocumentSource(path, table.text("root", "root"), table.text("item", "item"))
@@ -244,10 +258,10 @@ def _topic_of(table: Table) -> tuple[Topic, str]:
 class StreamFolders(Protocol):
     """Gives the folders of streams that the run itself fills."""
 
-    def answer_stream(self, stream: str) -> Path:
+    def answer_stream(self, stream: str) -> Location:
         """The folder of a stream that is an answer."""
 
-    def spool(self, stream: str) -> Path:
+    def spool(self, stream: str) -> Location:
         """The folder of a stream that is pushed."""
 
 
@@ -265,7 +279,7 @@ def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFold
     topic: Topic | None = None
     if folders is not None and kind == "answer":
         answer = table.needed("of", "the subscription whose answer it is")
-        path, more, form = folders.answer_stream(name), list[Path](), "document"
+        path, more, form = folders.answer_stream(name), list[Location](), "document"
     elif folders is not None and kind == "http":
         http, path, more, form = _pushed(table), folders.spool(name), [], table.text("format", "auto")
     elif kind == "kafka":
@@ -274,12 +288,12 @@ def source_of(name: str, table: Table, timing: TimingReader, folders: StreamFold
     else:
         path, *more = table.paths("path")
         for each in (path, *more):
-            if not each.exists():
+            if each.path is not None and not each.path.exists():  # an object store has no empty folders
                 raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
         form = table.text("format", "auto")
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
-    dtd, time = table.path("dtd"), (table.text("time", None), table.text("time_unit", None))
+    dtd, time = table.where("dtd"), (table.text("time", None), table.text("time_unit", None))
     slack = table.take("slack", lambda value: True, "a number, or a duration such as PT5S", None)
     origin = table.take("origin", lambda value: True, "a number, or a dateTime such as 2026-01-01T00:00:00Z", None)
     retain = table.take("retain", lambda value: True, "anything", None)

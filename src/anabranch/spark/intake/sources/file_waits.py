@@ -115,6 +115,8 @@ def _unread_rest(
 def _nothing(path: str, *, others: bool) -> Reason:
     """The reason for a partition that never had a byte."""
     hint = "the other partitions of the stream wait for it" if others else "write or move a file there"
+    if storage.is_address(path):
+        return f"there is nothing at '{path}'", hint
     if not os.path.exists(path):
         return f"there is no '{path}'", hint
     if not os.path.isdir(path):

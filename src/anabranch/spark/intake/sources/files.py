@@ -9,7 +9,7 @@ Where a file may be cut is in `ranges.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,13 +26,16 @@ from anabranch.stream.reading.source import Source, StreamForm
 if TYPE_CHECKING:
     from anabranch.spark.checkpoint.manifest import Manifest
 
+_FRONTS = 256
+"""How many files are looked into at once before they are begun, where each look is a request."""
+
 
 class FilesConnector(Connector):
     """A stream in files."""
 
     def __init__(self, source: Source, log: OrderLog) -> None:
         super().__init__(source, log)
-        self._compared: dict[str, tuple[int, int]] = {}
+        self._compared: dict[str, tuple[int, Hashable]] = {}
         """By path: size and modification time of an open file when its first bytes were last compared."""
 
     @property
@@ -70,7 +73,10 @@ class FilesConnector(Connector):
             there = sight.get(key, {})
             at = Position.of(start, key)
             size = self._size_of_open(held, there, files, at)
-            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
+            waiting = folders.waiting(held, there, files)
+            if storage.is_address(files.where):
+                storage.read_fronts([(files.path(each.file), each.size) for each in waiting[:_FRONTS]])
+            partition = Partition(held, size, waiting, files.document, finite, files)
             if partition.behind(at):
                 yield FileView(key, partition, files, max((stretch.file for stretch in held), default=""))
 
@@ -140,11 +146,12 @@ class FileView:
     def _begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)
         late = waiting.file < self.largest
+        packed, head = storage.beginning(path, waiting.size)
         return FileStretch(
             self.key.rpartition("/")[2],
             waiting.file,
             waiting.start,
-            storage.is_packed(path),
-            storage.head_of(path, waiting.size),
+            packed,
+            head,
             "grown" if waiting.start else "late" if late else None,
         )

@@ -105,6 +105,7 @@ class HttpConnector(Connector):
 
     def _pieces(self, start: int, end: int, size: int, offset: Offset) -> Iterator[tuple[int, int, int | None]]:
         """Pieces of whole files, (start, end, moment), each of about a size or of one moment."""
+        found: list[tuple[int, int | None]]
         if not self.source.accepts or SINCE not in offset:
             found = [(each, None) for each in borders(self._folder, start, end)]
         else:

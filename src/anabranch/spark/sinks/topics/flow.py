@@ -75,7 +75,7 @@ class TopicFlow:
         self._cluster = cluster
         self._writer = writer
         self._log = AnswerLog(host.checkpoint)
-        self._plans = Plans(host.checkpoint.plans)
+        self._plans = Plans(host.checkpoint)
         self._id = ""
         """The cluster's own id, once it is open."""
         self._sinks: Mapping[str, Kafka] = {}
