@@ -28,6 +28,7 @@ from anabranch.spark.spool.spool import (
     SpoolClosed,
     Spools,
     TrunkBehind,
+    WritingRun,
 )
 from anabranch.storage import Location, disk
 from anabranch.stream.reading.source import Source
@@ -313,7 +314,7 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
     for number in range(3):
         spool.accept(body(f"{number}\n")).result(60)
     spool.close()
-    damage(folder_of(source) / files.name_at(2 * which))
+    damage(folder_of(source) / str(files.FileName(2 * which)))
     lost = which == 2 and damage is Path.unlink
     with pytest.raises(StateError, match="is damaged"):
         Spool(source, 6 if lost else 0)
@@ -425,26 +426,160 @@ def test_old_snapshots_do_not_hide_newer_keys(tmp_path: Path) -> None:
     assert [(each.key, each.start) for each in held.all()] == [("c", 2), ("a", 3)]
 
 
-def test_a_spool_in_an_object_store(tmp_path: Path) -> None:
-    """Nothing is appended to, renamed or linked, so any storage will do; two writers are told apart there, too."""
-    source = replace(pushed(tmp_path), path=f"file+object://{tmp_path}/objects")
-    folder = Location.of(f"file+object://{tmp_path}/objects")
-    spool = Spool(source, 0)
+# --- in an object store -----------------------------------------------------------------------------------------
+
+
+class Store:
+    """A spool in an object store, which several runs open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Location.of(f"file+object://{folder}/objects")
+        self.source = replace(pushed(folder), path=self.folder)
+        self.failures: list[str] = []
+        """Of the runs that were told to end."""
+
+    def open(self, run: int, read: int = 0) -> Spool:
+        """The spool in a run of a number."""
+
+        def fail(error: Exception) -> None:
+            self.failures.append(f"{run}: {error}")
+
+        return Spool(self.source, read, run=WritingRun(run, lambda by: StateError(f"run {by} has taken over"), fail))
+
+    def text(self) -> str:
+        """All that is there, as readers see it."""
+        return b"".join(files.bodies(self.folder, 0, listed(self.source).get(PUSHED, 0))).decode()
+
+
+def test_a_spool_moves(tmp_path: Path) -> None:
+    """A run with nothing but the store goes on behind the last byte, and knows the keys of bytes that are gone."""
+    store = Store(tmp_path)
+    for run in range(1, 5):
+        spool = store.open(run, (run - 1) * 4)
+        for number in range(1, 2 * run - 1):
+            place = Acceptance(2 * number - 2, 2 * number, repeated=True)
+            assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == place
+        for number in (2 * run - 1, 2 * run):
+            place = Acceptance(2 * number - 2, 2 * number)
+            assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == place
+        with pytest.raises(KeyReused):
+            spool.accept(body("x\n"), "k1")
+        assert listed(store.source) == {PUSHED: run * 4}
+        if run % 2:
+            spool.forget(run * 4)
+            spool.close()  # or else it was killed
+    spool = store.open(5, 12)
+    assert b"".join(files.bodies(store.folder, 12, 16)) == b"7\n8\n"
+    spool.forget(16)
+    spool.close()
+    assert [str(each) for each in files.names(store.folder) if each.start == 14] == ["000000000000000014-00000004"]
+    assert listed(store.source) == {PUSHED: 16}
+
+
+def test_a_run_that_was_overtaken_accepts_nothing(tmp_path: Path) -> None:
+    """However far the next run has read and removed files: nothing that the first one takes is lost or comes twice."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    first.accept(body("1\n"), "a").result(60)
+    second = store.open(2)
+    assert second.accept(body("1\n"), "a").result(60).repeated
+    for each in "234":
+        second.accept(body(f"{each}\n")).result(60)
+    text = store.text()
+    second.forget(8, at_once=True)
+    assert files.starts(store.folder) == [0, 2, 6], "two claims and the newest file"
+    for key in ("b", "c", None):
+        with pytest.raises(StateError, match="run 2 has taken over"):
+            first.accept(body("5\n"), key).result(60)
+    with pytest.raises(StateError, match="run 2 has taken over"):
+        first.check_room()
+    assert set(store.failures) == {"1: run 2 has taken over"}
+    assert second.accept(body("5\n"), "b").result(60) == Acceptance(8, 10)
+    first.close()
+    second.close()
+    assert text == "1\n2\n3\n4\n"
+    assert b"".join(files.bodies(store.folder, 8, 10)) == b"5\n"
+
+
+def test_what_a_run_takes_while_it_is_overtaken_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file comes before the claim: it is a part of the stream, and the next run knows its keys."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    first.accept(body("1\n"), "a").result(60)
+    create = durable.create
+
+    def meanwhile(where: Location, data: bytes) -> bool:
+        monkeypatch.setattr(durable, "create", create)
+        first.accept(body("2\n"), "b").result(60)
+        return create(where, data)
+
+    monkeypatch.setattr(durable, "create", meanwhile)
+    second = store.open(2)
+    assert second.accept(body("2\n"), "b").result(60) == Acceptance(2, 4, repeated=True)
+    assert second.accept(body("3\n")).result(60) == Acceptance(4, 6)
+    assert store.text() == "1\n2\n3\n"
+    first.close()
+    second.close()
+
+
+def test_the_later_of_two_runs_has_the_spool(tmp_path: Path) -> None:
+    """Whichever comes first: numbers never decrease."""
+    store = Store(tmp_path)
+    third = store.open(3)
+    with pytest.raises(StateError, match="run 3 has taken over"):
+        store.open(2)
+    assert third.accept(body("1\n")).result(60) == Acceptance(0, 2)
+    third.close()
+    assert store.failures == []
+
+
+def test_files_are_removed_while_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run before still removes what was read when the next one has listed it: no key is forgotten."""
+    store = Store(tmp_path)
+    first = store.open(1)
     for number in range(4):
-        assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == Acceptance(2 * number, 2 * number + 2)
-    other = Spool(source, 0)
-    spool.accept(body("x\n")).result(60)
-    with pytest.raises(StateError, match="another run is at work on this checkpoint"):
-        other.accept(body("y\n")).result(60)
-    other.close()
-    assert b"".join(files.bodies(folder, 1, 9)) == b"\n1\n2\n3\nx"
-    connector = HttpConnector(source, OrderLog(Location.of(tmp_path / "log"), ()))
-    assert connector.listing(patient=True) == {"orders/0": {"http": 10}}
-    (found,) = connector.ranges("orders/0", {}, {"orders/0": {"file": 0, "position": 10}}, 2)
-    assert Location.of(found.path) == folder
-    spool.forget(10)
-    spool.close()
-    assert files.starts(folder) == [8]
-    spool = Spool(source, 10)
-    assert spool.accept(body("3\n"), "k3").result(60) == Acceptance(6, 8, repeated=True)
-    spool.close()
+        first.accept(body(f"{number}\n"), f"k{number}").result(60)
+    load = keys.load
+
+    def meanwhile(folder: Location) -> list[files.KeyedRequest]:
+        monkeypatch.setattr(keys, "load", load)
+        found = load(folder)
+        first.forget(6, at_once=True)
+        return found
+
+    monkeypatch.setattr(keys, "load", meanwhile)
+    second = store.open(2, 6)
+    for number in range(4):
+        assert second.accept(body(f"{number}\n"), f"k{number}").result(60).repeated
+    assert second.state.behind == 2
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("left", [(0,), (2,), (4,), (0, 4), (2, 4)])
+def test_files_that_were_about_to_be_removed(tmp_path: Path, left: tuple[int, ...]) -> None:
+    """Killed meanwhile, a run has removed some of them, in any order; the next removes the others."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    for number in range(4):
+        first.accept(body(f"{number}\n"), f"k{number}").result(60)
+    keys.save(store.folder, 6, [files.KeyedRequest(f"k{n}", "d", 2 * n, 2 * n + 2, DAY) for n in range(4)])
+    store.folder.delete_all([str(files.FileName(start, 1)) for start in (0, 2, 4) if start not in left])
+    second = store.open(2, 6)
+    assert (second.state.accepted, second.state.behind) == (8, 2)
+    second.forget(8, at_once=True)
+    second.close()
+    first.close()
+    assert [each for each in files.names(store.folder) if each.start in (2, 4)] == []
+    with pytest.raises(StateError, match="is damaged: a part of what was accepted is missing"):
+        store.open(3, 4)
+
+
+def test_old_claims_are_removed(tmp_path: Path) -> None:
+    """Those of the latest hundred runs stay."""
+    store = Store(tmp_path)
+    for run in range(1, 111):
+        spool = store.open(run, 2 * max(0, run - 2))
+        spool.accept(body("1\n")).result(60)
+        spool.close()
+    assert sum(files.read_footer(store.folder / str(each)).claimed > 0 for each in files.names(store.folder)) <= 101

@@ -5,8 +5,18 @@ of bytes that were accepted before.
 These bytes lie in the files of a folder, on a disk or in an object store.
 Each is written once, whole, and never changed: the bodies of requests that were accepted together, and behind them a
 footer that says which bytes of the stream they are, when they were accepted, and under which keys.
-Its name is the position of its first byte, so a second writer cannot take the same place, and files that were read can
-be removed: only the newest stays, since its footer says where the stream ends.
+Its name begins with the position of its first byte, so a second writer cannot take the same place, and files that were
+read can be removed: only the newest stays, since its footer says where the stream ends.
+
+Which run writes
+----------------
+On a disk a lock keeps other runs out.
+In an object store a run that was overtaken may wake up at any time, so there the name of a file has the number of its
+run, too, and a run begins with a *claim*: a file without bytes, under the very name that the run before it would use
+next, which says who writes from there on.
+Either the claim comes first, and what the run before tries to write is refused by the store; or its file comes first,
+is a part of the stream, and the claim is tried behind it.
+Claims stay when files are removed, else their names could be used again.
 
 What describes the bytes stands behind them, as in Parquet, so both become durable in one write, and a position in a
 body is a position in the file.
@@ -15,9 +25,12 @@ body is a position in the file.
 from __future__ import annotations
 
 import json
+import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
@@ -27,9 +40,23 @@ from anabranch.stream.reading.reader import Format
 
 PUSHED = "http"
 """The name of the file that a pushed stream is, in places and order logs."""
-_DIGITS = 18
+_NAME = re.compile(r"([0-9]{18})(?:-([0-9]{8}))?")
 _LENGTH_DIGITS = 10
 _TAIL = _LENGTH_DIGITS + 1
+_LOOK_BYTES = 8 << 10
+"""What is read of the end of a file to find its footer, which is seldom longer."""
+
+
+class FileName(NamedTuple):
+    """The name of a file, in the order of the stream: of several that begin at one position, the last has the bytes."""
+
+    start: int
+    """The position of its first byte."""
+    run: int = 0
+    """The number of the run that writes it, 0 where a lock guards the spool."""
+
+    def __str__(self) -> str:
+        return f"{self.start:018}-{self.run:08}" if self.run else f"{self.start:018}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +82,8 @@ class Footer:
     """When they were accepted, in microseconds; it never runs backwards from file to file."""
     format: Format
     keyed: tuple[KeyedRequest, ...] = ()
+    claimed: int = 0
+    """The number of the run that writes from here on, if the file is a claim."""
 
     def behind(self, bodies: bytes) -> bytes:
         """The content of the file: the bodies, and this footer."""
@@ -62,34 +91,31 @@ class Footer:
         return b"%b%b%0*d\n" % (bodies, sealed, _LENGTH_DIGITS, len(sealed))
 
 
-def file_at(folder: Location, start: int) -> Location:
-    """The file whose first byte has a position."""
-    return folder / name_at(start)
-
-
-def name_at(start: int) -> str:
-    """The name of the file whose first byte has a position."""
-    return f"{start:0{_DIGITS}}"
+def names(folder: Location) -> list[FileName]:
+    """The files of a spool, in order."""
+    found = (_NAME.fullmatch(each) for each in durable.names(folder))
+    return sorted(FileName(int(each[1]), int(each[2] or 0)) for each in found if each)
 
 
 def starts(folder: Location) -> list[int]:
     """The positions at which the files of a spool begin, in order."""
-    try:
-        return [int(each) for each in folder.names() if len(each) == _DIGITS and each.isdecimal()]
-    except OSError as error:
-        raise StateError(f"cannot read '{folder}': {error.strerror or error}") from None
+    return sorted({each.start for each in names(folder)})
 
 
 def read_footer(where: Location) -> Footer:
     """The footer of a file; `StateError` if the file is damaged."""
-    stat = where.stat()
+    with durable.reading(where):
+        stat = where.stat()
     if stat is None:
         raise _damaged(where)
-    tail = durable.read(where, max(0, stat.size - _TAIL), _TAIL)
-    length = _length(tail)
+    data = durable.read(where, max(0, stat.size - _LOOK_BYTES), _LOOK_BYTES)
+    length = _length(data[-_TAIL:])
     if length is None or length + _TAIL > stat.size:
         raise _damaged(where)
-    return _footer(where, durable.read(where, stat.size - _TAIL - length, length), stat.size - _TAIL - length)
+    size = stat.size - _TAIL - length
+    if length + _TAIL > len(data):
+        data = durable.read(where, size, length + _TAIL)
+    return _footer(where, data[-_TAIL - length : -_TAIL], size)
 
 
 def read_file(where: Location) -> tuple[Footer, bytes]:
@@ -116,7 +142,8 @@ def _footer(where: Location, data: bytes, size: int) -> Footer:
         footer = from_plain(Footer, json.loads(text))
     except ValueError:
         raise _damaged(where) from None
-    if name_at(footer.start) != where.name or footer.end - footer.start != size:
+    name = _NAME.fullmatch(where.name)
+    if name is None or int(name[1]) != footer.start or footer.end - footer.start != size:
         raise _damaged(where)
     return footer
 
@@ -149,10 +176,10 @@ def _between(
     folder: Location, start: int, end: int, read: Callable[[Location], tuple[Footer, bytes]]
 ) -> Iterator[tuple[Footer, bytes]]:
     """The files that hold the bytes between two positions, in order; `StateError` if one is missing."""
-    known, at = starts(folder), start
+    known, at = names(folder), start
     while at < end:
-        number = bisect_right(known, at) - 1
-        found = read(file_at(folder, known[number])) if number >= 0 else None
+        number = bisect_right(known, FileName(at, sys.maxsize)) - 1
+        found = read(folder / str(known[number])) if number >= 0 else None
         if found is None or found[0].end <= at:
             raise StateError(f"'{folder}' is damaged: what was accepted as byte {at:,} is missing")
         yield found

@@ -17,7 +17,7 @@ from anabranch.errors import StateError
 from anabranch.spark.intake.order import FileStretch
 from anabranch.spark.intake.ranges import CLOCK, Move, Offset, Position, Range, share_of
 from anabranch.spark.intake.sources.connector import Connector, Listing, Reason
-from anabranch.spark.spool.files import PUSHED, Footer, bodies, borders, file_at, footers, read_footer, starts
+from anabranch.spark.spool.files import PUSHED, FileName, bodies, borders, footers, names, read_footer
 from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import implied_root, parse_root
@@ -43,8 +43,8 @@ def moment_before(start: Offset) -> int:
 class HttpConnector(Connector):
     """A stream that is pushed."""
 
-    _newest: Footer | None = None
-    """The footer of the newest file of the spool, when it was last looked at."""
+    _newest: tuple[FileName, int] | None = None
+    """The newest file of the spool when it was last looked at, and where it ends."""
 
     @cached_property
     def _folder(self) -> Location:
@@ -61,10 +61,10 @@ class HttpConnector(Connector):
     # --- planning -----------------------------------------------------------------------------------------
 
     def listing(self, *, patient: bool) -> Listing:
-        found = starts(self._folder)
-        if found and (self._newest is None or self._newest.start != found[-1]):
-            self._newest = read_footer(file_at(self._folder, found[-1]))
-        return {self._key: {PUSHED: self._newest.end} if found and self._newest else {}}
+        found = names(self._folder)
+        if found and (self._newest is None or self._newest[0] != found[-1]):
+            self._newest = found[-1], read_footer(self._folder / str(found[-1])).end
+        return {self._key: {PUSHED: self._newest[1]} if found and self._newest and self._newest[1] else {}}
 
     def sight(self, there: Listing, before: Listing | None) -> Listing:
         return there if before is None else {self._key: before.get(self._key, {})}
