@@ -72,14 +72,13 @@ def test_the_answer_of_a_display_is_a_stream_of_updates(tmp_path: Path) -> None:
     assert [found[name].updates for name in "sab"] == [False, False, False]
 
 
-def test_a_checkpoint_in_an_object_store_holds_no_pushed_streams(tmp_path: Path) -> None:
-    """They are refused by name before anything runs; files and answers are taken."""
+def test_a_site_in_an_object_store(tmp_path: Path) -> None:
+    """Checkpoint, streams and documents may be there, and what is pushed is there with the checkpoint."""
     head = HEAD.replace('"state"', '"s3://bucket/state"').replace('"in"', '"s3://bucket/in"')
-    found = site(tmp_path, '[documents.t]\npath = "s3://bucket/t.xml"\n', head=head)
+    found = site(tmp_path, '[documents.t]\npath = "s3://bucket/t.xml"\n[streams.a]\nsource = "http"\n', head=head)
     assert str(found.streams["s"].path) == "s3://bucket/in"
     assert str(found.documents["t"].path) == "s3://bucket/t.xml"
-    with pytest.raises(UsageError, match="the stream 'a' is pushed, which a checkpoint in an object store cannot hold"):
-        site(tmp_path, '[streams.a]\nsource = "http"\n', head=head)
+    assert str(found.streams["a"].path).startswith("s3://bucket/state/spool/a-")
 
 
 def test_the_files_of_a_network_are_on_a_disk(tmp_path: Path) -> None:

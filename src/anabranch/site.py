@@ -25,7 +25,6 @@ from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
-from anabranch.spark.spool.spool import folder_of
 from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
 from anabranch.storage import Location, Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
@@ -200,8 +199,6 @@ def _function(name: str, table: Table) -> ImportedFunction:
 def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
     found = source_of(name, table, declared_timing, checkpoint)
     table.done()
-    if found.http is not None:
-        folder_of(found)  # refused before anything runs
     if found.answer and found.answer not in subscriptions:
         hint = did_you_mean(found.answer, subscriptions)
         raise table.wrong(f"there is no subscription '{found.answer}'", key="of", hint=hint)

@@ -14,10 +14,19 @@ from urllib.parse import urlsplit
 from anabranch.endpoint.app import application
 from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import EndpointSettings
-from anabranch.spark.spool.spool import Spool, folder_of
+from anabranch.spark.spool.files import bodies
+from anabranch.spark.spool.spool import Spool
+from anabranch.storage import Location
 from anabranch.stream.reading.source import Http, Source
 
 JSON, LINES, XML = "application/json", "application/x-ndjson", "application/xml"
+
+
+def folder_of(source: Source) -> Path:
+    """The folder of a spool on a disk."""
+    found = Location.of(source.path).path
+    assert found is not None
+    return found
 
 
 @dataclass(frozen=True)
@@ -71,10 +80,8 @@ class Served:
 
     def taken(self, name: str) -> bytes:
         """All that a stream holds."""
-        from anabranch.spark.spool.files import SpooledFile
-
-        with SpooledFile(folder_of(self.spools[name].source)) as file:
-            return file.read(1 << 30)
+        spool = self.spools[name]
+        return b"".join(bodies(Location.of(spool.source.path), 0, spool.state.accepted))
 
 
 @contextmanager

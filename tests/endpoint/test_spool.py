@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -13,10 +15,11 @@ import pytest
 
 from anabranch.errors import DiskFull, StateError, UsageError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.intake import storage
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.sources.http import HttpConnector
 from anabranch.spark.spool import files, keys
 from anabranch.spark.spool import spool as spooling
-from anabranch.spark.spool.files import SpooledFile
+from anabranch.spark.spool.files import PUSHED
 from anabranch.spark.spool.spool import (
     Acceptance,
     KeyReused,
@@ -25,11 +28,11 @@ from anabranch.spark.spool.spool import (
     SpoolClosed,
     Spools,
     TrunkBehind,
-    folder_of,
+    WritingRun,
 )
-from anabranch.storage import disk
+from anabranch.storage import Location, disk
 from anabranch.stream.reading.source import Source
-from endpoint.client import pushed
+from endpoint.client import folder_of, pushed
 from faults.disk import Disk
 
 DAY = 86_400 * 1_000_000
@@ -41,9 +44,14 @@ def body(text: str, digest: str | None = None) -> PushedBody:
 
 def content(source: Source) -> str:
     """All that a spool holds, from its first file on."""
-    with SpooledFile(folder_of(source)) as file:
-        file.seek((files.starts(folder_of(source)) or [0])[0])
-        return file.read(1 << 30).decode()
+    folder = Location.of(source.path)
+    end = listed(source)[PUSHED]
+    return b"".join(files.bodies(folder, files.starts(folder)[0], end)).decode()
+
+
+def listed(source: Source) -> dict[str, int]:
+    """What the intake sees of a spool."""
+    return HttpConnector(source, OrderLog(Location.of(source.path), ())).listing(patient=True)["orders/0"]
 
 
 class Gate:
@@ -75,7 +83,7 @@ def test_bodies_lie_one_behind_the_other(tmp_path: Path) -> None:
     assert (spool.state.accepted, spool.state.read, spool.state.behind) == (15, 0, 15)
     spool.close()
     assert content(source) == "one\n<r>two</r>\n"
-    assert files.listing(str(folder_of(source))) == {"http": 15}
+    assert listed(source) == {PUSHED: 15}
     with pytest.raises(SpoolClosed):
         spool.accept(body("three\n"))
 
@@ -148,10 +156,10 @@ def test_what_was_read_is_removed(tmp_path: Path) -> None:
     for number in range(5):
         spool.accept(body(f"{number}\n")).result(60)
     spool.forget(5)
-    assert files.starts(folder_of(source)) == [4, 6, 8], "half of the third file is unread"
+    assert files.starts(Location.of(source.path)) == [4, 6, 8], "half of the third file is unread"
     assert spool.state.behind == 5
     spool.forget(10)
-    assert files.starts(folder_of(source)) == [8]
+    assert files.starts(Location.of(source.path)) == [8]
     spool.close()
     spool = Spool(source, 10)
     assert spool.accept(body("5\n")).result(60) == Acceptance(10, 12)
@@ -165,9 +173,9 @@ def test_keys_outlive_their_bytes(tmp_path: Path) -> None:
     for number in range(4):
         spool.accept(body(f"{number}\n"), f"k{number}").result(60)
     spool.forget(8)
-    assert len(files.starts(folder_of(source))) == 4, "with keys files are removed in rounds"
+    assert len(files.starts(Location.of(source.path))) == 4, "with keys files are removed in rounds"
     spool.close()
-    assert files.starts(folder_of(source)) == [6]
+    assert files.starts(Location.of(source.path)) == [6]
     for read in (8, 10):
         spool = Spool(source, read)
         for number in range(4):
@@ -254,14 +262,15 @@ def test_a_write_that_fails_at_its_very_end_counts(tmp_path: Path, monkeypatch: 
     """The file is there, though its writer was told otherwise: who repeats the request under its key counts once."""
     source = pushed(tmp_path)
     spool = Spool(source, 0)
+    spool.accept(body("0\n")).result(60)
     with monkeypatch.context() as patch:
         patch.setattr(disk, "sync", _broken)
         with pytest.raises(StateError, match="cannot write"):
             spool.accept(body("a\n"), "a").result(60)
-    assert spool.accept(body("a\n"), "a").result(60) == Acceptance(0, 2, repeated=True)
-    assert spool.accept(body("b\n")).result(60) == Acceptance(2, 4)
+    assert spool.accept(body("a\n"), "a").result(60) == Acceptance(2, 4, repeated=True)
+    assert spool.accept(body("b\n")).result(60) == Acceptance(4, 6)
     spool.close()
-    assert content(source) == "a\nb\n"
+    assert content(source) == "0\na\nb\n"
 
 
 def _broken(path: Path) -> None:
@@ -305,43 +314,40 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
     for number in range(3):
         spool.accept(body(f"{number}\n")).result(60)
     spool.close()
-    damage(files.file_at(folder_of(source), 2 * which))
+    damage(folder_of(source) / str(files.FileName(2 * which)))
     lost = which == 2 and damage is Path.unlink
     with pytest.raises(StateError, match="is damaged"):
         Spool(source, 6 if lost else 0)
     if not lost:
-        with pytest.raises(StateError, match="is damaged"), SpooledFile(folder_of(source)) as file:
-            file.read(100)
+        with pytest.raises(StateError, match="is damaged"):
+            list(files.bodies(Location.of(source.path), 0, 6))
+        with pytest.raises(StateError, match="is damaged"):
+            list(files.footers(Location.of(source.path), 0, 6))
 
 
 def test_any_part_can_be_read(tmp_path: Path) -> None:
-    """To its readers a spool is one file: any range of it in any pieces, line ends, and where files end."""
+    """To its readers a spool is one file, whatever its bytes lie in."""
     source = pushed(tmp_path)
     spool = Spool(source, 0)
     random = Random(3)
-    text = ""
-    borders = []
+    text, ends = "", []
     for _ in range(20):
         lines = "".join("x" * random.randrange(9) + "\n" for _ in range(1, random.randrange(2, 5)))
         spool.accept(body(lines)).result(60)
         text += lines
-        borders.append(len(text))
+        ends.append(len(text))
     spool.close()
-    path = str(folder_of(source))
-    assert storage.size_of(path) == len(text)
-    assert not storage.is_packed(path)
+    folder = Location.of(source.path)
     for _ in range(200):
         start = random.randrange(len(text))
         end = random.randrange(start, len(text) + 1)
-        size = random.randrange(1, 30)
-        assert b"".join(storage.pieces(path, start, end, size)).decode() == text[start:end]
-        assert b"".join(storage.pieces(path, start, end, size, lines=True)).decode() == text[start:end]
-        if start:
-            expected = text.find("\n", start - 1) + 1
-            assert storage.line_end(path, start, len(text)) == expected
-            behind = next(each for each in borders if each >= start)
-            assert files.border(path, start, end) == min(behind, max(end, start))
-        assert sum(stop - first for first, stop, _ in files.moments(path, start, end)) == end - start
+        assert b"".join(files.bodies(folder, start, end)).decode() == text[start:end]
+        assert files.borders(folder, start, end) == [*(each for each in ends if start < each < end), end]
+        found = list(files.footers(folder, start, end))
+        holding = [
+            (first, last) for first, last in pairwise([0, *ends]) if first < end and start < last and start < end
+        ]
+        assert [(each.start, each.end) for each in found] == holding
 
 
 def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,11 +364,8 @@ def test_moments_do_not_run_backwards(tmp_path: Path, monkeypatch: pytest.Monkey
     now[0] = 2_000_000
     spool.accept(body("x\n")).result(60)
     spool.close()
-    assert list(files.moments(str(folder_of(source)), 0, 14)) == [
-        (0, 6, 1_000_000),
-        (6, 12, 1_050_000),
-        (12, 14, 2_000_000),
-    ]
+    moments = [each.moment for each in files.footers(Location.of(source.path), 0, 14)]
+    assert moments == [1_000_000, 1_000_000, 1_000_000, 1_050_000, 1_050_000, 1_050_000, 2_000_000]
 
 
 def test_spools_follow_the_streams(tmp_path: Path) -> None:
@@ -421,3 +424,162 @@ def test_old_snapshots_do_not_hide_newer_keys(tmp_path: Path) -> None:
     requests = [files.KeyedRequest(key, "d", n, n + 1, DAY) for n, key in enumerate("abca")]
     held.add(requests, DAY)
     assert [(each.key, each.start) for each in held.all()] == [("c", 2), ("a", 3)]
+
+
+# --- in an object store -----------------------------------------------------------------------------------------
+
+
+class Store:
+    """A spool in an object store, which several runs open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Location.of(f"file+object://{folder}/objects")
+        self.source = replace(pushed(folder), path=self.folder)
+        self.failures: list[str] = []
+        """Of the runs that were told to end."""
+
+    def open(self, run: int, read: int = 0) -> Spool:
+        """The spool in a run of a number."""
+
+        def fail(error: Exception) -> None:
+            self.failures.append(f"{run}: {error}")
+
+        return Spool(self.source, read, run=WritingRun(run, lambda by: StateError(f"run {by} has taken over"), fail))
+
+    def text(self) -> str:
+        """All that is there, as readers see it."""
+        return b"".join(files.bodies(self.folder, 0, listed(self.source).get(PUSHED, 0))).decode()
+
+
+def test_a_spool_moves(tmp_path: Path) -> None:
+    """A run with nothing but the store goes on behind the last byte, and knows the keys of bytes that are gone."""
+    store = Store(tmp_path)
+    for run in range(1, 5):
+        spool = store.open(run, (run - 1) * 4)
+        for number in range(1, 2 * run - 1):
+            place = Acceptance(2 * number - 2, 2 * number, repeated=True)
+            assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == place
+        for number in (2 * run - 1, 2 * run):
+            place = Acceptance(2 * number - 2, 2 * number)
+            assert spool.accept(body(f"{number}\n"), f"k{number}").result(60) == place
+        with pytest.raises(KeyReused):
+            spool.accept(body("x\n"), "k1")
+        assert listed(store.source) == {PUSHED: run * 4}
+        if run % 2:
+            spool.forget(run * 4)
+            spool.close()  # or else it was killed
+    spool = store.open(5, 12)
+    assert b"".join(files.bodies(store.folder, 12, 16)) == b"7\n8\n"
+    spool.forget(16)
+    spool.close()
+    assert [str(each) for each in files.names(store.folder) if each.start == 14] == ["000000000000000014-00000004"]
+    assert listed(store.source) == {PUSHED: 16}
+
+
+def test_a_run_that_was_overtaken_accepts_nothing(tmp_path: Path) -> None:
+    """However far the next run has read and removed files: nothing that the first one takes is lost or comes twice."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    first.accept(body("1\n"), "a").result(60)
+    second = store.open(2)
+    assert second.accept(body("1\n"), "a").result(60).repeated
+    for each in "234":
+        second.accept(body(f"{each}\n")).result(60)
+    text = store.text()
+    second.forget(8, at_once=True)
+    assert files.starts(store.folder) == [0, 2, 6], "two claims and the newest file"
+    for key in ("b", "c", None):
+        with pytest.raises(StateError, match="run 2 has taken over"):
+            first.accept(body("5\n"), key).result(60)
+    with pytest.raises(StateError, match="run 2 has taken over"):
+        first.check_room()
+    assert set(store.failures) == {"1: run 2 has taken over"}
+    assert second.accept(body("5\n"), "b").result(60) == Acceptance(8, 10)
+    first.close()
+    second.close()
+    assert text == "1\n2\n3\n4\n"
+    assert b"".join(files.bodies(store.folder, 8, 10)) == b"5\n"
+
+
+def test_what_a_run_takes_while_it_is_overtaken_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file comes before the claim: it is a part of the stream, and the next run knows its keys."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    first.accept(body("1\n"), "a").result(60)
+    create = durable.create
+
+    def meanwhile(where: Location, data: bytes) -> bool:
+        monkeypatch.setattr(durable, "create", create)
+        first.accept(body("2\n"), "b").result(60)
+        return create(where, data)
+
+    monkeypatch.setattr(durable, "create", meanwhile)
+    second = store.open(2)
+    assert second.accept(body("2\n"), "b").result(60) == Acceptance(2, 4, repeated=True)
+    assert second.accept(body("3\n")).result(60) == Acceptance(4, 6)
+    assert store.text() == "1\n2\n3\n"
+    first.close()
+    second.close()
+
+
+def test_the_later_of_two_runs_has_the_spool(tmp_path: Path) -> None:
+    """Whichever comes first: numbers never decrease."""
+    store = Store(tmp_path)
+    third = store.open(3)
+    with pytest.raises(StateError, match="run 3 has taken over"):
+        store.open(2)
+    assert third.accept(body("1\n")).result(60) == Acceptance(0, 2)
+    third.close()
+    assert store.failures == []
+
+
+def test_files_are_removed_while_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run before still removes what was read when the next one has listed it: no key is forgotten."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    for number in range(4):
+        first.accept(body(f"{number}\n"), f"k{number}").result(60)
+    load = keys.load
+
+    def meanwhile(folder: Location) -> list[files.KeyedRequest]:
+        monkeypatch.setattr(keys, "load", load)
+        found = load(folder)
+        first.forget(6, at_once=True)
+        return found
+
+    monkeypatch.setattr(keys, "load", meanwhile)
+    second = store.open(2, 6)
+    for number in range(4):
+        assert second.accept(body(f"{number}\n"), f"k{number}").result(60).repeated
+    assert second.state.behind == 2
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("left", [(0,), (2,), (4,), (0, 4), (2, 4)])
+def test_files_that_were_about_to_be_removed(tmp_path: Path, left: tuple[int, ...]) -> None:
+    """Killed meanwhile, a run has removed some of them, in any order; the next removes the others."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    for number in range(4):
+        first.accept(body(f"{number}\n"), f"k{number}").result(60)
+    keys.save(store.folder, 6, [files.KeyedRequest(f"k{n}", "d", 2 * n, 2 * n + 2, DAY) for n in range(4)])
+    store.folder.delete_all([str(files.FileName(start, 1)) for start in (0, 2, 4) if start not in left])
+    second = store.open(2, 6)
+    assert (second.state.accepted, second.state.behind) == (8, 2)
+    second.forget(8, at_once=True)
+    second.close()
+    first.close()
+    assert [each for each in files.names(store.folder) if each.start in (2, 4)] == []
+    with pytest.raises(StateError, match="is damaged: a part of what was accepted is missing"):
+        store.open(3, 4)
+
+
+def test_old_claims_are_removed(tmp_path: Path) -> None:
+    """Those of the latest hundred runs stay."""
+    store = Store(tmp_path)
+    for run in range(1, 111):
+        spool = store.open(run, 2 * max(0, run - 2))
+        spool.accept(body("1\n")).result(60)
+        spool.close()
+    assert sum(files.read_footer(store.folder / str(each)).claimed > 0 for each in files.names(store.folder)) <= 101

@@ -15,9 +15,9 @@ from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import TOKEN_VARIABLE, EndpointSettings
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.spool.spool import Spool, folder_of
+from anabranch.spark.spool.spool import Spool
 from anabranch.storage import disk
-from endpoint.client import JSON, LINES, XML, Served, ask, pushed, served
+from endpoint.client import JSON, LINES, XML, Served, ask, folder_of, pushed, served
 from faults.disk import Disk
 from sockets import listening_addresses
 
@@ -200,6 +200,7 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(5, "Input/output error")
 
     with served(pushed(tmp_path)) as endpoint:
+        assert ask(endpoint.url("orders"), '{"a": 0}').status == 200
         with monkeypatch.context() as patch:
             patch.setattr(disk, "sync", broken)
             assert ask(endpoint.url("orders"), '{"a": 1}', Idempotency_Key="k").status == 503
@@ -208,7 +209,7 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _file(endpoint: Served) -> str:
-    return f"'{folder_of(endpoint.spools['orders'].source) / '000000000000000000'}': Input/output error"
+    return f"'{folder_of(endpoint.spools['orders'].source) / '000000000000000009'}': Input/output error"
 
 
 def test_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

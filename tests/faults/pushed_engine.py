@@ -1,10 +1,9 @@
-"""An engine without Spark into which programs push, as a process that can be killed: `pushed_engine.py FOLDER`."""
+"""An engine without Spark into which programs push, as a process that can be killed: `pushed_engine.py CHECKPOINT`."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 from threading import Event
 
 from anabranch import Engine, Http
@@ -16,11 +15,11 @@ QUERIES = {
 }
 
 
-def main(folder: Path) -> None:
+def main(checkpoint: str) -> None:
     """Answer until SIGTERM comes."""
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with Engine(local=True, checkpoint=folder / "state", trigger_ms=20, epoch_bytes=2_000) as engine:
+    with Engine(local=True, checkpoint=checkpoint, trigger_ms=20, epoch_bytes=2_000) as engine:
         engine.stream("s", Http())
         for name, text in QUERIES.items():
             engine.subscribe(text, name)
@@ -30,4 +29,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1])

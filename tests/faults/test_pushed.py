@@ -3,6 +3,8 @@
 Several programs send requests of some items all the time, most of them under a key, and repeat those until they are
 acknowledged; the others are sent once, whatever comes of it.
 Meanwhile the run is killed again and again: at random moments, and around the very write that makes requests durable.
+In an object store each run begins on an empty disk, and some take over from one that is still at work; programs go on
+to send to both.
 The judge is what the programs were told: where in the stream each of their requests is.
 """
 
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
@@ -28,10 +31,12 @@ import pytest
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.crash import SPOOL_POINTS
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.storage import Location
 from endpoint.client import LINES, ask
 from faults import pushed_engine
 from faults.harness import await_end
 from mass import Mass
+from s3 import S3Server
 
 PATIENCE = 180.0
 SENDERS = 5
@@ -60,13 +65,15 @@ class Sent:
 class Programs:
     """What the programs have sent; they share it."""
 
-    folder: Path
+    checkpoint: Location
     seed: int
     sent: list[Sent] = field(default_factory=list)
     repeated: int = 0
     """How often a request was acknowledged that had been taken before."""
     failures: list[str] = field(default_factory=list)
     stop: Event = field(default_factory=Event)
+    addresses: list[str] = field(default_factory=list)
+    """Of all runs, in order; programs may not have heard of the latest."""
     _lock: Lock = field(default_factory=Lock)
 
     def start(self) -> list[Thread]:
@@ -87,13 +94,13 @@ class Programs:
             while not self.stop.is_set():
                 ids = tuple(f"{sender}.{next(numbers)}" for _ in range(random.choice((1, 1, 3, 20))))
                 key = f"{sender}-{ids[0]}" if random.random() < 0.8 else None
-                start = self._send(ids, key)
+                start = self._send(ids, key, random)
                 with self._lock:
                     self.sent.append(Sent(ids, start, key is not None))
         except Exception as error:
             self.failures.append(f"sender {sender}: {type(error).__name__}: {error}")
 
-    def _send(self, ids: Sequence[str], key: str | None) -> int | None:
+    def _send(self, ids: Sequence[str], key: str | None, random: Random) -> int | None:
         """Send a request, with a key until it is acknowledged; gives its place, if that is known."""
         records = [f'{{"id": "{each}", "n": {each.partition(".")[2]}}}' for each in ids]
         array = len(ids) > 1 and key is not None
@@ -102,7 +109,7 @@ class Programs:
         patience = monotonic() + PATIENCE
         while True:
             assert monotonic() < patience, "nobody takes anything"
-            address = endpoint_of(self.folder)
+            address = self._address(random)
             if address is None:
                 sleep(0.01)
                 continue
@@ -119,15 +126,25 @@ class Programs:
             assert found.status in (429, 503), found
             sleep(0.01)
 
+    def _address(self, random: Random) -> str | None:
+        """Where to send a request: to the run at work, and sometimes to the one before it."""
+        address = endpoint_of(self.checkpoint)
+        with self._lock:
+            if address is not None and address not in self.addresses:
+                self.addresses.append(address)
+            return random.choice(self.addresses[-2:]) if random.random() < 0.4 and self.addresses else address
 
-def endpoint_of(folder: Path) -> str | None:
+
+def endpoint_of(checkpoint: Location) -> str | None:
     """Where the run listens, or has listened last."""
-    return _record(folder, "endpoint").get("address")
+    return _record(checkpoint, "endpoint").get("address")
 
 
-def _record(folder: Path, name: str) -> dict[str, str]:
-    file = folder / "state" / f"{name}.json"
-    found: dict[str, str] = json.loads(file.read_bytes().split(b"\n")[0]) if file.exists() else {}
+def _record(checkpoint: Location, name: str) -> dict[str, str]:
+    try:
+        found: dict[str, str] = json.loads((checkpoint / f"{name}.json").read().split(b"\n")[0])
+    except FileNotFoundError:
+        return {}
     return found
 
 
@@ -136,15 +153,18 @@ class Victim:
     """A run that is started and killed by its process group."""
 
     folder: Path
+    checkpoint: Location
     command: Sequence[str | Path]
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, crash: str = "") -> None:
-        """Start it; with `crash` it kills itself at a point."""
+        """Start it with an empty folder for temporary files; with `crash` it kills itself at a point."""
+        scratch = mkdtemp(dir=self.folder)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 list(self.command),
-                env={**os.environ, "ANABRANCH_CRASH": crash},
+                env={**os.environ, "ANABRANCH_CRASH": crash, "TMPDIR": scratch},
+                cwd=scratch,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -168,6 +188,14 @@ class Victim:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
 
+    def overtake(self) -> None:
+        """Start another one beside it, which takes over; the first ends by itself."""
+        first = self.process
+        assert first is not None
+        self.start()
+        assert first.wait(PATIENCE) == 1, self.story("the first has not failed")
+        assert "has taken over the checkpoint" in (self.folder / "log").read_text(), self.story("it failed otherwise")
+
     def end(self) -> None:
         """Let it end by itself."""
         assert self.process is not None
@@ -179,9 +207,12 @@ class Victim:
         return f"{message}; the log ends with\n{(self.folder / 'log').read_text(errors='replace')[-3_000:]}"
 
 
-def chain(victim: Victim, kills: int, seed: int) -> Programs:
-    """Kill a run again and again while programs push, then let it read all there is."""
-    random, programs = Random(seed), Programs(victim.folder, seed)
+def chain(victim: Victim, kills: int, seed: int, *, moves: bool = False) -> Programs:
+    """Kill a run again and again while programs push, then let it read all there is.
+
+    With `moves`, every other run that is killed at any moment has taken over from one at work.
+    """
+    random, programs = Random(seed), Programs(victim.checkpoint, seed)
     threads = programs.start()
     begun, written = SPOOL_POINTS
     points = ("", written, "", begun, "", "")
@@ -198,6 +229,8 @@ def chain(victim: Victim, kills: int, seed: int) -> Programs:
         enough = victim.watch(lambda due=due: programs.acknowledged >= due or bool(programs.failures))  # type: ignore[misc]
         assert programs.failures == []
         assert enough, victim.story("it ended before it was killed")
+        if moves and number % 4 == 0:
+            victim.overtake()
         victim.kill()
     victim.start()
     before = programs.acknowledged
@@ -206,14 +239,14 @@ def chain(victim: Victim, kills: int, seed: int) -> Programs:
     for each in threads:
         each.join(PATIENCE)
     assert programs.failures == []
-    assert victim.watch(lambda: ask(f"{endpoint_of(victim.folder)}/streams/s").content["behind"] == 0)
+    assert victim.watch(lambda: ask(f"{endpoint_of(victim.checkpoint)}/streams/s").content["behind"] == 0)
     victim.end()
     return programs
 
 
-def check(folder: Path, programs: Programs) -> None:
+def check(programs: Programs) -> None:
     """Compare the answers with what the programs were told."""
-    log = AnswerLog(Checkpoint.open(folder / "state"))
+    log = AnswerLog(Checkpoint.open(programs.checkpoint))
 
     def answer(name: str) -> list[dict[str, object]]:
         found = log.subscription(name)
@@ -245,9 +278,29 @@ def check(folder: Path, programs: Programs) -> None:
 def test_no_kill_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
     """Without Spark: many kills, most of them at any moment, the others right before and behind a durable write."""
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
-    victim = Victim(tmp_path, [sys.executable, pushed_engine.__file__, tmp_path])
-    programs = chain(victim, mass.amount(100, budget=6), mass.seed)
-    check(tmp_path, programs)
+    programs = chain(_engine(tmp_path, Location.of(tmp_path / "state")), mass.amount(100, budget=6), mass.seed)
+    check(programs)
+    assert programs.repeated > 0, "some were taken, and their senders were not told"
+
+
+def _engine(folder: Path, checkpoint: Location) -> Victim:
+    return Victim(folder, checkpoint, [sys.executable, pushed_engine.__file__, str(checkpoint)])
+
+
+def test_no_move_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
+    """Objects on a disk: runs that have nothing but the checkpoint, after a kill or while another is at work."""
+    faulthandler.cancel_dump_traceback_later()
+    checkpoint = Location.of(f"file+object://{tmp_path}/state")
+    check(chain(_engine(tmp_path, checkpoint), mass.amount(50, budget=5), mass.seed, moves=True))
+
+
+@pytest.mark.s3
+def test_no_move_shows_in_s3(s3_server: S3Server, tmp_path: Path) -> None:
+    """The same with a real server."""
+    faulthandler.cancel_dump_traceback_later()
+    checkpoint = s3_server.folder(tmp_path.name) / "state"
+    programs = chain(_engine(tmp_path, checkpoint), 9, 4711, moves=True)
+    check(programs)
     assert programs.repeated > 0, "some were taken, and their senders were not told"
 
 
@@ -260,7 +313,8 @@ def test_no_kill_shows_in_what_was_pushed_into_spark(mass: Mass, tmp_path: Path)
         (tmp_path / f"{name}.xq").write_text(query)
         text += f'[subscriptions.{name}]\nquery = "{name}.xq"\n'
     (tmp_path / "site.toml").write_text(text)
-    victim = Victim(tmp_path, [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml"])
+    command: list[str | Path] = [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml"]
+    victim = Victim(tmp_path, Location.of(tmp_path / "state"), command)
     programs = chain(victim, mass.amount(25, budget=3), mass.seed)
-    check(tmp_path, programs)
-    await_end(int(_record(tmp_path, "run")["jvm"]))
+    check(programs)
+    await_end(int(_record(victim.checkpoint, "run")["jvm"]))

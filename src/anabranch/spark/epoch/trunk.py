@@ -62,7 +62,7 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
-from anabranch.spark.spool.spool import Spools
+from anabranch.spark.spool.spool import Spools, WritingRun
 from anabranch.storage import Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
@@ -128,7 +128,8 @@ class Trunk:
             self._retention.sweep()
             self._logs = EvolutionLogs(checkpoint.evolution, self.run)
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning, self._fail, self.run)
-            self.spools = Spools(self._listener.warning)
+            alone = None if checkpoint.folder.path else WritingRun(self.run, partial(overtaken, checkpoint), self._fail)
+            self.spools = Spools(self._listener.warning, alone)
             """What was pushed into streams."""
             self._held.callback(self.spools.close)
             self._silence = SilentSubscriptions(self._listener.warning, self._functions)

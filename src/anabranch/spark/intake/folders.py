@@ -13,7 +13,6 @@ from anabranch.errors import StreamError
 from anabranch.spark.intake import storage
 from anabranch.spark.intake.order import FileStretch
 from anabranch.spark.intake.ranges import Waiting
-from anabranch.spark.spool import files as spool
 from anabranch.storage import Location
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
@@ -33,36 +32,19 @@ class PartitionFiles:
 
     where: str
     document: bool
-    pushed: bool = False
-    """The directory is a spool, which is read as one file (`spark/spool/files.py`)."""
 
     def path(self, file: str) -> str:
         """A file's path; a partition that is a single file has only this one."""
-        if self.pushed or not _is_folder(self.where):
-            return self.where
-        return f"{self.where}/{file}"
-
-    def listing(self) -> dict[str, int]:
-        """Its files that are not empty, in order of their names, with their sizes."""
-        return spool.listing(self.where) if self.pushed else listing(self.where)
+        return f"{self.where}/{file}" if _is_folder(self.where) else self.where
 
     def paths(self, there: Iterable[str]) -> list[str]:
         """The paths of some files."""
         return [self.path(name) for name in there]
 
-    @property
-    def continues(self) -> bool:
-        """Whether a range may end within an item, with which the next one continues; bodies of requests are whole."""
-        return self.document and not self.pushed
-
     def line_end(self, file: str, position: int, limit: int) -> int:
-        if self.pushed and self.document:
-            return spool.border(self.where, position, limit)
         return storage.line_end(self.path(file), position, limit)
 
     def last_line_end(self, file: str, position: int, limit: int) -> int:
-        if self.pushed:
-            return limit
         return storage.last_line_end(self.path(file), position, limit)
 
 

@@ -15,6 +15,7 @@ from anabranch.columnar.scan.shred import Shredder
 from anabranch.spark.intake.ranges import MICROSECONDS, Position, Range
 from anabranch.spark.intake.sources.file_bytes import FileBytes
 from anabranch.spark.intake.sources.message_bytes import MessageBytes
+from anabranch.spark.intake.sources.spool_bytes import SpoolBytes
 from anabranch.spark.intake.storage import PIECE
 from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
@@ -59,7 +60,9 @@ def _open(stream: KnownStream, root: Element, limits: Limits, reach: Range, carr
         return HeartbeatBytes(stream, root, limits, reach.beat)
     if stream.source.topic is not None:
         return MessageBytes(stream.source, stream.form.format, limits, reach)
-    return FileBytes(stream.form.format, limits, reach, carry, continues=stream.source.http is None)
+    if stream.source.http is not None:
+        return SpoolBytes(stream.form.format, limits, reach)
+    return FileBytes(stream.form.format, limits, reach, carry)
 
 
 class RangeReader:

@@ -254,14 +254,19 @@ def spans(stretches: Sequence[FileStretch], start: Position, end: Position, docu
             yield StretchSpan(number, stretch, first, stop, last)
 
 
+def share_of(size: int, cores: int) -> int:
+    """How many of so many bytes one range should have: all cores read, and none of them too little."""
+    rounds = max(1, -(-size // (cores * LARGEST_RANGE)))
+    return max(SMALLEST_RANGE, -(-size // (cores * rounds)))
+
+
 def cut_up(span: StretchSpan, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
     """A span as pieces (start, end, last); a file of lines is split among the cores."""
     first, size = span.start, span.end - span.start
     if document or span.stretch.packed or not size:
         yield first, span.end, span.last
         return
-    rounds = -(-size // (cores * LARGEST_RANGE))
-    target = max(SMALLEST_RANGE, -(-size // (cores * rounds)))
+    target = share_of(size, cores)
     while first < span.end:
         target_end = first + target
         stop = lines.line_end(span.stretch.file, target_end, span.end) if target_end < span.end else span.end

@@ -1,7 +1,6 @@
 """Files as tasks and the driver read them, in bounded pieces: through pyarrow on a disk, by ranges in an object store.
 
 Only paths that the user named are opened, never paths from the data.
-A path that is a directory is a spool, which is read as one file.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
-from anabranch.spark.spool.files import SpooledFile, end_of
 from anabranch.storage import Location
 from anabranch.stream.reading.gzip import MAGIC
 
@@ -31,7 +28,7 @@ _REQUESTS = 16
 
 
 @contextmanager
-def open_file(path: str) -> Iterator[NativeFile | BinaryIO | SpooledFile]:
+def open_file(path: str) -> Iterator[NativeFile | BinaryIO]:
     """A file that can be read from any position; `StreamError` if it cannot be read."""
     try:
         with _opened(path) as file:
@@ -41,11 +38,9 @@ def open_file(path: str) -> Iterator[NativeFile | BinaryIO | SpooledFile]:
         raise StreamError(f"cannot read '{path}': {told or error}") from None
 
 
-def _opened(path: str) -> NativeFile | BinaryIO | SpooledFile:
+def _opened(path: str) -> NativeFile | BinaryIO:
     if is_address(path):
         return Location.of(path).open()
-    if os.path.isdir(path):
-        return SpooledFile(Path(path))
     system, inner = FileSystem.from_uri(path)
     return system.open_input_file(inner)
 
@@ -88,8 +83,8 @@ def size_of(path: str) -> int:
     """The size of a file in bytes."""
     if is_address(path):
         with open_file(path) as source:
-            return int(source.seek(0, os.SEEK_END))  # type: ignore[call-arg]  # which is no spool
-    return end_of(Path(path)) if os.path.isdir(path) else os.path.getsize(path)
+            return int(source.seek(0, os.SEEK_END))
+    return os.path.getsize(path)
 
 
 def is_packed(path: str) -> bool:

@@ -2,11 +2,21 @@
 
 To its readers a pushed stream is a single file that only grows, for ever: `PUSHED`, of which a position is the number
 of bytes that were accepted before.
-These bytes lie in the files of a folder.
+These bytes lie in the files of a folder, on a disk or in an object store.
 Each is written once, whole, and never changed: the bodies of requests that were accepted together, and behind them a
 footer that says which bytes of the stream they are, when they were accepted, and under which keys.
-Its name is the position of its first byte, so a second writer cannot take the same place, and files that were read can
-be removed: only the newest stays, since its footer says where the stream ends.
+Its name begins with the position of its first byte, so a second writer cannot take the same place, and files that were
+read can be removed: only the newest stays, since its footer says where the stream ends.
+
+Which run writes
+----------------
+On a disk a lock keeps other runs out.
+In an object store a run that was overtaken may wake up at any time, so there the name of a file has the number of its
+run, too, and a run begins with a *claim*: a file without bytes, under the very name that the run before it would use
+next, which says who writes from there on.
+Either the claim comes first, and what the run before tries to write is refused by the store; or its file comes first,
+is a part of the stream, and the claim is tried behind it.
+Claims stay when files are removed, else their names could be used again.
 
 What describes the bytes stands behind them, as in Parquet, so both become durable in one write, and a position in a
 body is a position in the file.
@@ -15,23 +25,38 @@ body is a position in the file.
 from __future__ import annotations
 
 import json
+import re
+import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
+from typing import NamedTuple
 
-from anabranch.errors import StateError, StreamError
+from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.reading.reader import Format
 
 PUSHED = "http"
 """The name of the file that a pushed stream is, in places and order logs."""
-_DIGITS = 18
+_NAME = re.compile(r"([0-9]{18})(?:-([0-9]{8}))?")
 _LENGTH_DIGITS = 10
 _TAIL = _LENGTH_DIGITS + 1
+_LOOK_BYTES = 8 << 10
+"""What is read of the end of a file to find its footer, which is seldom longer."""
+
+
+class FileName(NamedTuple):
+    """The name of a file, in the order of the stream: of several that begin at one position, the last has the bytes."""
+
+    start: int
+    """The position of its first byte."""
+    run: int = 0
+    """The number of the run that writes it, 0 where a lock guards the spool."""
+
+    def __str__(self) -> str:
+        return f"{self.start:018}-{self.run:08}" if self.run else f"{self.start:018}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,8 @@ class Footer:
     """When they were accepted, in microseconds; it never runs backwards from file to file."""
     format: Format
     keyed: tuple[KeyedRequest, ...] = ()
+    claimed: int = 0
+    """The number of the run that writes from here on, if the file is a claim."""
 
     def behind(self, bodies: bytes) -> bytes:
         """The content of the file: the bodies, and this footer."""
@@ -64,145 +91,96 @@ class Footer:
         return b"%b%b%0*d\n" % (bodies, sealed, _LENGTH_DIGITS, len(sealed))
 
 
-def file_at(folder: Path, start: int) -> Path:
-    """The file whose first byte has a position."""
-    return folder / f"{start:0{_DIGITS}}"
+def names(folder: Location) -> list[FileName]:
+    """The files of a spool, in order."""
+    found = (_NAME.fullmatch(each) for each in durable.names(folder))
+    return sorted(FileName(int(each[1]), int(each[2] or 0)) for each in found if each)
 
 
-def starts(folder: Path) -> list[int]:
+def starts(folder: Location) -> list[int]:
     """The positions at which the files of a spool begin, in order."""
-    try:
-        return sorted(
-            int(each.name) for each in folder.iterdir() if len(each.name) == _DIGITS and each.name.isdecimal()
-        )
-    except FileNotFoundError:
-        return []  # nothing was ever accepted
-    except OSError as error:
-        raise StreamError(f"cannot read '{folder}': {error.strerror}") from None
+    return sorted({each.start for each in names(folder)})
 
 
-def read_footer(path: Path) -> Footer:
+def read_footer(where: Location) -> Footer:
     """The footer of a file; `StateError` if the file is damaged."""
+    with durable.reading(where):
+        stat = where.stat()
+    if stat is None:
+        raise _damaged(where)
+    data = durable.read(where, max(0, stat.size - _LOOK_BYTES), _LOOK_BYTES)
+    length = _length(data[-_TAIL:])
+    if length is None or length + _TAIL > stat.size:
+        raise _damaged(where)
+    size = stat.size - _TAIL - length
+    if length + _TAIL > len(data):
+        data = durable.read(where, size, length + _TAIL)
+    return _footer(where, data[-_TAIL - length : -_TAIL], size)
+
+
+def read_file(where: Location) -> tuple[Footer, bytes]:
+    """A file as its footer and the bodies before it; `StateError` if it is damaged."""
+    data = durable.read(where)
+    length = _length(data[-_TAIL:])
+    if length is None or length + _TAIL > len(data):
+        raise _damaged(where)
+    size = len(data) - _TAIL - length
+    return _footer(where, data[size:-_TAIL], size), data[:size]
+
+
+def _length(tail: bytes) -> int | None:
+    """The length of a footer by the last bytes of its file."""
+    return int(tail) if len(tail) == _TAIL and tail[:-1].isdigit() else None
+
+
+def _footer(where: Location, data: bytes, size: int) -> Footer:
+    """The footer of a file with bodies of a size."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            tail = file.read()
-            length = int(tail) if len(tail) == _TAIL else size
-            file.seek(max(0, size - _TAIL - length))
-            data, found, _ = file.read(length).split(b"\n")
-        if durable.digest(data).encode() != found:
+        text, found, _ = data.split(b"\n")
+        if durable.digest(text).encode() != found:
             raise ValueError("another checksum")
-        footer = from_plain(Footer, json.loads(data))
-        if file_at(path.parent, footer.start) != path or size != footer.end - footer.start + length + _TAIL:
-            raise ValueError("another size or name")
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+        footer = from_plain(Footer, json.loads(text))
     except ValueError:
-        hint = "restore the checkpoint from a copy; what was accepted and not read is in it"
-        raise StateError(f"'{path}' is damaged", hint=hint) from None
+        raise _damaged(where) from None
+    name = _NAME.fullmatch(where.name)
+    if name is None or int(name[1]) != footer.start or footer.end - footer.start != size:
+        raise _damaged(where)
     return footer
 
 
-def end_of(folder: Path) -> int:
-    """The position behind all that was accepted."""
-    found = starts(folder)
-    return read_footer(file_at(folder, found[-1])).end if found else 0
+def _damaged(where: Location) -> StateError:
+    hint = "restore the checkpoint from a copy; what was accepted and not read is in it"
+    return StateError(f"'{where}' is damaged", hint=hint)
 
 
-def listing(folder: str) -> dict[str, int]:
-    """A pushed stream as a file with its size; nothing where nothing was accepted yet."""
-    end = end_of(Path(folder))
-    return {PUSHED: end} if end else {}
+# --- the stream as one file -------------------------------------------------------------------------------
 
 
-def border(folder: str, position: int, limit: int) -> int:
-    """The end of the file that holds the byte before a position, at most `limit`."""
-    return next((each for each in starts(Path(folder)) if position <= each < limit), limit)
+def borders(folder: Location, start: int, end: int) -> list[int]:
+    """The positions behind `start` at which files end, and `end` itself."""
+    return [*(each for each in starts(folder) if start < each < end), end]
 
 
-def moments(folder: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The moments at which the bytes between two positions were accepted, as (start, end, moment)."""
-    found: tuple[int, int, int] | None = None
-    for begin in _covering(starts(Path(folder)), start):
-        if begin >= end:
-            break
-        footer = read_footer(file_at(Path(folder), begin))
-        span = max(start, begin), min(end, footer.end), footer.moment
-        if found is not None and found[2] != span[2]:
-            yield found
-            found = None
-        found = span if found is None else (found[0], span[1], span[2])
-    if found is not None:
+def footers(folder: Location, start: int, end: int) -> Iterator[Footer]:
+    """The footers of the files that hold the bytes between two positions, in order."""
+    return (footer for footer, _ in _between(folder, start, end, lambda where: (read_footer(where), b"")))
+
+
+def bodies(folder: Location, start: int, end: int) -> Iterator[bytes]:
+    """The bytes between two positions, file by file."""
+    for footer, data in _between(folder, start, end, read_file):
+        yield data[max(0, start - footer.start) : end - footer.start]
+
+
+def _between(
+    folder: Location, start: int, end: int, read: Callable[[Location], tuple[Footer, bytes]]
+) -> Iterator[tuple[Footer, bytes]]:
+    """The files that hold the bytes between two positions, in order; `StateError` if one is missing."""
+    known, at = names(folder), start
+    while at < end:
+        number = bisect_right(known, FileName(at, sys.maxsize)) - 1
+        found = read(folder / str(known[number])) if number >= 0 else None
+        if found is None or found[0].end <= at:
+            raise StateError(f"'{folder}' is damaged: what was accepted as byte {at:,} is missing")
         yield found
-
-
-def _covering(found: Sequence[int], position: int) -> Sequence[int]:
-    """The files from that on which holds a position."""
-    return found[max(0, bisect_right(found, position) - 1) :]
-
-
-class SpooledFile:
-    """The bytes of a spool as one file to read; what was removed at its front cannot be read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._starts = starts(folder)
-        self._end = read_footer(file_at(folder, self._starts[-1])).end if self._starts else 0
-        self._at = 0
-        self._open: BinaryIO | None = None
-        self._limit = 0
-        """Where the bytes of the open file end."""
-
-    def __enter__(self) -> SpooledFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
-    def seek(self, position: int) -> int:
-        """Go to a position."""
-        if position != self._at:
-            self._close()
-        self._at = position
-        return position
-
-    def read(self, size: int) -> bytes:
-        """The next bytes; fewer than asked for only at the end."""
-        found: list[bytes] = []
-        while size > 0 and self._at < self._end:
-            if self._open is None:
-                self._enter()
-            assert self._open is not None, "it was just opened"
-            piece = self._open.read(min(size, self._limit - self._at))
-            if not piece:
-                raise StateError(f"'{self._open.name}' is damaged: it ends before its bytes do")
-            found.append(piece)
-            self._at += len(piece)
-            size -= len(piece)
-            if self._at == self._limit:
-                self._close()
-        return b"".join(found)
-
-    def _enter(self) -> None:
-        """Open the file that holds the present position."""
-        number = bisect_right(self._starts, self._at) - 1
-        if number < 0:
-            raise StateError(f"'{self._folder}' is damaged: what was accepted before is missing")
-        start = self._starts[number]
-        path = file_at(self._folder, start)
-        self._limit = read_footer(path).end
-        if self._limit != (self._starts[number + 1] if number + 1 < len(self._starts) else self._end):
-            raise StateError(f"'{self._folder}' is damaged: what was accepted behind '{path.name}' is missing")
-        try:
-            self._open = path.open("rb")
-        except OSError as error:
-            raise StateError(f"cannot read '{path}': {error.strerror}") from None
-        self._open.seek(self._at - start)
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        at = found[0].end

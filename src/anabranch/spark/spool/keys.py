@@ -2,7 +2,7 @@
 
 A key is durable with the bytes of its request, in the footer of their file.
 When files are removed because they were read, the keys of all of them go into a snapshot first: a file of its own,
-numbered like them, of which only the newest counts.
+numbered like them, of which only the newest counts; whoever wrote it knew all keys up to its number.
 So after a crash the keys are those of the newest snapshot and of the files that are there.
 
 They are remembered for a day, and of one stream the latest hundred thousand.
@@ -11,10 +11,11 @@ They are remembered for a day, and of one stream the latest hundred thousand.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
+from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.spool.files import KeyedRequest
+from anabranch.spark.spool.files import FileName, KeyedRequest
+from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 
 MOST_KEYS = 100_000
@@ -59,21 +60,26 @@ def _oldest(now: int) -> int:
     return now - KEY_SECONDS * 1_000_000
 
 
-def save(folder: Path, position: int, requests: list[KeyedRequest]) -> None:
+def save(folder: Location, position: int, requests: list[KeyedRequest]) -> None:
     """Write a snapshot, by the position up to which the stream was read, and remove those before it."""
-    fresh = folder / f"{_PREFIX}{position:018}"
-    if not fresh.exists():
-        durable.publish(fresh, durable.sealed([to_plain(each) for each in requests]))
-    for path in _snapshots(folder):
-        if path.name < fresh.name:
-            path.unlink(missing_ok=True)
-
-
-def load(folder: Path) -> list[KeyedRequest]:
-    """The requests of the newest snapshot."""
+    fresh = f"{_PREFIX}{FileName(position)}"
     found = _snapshots(folder)
-    return [from_plain(KeyedRequest, each) for each in durable.unsealed(found[-1])] if found else []
+    if fresh not in found:
+        durable.create(folder / fresh, durable.sealed([to_plain(each) for each in requests]))
+    durable.delete(folder, [each for each in found if each < fresh])
 
 
-def _snapshots(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{_PREFIX}[0-9]*"))
+def load(folder: Location) -> list[KeyedRequest]:
+    """The requests of the newest snapshot."""
+    while found := _snapshots(folder):
+        try:
+            return [from_plain(KeyedRequest, each) for each in durable.unsealed(folder / found[-1])]
+        except StateError:
+            if found[-1] in _snapshots(folder):
+                raise
+            # else a run that was overtaken has just replaced it
+    return []
+
+
+def _snapshots(folder: Location) -> list[str]:
+    return [each for each in durable.names(folder) if each.startswith(_PREFIX)]

@@ -11,6 +11,10 @@ One whose writer was killed before it was answered may be in the stream or not; 
 it count once.
 What was read in a committed epoch is removed.
 
+In an object store a run that was overtaken accepts nothing more (`files.py`): the write that would make a request
+durable is refused, so the request is not acknowledged, and whoever repeats it under its key at the new run makes it
+count once.
+
 The moment of acceptance is recorded with the bytes (LAWS 1.3).
 Its clock ticks twenty times a second, so that what came together can be read together.
 """
@@ -19,10 +23,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic, time_ns
 
@@ -30,7 +33,7 @@ from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.crash import spool_point
 from anabranch.spark.spool import keys
-from anabranch.spark.spool.files import Footer, KeyedRequest, file_at, read_footer, starts
+from anabranch.spark.spool.files import FileName, Footer, KeyedRequest, names, read_footer
 from anabranch.spark.spool.keys import RememberedKeys
 from anabranch.storage import Location
 from anabranch.stream.reading.reader import Format
@@ -38,6 +41,10 @@ from anabranch.stream.reading.source import Source
 
 _TICK = 50_000
 """Microseconds."""
+_READERS = 16
+"""How many footers are read at a time."""
+_CLAIMS = 100
+"""How many claims of earlier runs stay."""
 _GROUP_BYTES = 16 << 20
 """The bytes from which on a group takes no further request."""
 _LEAST_COUNTED = 16 << 10
@@ -95,6 +102,17 @@ class SpoolState:
         return self.accepted - self.read
 
 
+@dataclass(frozen=True, slots=True)
+class WritingRun:
+    """A run that no lock protects from others: its number, and what is to be done when another has taken over."""
+
+    number: int
+    overtaken: Callable[[int], StateError]
+    """The error that names the run of a number."""
+    fail: Callable[[Exception], None]
+    """Ends the run with an error."""
+
+
 @dataclass(slots=True)
 class _Waiting:
     """A request that waits for its group to be written."""
@@ -113,14 +131,15 @@ class Spool:
         read: int,
         warn: Callable[[str], None] = lambda message: None,
         most_keys: int = keys.MOST_KEYS,
+        run: WritingRun | None = None,
     ) -> None:
-        """`read` is the position up to which committed epochs have read the stream."""
+        """`read` is the position up to which committed epochs have read the stream; without a `run` a lock is held."""
         self.source = source
         self._format: Format = "json"
         """That of the newest file."""
         self._backlog = 0
         self._warn = warn
-        self._folder = folder_of(source)
+        self._folder = Location.of(source.path)
         self._keys = RememberedKeys(most_keys)
         self._moved = Condition()
         """Guards what follows; notified when a request waits, and when the spool is closed."""
@@ -129,34 +148,84 @@ class Spool:
         """The requests of the group that is being written."""
         self._read = read
         self._moment = 0
-        self._files: list[tuple[int, int]] = []
-        """The first byte of each file, and the first behind it."""
+        self._run = run
+        self._writer = 0
+        """The number of the run that writes, in the names of files."""
+        self._overtaken: StateError | None = None
+        self._known: set[FileName] = set()
+        """The files whose footers were read."""
+        self._files: list[tuple[int, int, FileName]] = []
+        """The first byte of each file, the first behind it, and its name."""
+        self._claims: list[FileName] = []
+        self._end = 0
         self._kept_since = monotonic()
         self._refusing = False
         """Whether the latest group could not be written."""
         self._closed = False
-        with durable.writing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        Location.of(self._folder).sweep()
+        self._folder.sweep()
         self._load()
-        self._check_whole()
+        self._claim()
         self.check(source)
         self.follow(source)
         self._thread = Thread(target=self._work, name=f"spool {source.name}", daemon=True)
         self._thread.start()
 
     def _load(self) -> None:
-        """Read what the folder says beyond what is known."""
-        now, known = _now(), {start for start, _ in self._files}
-        if not known:
-            self._keys.add(keys.load(self._folder), now)
-        for start in starts(self._folder):
-            if start not in known:
-                footer = read_footer(file_at(self._folder, start))
-                self._files.append((footer.start, footer.end))
-                self._moment = max(self._moment, footer.moment)
+        """Read what the folder says beyond what is known.
+
+        A run that was overtaken may still remove files that were read, so a file may be gone when it is looked at.
+        The names are listed first: the keys of what was gone by then are in the snapshot, which is read next.
+        """
+        while True:
+            there = names(self._folder)
+            fresh = [each for each in there if each not in self._known]
+            try:
+                remembered = [] if self._known else keys.load(self._folder)
+                with ThreadPoolExecutor(_READERS) as threads:
+                    footers = list(threads.map(lambda each: read_footer(self._folder / str(each)), fresh))
+                break
+            except StateError:
+                if set(there) <= set(names(self._folder)):
+                    raise
+        self._known.update(fresh)
+        for name, footer in zip(fresh, footers, strict=True):
+            self._end, self._writer, self._format = footer.end, footer.claimed or name.run, footer.format
+            self._moment = max(self._moment, footer.moment)
+            if footer.claimed:
+                self._claims.append(name)
+            else:
+                self._files.append((footer.start, footer.end, name))
+        self._drop_remains()
+        whole, now = {name for _, _, name in self._files}, _now()
+        self._keys.add(remembered, now)
+        for name, footer in zip(fresh, footers, strict=True):
+            if name in whole:
                 self._keys.add(footer.keyed, now)
-                self._format = footer.format
+
+    def _drop_remains(self) -> None:
+        """Check that nothing is missing, and remove what is left of files that were read.
+
+        Files are removed in any order, so those that a run was about to remove when it was killed may have gaps.
+        """
+        first, whole = self._end, len(self._files)
+        while whole and self._files[whole - 1][1] == first:
+            whole -= 1
+            first = self._files[whole][0]
+        if not first <= self._read <= self._end:
+            hint = "restore the whole checkpoint from one copy"
+            raise StateError(f"'{self._folder}' is damaged: a part of what was accepted is missing", hint=hint)
+        durable.delete(self._folder, [str(name) for _, _, name in self._files[:whole]])
+        self._files = self._files[whole:]
+
+    def _claim(self) -> None:
+        """Take the place of the writer before, unless a later run has it."""
+        while self._run is not None and self._writer != self._run.number:
+            if self._writer > self._run.number:
+                raise self._run.overtaken(self._writer)
+            name = FileName(self._end, self._writer)
+            claim = Footer(self._end, self._end, self._moment, self._format, claimed=self._run.number)
+            durable.create(self._folder / str(name), claim.behind(b""))
+            self._load()
 
     def check(self, source: Source) -> None:
         """Refuse another format for what nobody has read yet."""
@@ -174,18 +243,6 @@ class Spool:
         with self._moved:
             self.source, self._format, self._backlog = source, source.format, source.http.backlog
 
-    def _check_whole(self) -> None:
-        """Check that nothing is missing."""
-        borders = zip(self._files, self._files[1:], strict=False)
-        whole = all(first[1] == second[0] for first, second in borders)
-        if not whole or self._read > self._end or (self._files and self._files[0][0] > self._read):
-            hint = "restore the whole checkpoint from one copy"
-            raise StateError(f"'{self._folder}' is damaged: a part of what was accepted is missing", hint=hint)
-
-    @property
-    def _end(self) -> int:
-        return self._files[-1][1] if self._files else 0
-
     @property
     def state(self) -> SpoolState:
         with self._moved:
@@ -201,6 +258,7 @@ class Spool:
     def _check_room(self, size: int) -> None:
         if self._closed:
             raise SpoolClosed(f"the stream '{self.source.name}' is not read any more", hint="send it again later")
+        self._check_writer()
         unread = (len(self._files) - bisect_right(self._files, self._read, key=_behind)) * _LEAST_COUNTED
         held = sum(len(each.body.data) for each in (*self._waiting, *self._writing))
         if max(self._end - self._read, unread) + held + size > self._backlog:
@@ -209,10 +267,14 @@ class Spool:
                 hint="send it again later",
             )
 
+    def _check_writer(self) -> None:
+        if self._overtaken is not None:  # one error for each request: they are raised on several threads
+            raise StateError(self._overtaken.message, hint=self._overtaken.hint)
+
     def accept(self, body: PushedBody, key: str | None = None) -> Future[Acceptance]:
         """Take a body; the future has its place when it is durable, or the error if it could not be written."""
         with self._moved:
-            if key is not None and (known := self._known(body, key)) is not None:
+            if key is not None and (known := self._repeated(body, key)) is not None:
                 return known
             self._check_room(len(body.data))
             if body.format != self._format:
@@ -222,7 +284,7 @@ class Spool:
             self._moved.notify_all()
         return fresh.done
 
-    def _known(self, body: PushedBody, key: str) -> Future[Acceptance] | None:
+    def _repeated(self, body: PushedBody, key: str) -> Future[Acceptance] | None:
         """The outcome of the request that has the key already; it may still be waiting."""
         found = self._keys.find(key, _now())
         if found is not None:
@@ -265,6 +327,7 @@ class Spool:
             each.done.set_result(place)
 
     def _publish(self, group: list[_Waiting]) -> list[Acceptance]:
+        self._check_writer()
         start = at = self._end
         moment = max(self._moment, _now() // _TICK * _TICK)
         places: list[Acceptance] = []
@@ -277,11 +340,13 @@ class Spool:
             at += len(each.body.data)
         footer = Footer(start, at, moment, self._format, tuple(keyed))
         spool_point("spool-begun")
-        durable.publish(file_at(self._folder, start), footer.behind(b"".join(each.body.data for each in group)))
+        name = FileName(start, self._writer)
+        durable.publish(self._folder / str(name), footer.behind(b"".join(each.body.data for each in group)))
         spool_point("spool-written")
         with self._moved:
-            self._files.append((start, at))
-            self._moment = moment
+            self._files.append((start, at, name))
+            self._known.add(name)
+            self._end, self._moment = at, moment
             self._keys.add(keyed, _now())
         return places
 
@@ -289,6 +354,7 @@ class Spool:
         """Tell the requests of a group that it could not be written.
 
         Its file may be there all the same, if the disk failed at the very end; then it is a part of the stream.
+        Or another file is, because another run has taken over.
         """
         told = error if isinstance(error, AnabranchError) else StateError(f"cannot write: {error}")
         with self._moved:
@@ -296,12 +362,16 @@ class Spool:
                 self._load()
             except AnabranchError as another:
                 told = another
+            if self._run is not None and self._writer != self._run.number:
+                told = self._overtaken = self._overtaken or self._run.overtaken(self._writer)
             self._writing = []
             first, self._refusing = not self._refusing, True
         if first:
             self._warn(f"requests to '{self.source.name}' are refused: {told.message}")
         for each in group:
             each.done.set_exception(told)
+        if self._run is not None and self._overtaken is not None:
+            self._run.fail(self._overtaken)
 
     # --- what was read ------------------------------------------------------------------------------------
 
@@ -311,19 +381,19 @@ class Spool:
             self._read = max(self._read, read)
             done = [each for each in self._files[:-1] if each[1] <= self._read]
             kept = self._keys.all() if len(self._keys) else []
-            size = sum(end - start for start, end in done)
+            size = sum(end - start for start, end, _ in done)
+            removed = {*self._claims[:-_CLAIMS], *(name for _, _, name in done)}
             due = not kept or at_once or size >= _KEPT_BYTES or monotonic() - self._kept_since >= _KEPT_SECONDS
             position = self._read
         if not done or not due:
             return
         if kept:
             keys.save(self._folder, position, kept)
-        for start, _ in done:
-            path = file_at(self._folder, start)
-            with durable.writing(path):
-                path.unlink(missing_ok=True)
+        durable.delete(self._folder, [str(each) for each in removed])
         with self._moved:
             self._files = self._files[len(done) :]
+            self._claims = self._claims[-_CLAIMS:]
+            self._known -= removed
             self._kept_since = monotonic()
 
     def close(self) -> None:
@@ -335,22 +405,11 @@ class Spool:
         self.forget(self._read, at_once=True)
 
 
-def folder_of(source: Source) -> Path:
-    """The folder of a spool, which has to be on a disk for now."""
-    at = Location.of(source.path)
-    if at.path is None:
-        raise UsageError(
-            f"the stream '{source.name}' is pushed, which a checkpoint in an object store cannot hold yet: '{at}'",
-            hint="put the checkpoint on a disk, or let programs write into a topic",
-        )
-    return at.path
-
-
 def _now() -> int:
     return time_ns() // 1_000
 
 
-def _behind(file: tuple[int, int]) -> int:
+def _behind(file: tuple[int, int, FileName]) -> int:
     return file[1]
 
 
@@ -385,8 +444,10 @@ def _repeating(done: Future[Acceptance]) -> Future[Acceptance]:
 class Spools:
     """The spools of a trunk, by stream; only the trunk changes which there are."""
 
-    def __init__(self, warn: Callable[[str], None]) -> None:
+    def __init__(self, warn: Callable[[str], None], run: WritingRun | None = None) -> None:
+        """Without a `run` a lock is held."""
         self._warn = warn
+        self._run = run
         self._held: dict[str, Spool] = {}
 
     def get(self, stream: str) -> Spool | None:
@@ -411,7 +472,7 @@ class Spools:
                 if name in self._held:
                     self._held[name].check(source)
                 else:
-                    fresh[name] = Spool(source, read(name), self._warn)
+                    fresh[name] = Spool(source, read(name), self._warn, run=self._run)
                     on_error.callback(fresh[name].close)
             yield
             on_error.pop_all()

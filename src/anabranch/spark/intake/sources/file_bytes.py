@@ -25,15 +25,13 @@ from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 class FileBytes:
     """A range of a file, read once from its first element to its last."""
 
-    def __init__(
-        self, form: Format, limits: Limits, reach: Range, carry: str | None, *, continues: bool = True
-    ) -> None:
-        """`carry` was left by the reader of the range before; `continues` says whether one may end within an item."""
+    def __init__(self, form: Format, limits: Limits, reach: Range, carry: str | None) -> None:
+        """`carry` was left by the reader of the range before."""
         self._split = DocumentSplitter if form == "document" else LineSplitter
         self._limits = limits
         self._range = reach
-        self._carries = reach.packed or (self._split is DocumentSplitter and continues)
-        self.lines = self._split is LineSplitter and not reach.packed
+        self._carries = reach.packed or self._split is DocumentSplitter
+        self.lines = not self._carries
         begin = self._begin(carry)
         self.shredder = Shredder(self._split(limits, begin), limits)
         self.start = begin.position

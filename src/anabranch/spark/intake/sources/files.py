@@ -43,7 +43,7 @@ class FilesConnector(Connector):
         return self.source.keys
 
     def listing(self, *, patient: bool) -> Listing:
-        return {key: self._files(key).listing() for key in self.source.keys}
+        return {key: folders.listing(path) for key, path in self.source.keys.items()}
 
     def sight(self, there: Listing, before: Listing | None) -> Listing:
         """The files that are not read to their end.
@@ -61,7 +61,9 @@ class FilesConnector(Connector):
         return found
 
     def form(self, sight: Listing, *, decide: bool) -> StreamForm | None:
-        partitions = [self._files(key).paths(sight.get(key, {})) for key in self.source.keys]
+        partitions = [
+            PartitionFiles(path, document=False).paths(sight.get(key, {})) for key, path in self.source.keys.items()
+        ]
         return folders.form_of(self.source, partitions, decide=decide)
 
     def views(self, sight: Listing, start: Offset, *, finite: bool) -> Iterator[FileView]:
@@ -73,16 +75,15 @@ class FilesConnector(Connector):
             size = self._size_of_open(held, there, files, at)
             is_copy = bool(self.source.copies)  # which begins and ends no file by itself
             waiting = [] if is_copy else folders.waiting(held, there, files)
-            if storage.is_address(files.where) and not files.pushed:
+            if storage.is_address(files.where):
                 storage.read_fronts([(files.path(each.file), each.size) for each in waiting[:_FRONTS]])
-            partition = Partition(held, size, waiting, files.continues, finite and not is_copy, files)
+            partition = Partition(held, size, waiting, files.document, finite and not is_copy, files)
             if partition.behind(at):
                 yield FileView(key, partition, files, max((stretch.file for stretch in held), default=""))
 
     def _files(self, key: str) -> PartitionFiles:
-        """The files of a partition; their format counts as soon as it is known."""
-        document = self.log.form is not None and self.log.form.format == "document"
-        return PartitionFiles(self.source.keys[key], document, pushed=self.source.http is not None)
+        assert self.log.form is not None, "nothing is read before the format is known"
+        return PartitionFiles(self.source.keys[key], self.log.form.format == "document")
 
     def _size_of_open(self, held: list[FileStretch], there: dict[str, int], files: PartitionFiles, at: Position) -> int:
         """The size of the last stretch's file; an error if the file was truncated or overwritten."""
@@ -105,7 +106,7 @@ class FilesConnector(Connector):
                 hint="a stream's files may only grow",
             )
         stamp = (size, changed)
-        if self._compared.get(path) != stamp and not files.pushed:
+        if self._compared.get(path) != stamp:
             if not storage.has_head(path, stretch.head):
                 raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
             self._compared[path] = stamp
@@ -115,11 +116,11 @@ class FilesConnector(Connector):
         stream, _, partition = key.rpartition("/")
         files = self._files(key)
         between = Position.of(start, key), Position.of(end, key)
-        for span in ranges.spans(self.log.stretches(partition), *between, files.continues):
+        for span in ranges.spans(self.log.stretches(partition), *between, files.document):
             name, packed = span.stretch.file, span.stretch.packed
             where = files.path(name)
             whole = ((span.start, span.end, span.last),)
-            for first, stop, last in whole if cores is None else ranges.cut_up(span, files.continues, cores, files):
+            for first, stop, last in whole if cores is None else ranges.cut_up(span, files.document, cores, files):
                 yield Range(stream, partition, span.number, name, where, first, stop, last, packed, 0)
 
     @cached_property
@@ -146,7 +147,7 @@ class FileView:
     def _begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)
         late = waiting.file < self.largest
-        packed, head = (False, "") if self.files.pushed else storage.beginning(path, waiting.size)
+        packed, head = storage.beginning(path, waiting.size)
         return FileStretch(
             self.key.rpartition("/")[2],
             waiting.file,
