@@ -58,7 +58,7 @@ def test_selections(tmp_path: Path, seed: int, engine: EngineName) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", some(range(3)))
+@pytest.mark.parametrize("seed", [0, *some((1, 2))])
 def test_windows_and_groups(tmp_path: Path, seed: int, engine: EngineName) -> None:
     """Windows over a time with an odd name, groups by odd keys and their aggregates are those of SQLite."""
     random = Random(100 + seed)
