@@ -106,7 +106,7 @@ class Streams:
     @property
     def count(self) -> int:
         """How many items there are in all."""
-        return sum(len([line for line in lines if "<s:punctuation" not in line]) for lines in self.lines.values())
+        return sum(len([line for line in lines if not line.startswith("<s:")]) for lines in self.lines.values())
 
 
 def inputs_of(streams: Streams, folder: Path) -> Inputs:
