@@ -1,4 +1,7 @@
-"""An engine without Spark into which programs push, as a process that can be killed: `pushed_engine.py CHECKPOINT EPOCH_BYTES`."""
+"""An engine without Spark into which programs push, as a process that can be killed.
+
+usage: pushed_engine.py CHECKPOINT EPOCH_BYTES
+"""
 
 from __future__ import annotations
 
