@@ -1,4 +1,7 @@
-"""An engine without Spark into which programs push, as a process that can be killed: `pushed_engine.py CHECKPOINT`."""
+"""An engine without Spark into which programs push, as a process that can be killed.
+
+usage: pushed_engine.py CHECKPOINT EPOCH_BYTES
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ QUERIES = {
 }
 
 
-def main(checkpoint: str) -> None:
+def main(checkpoint: str, epoch_bytes: int) -> None:
     """Answer until SIGTERM comes."""
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with Engine(local=True, checkpoint=checkpoint, trigger_ms=20, epoch_bytes=2_000) as engine:
+    with Engine(local=True, checkpoint=checkpoint, trigger_ms=20, epoch_bytes=epoch_bytes) as engine:
         engine.stream("s", Http())
         for name, text in QUERIES.items():
             engine.subscribe(text, name)
@@ -29,4 +32,4 @@ def main(checkpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]))

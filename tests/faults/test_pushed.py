@@ -284,7 +284,8 @@ def test_no_kill_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
 
 
 def _engine(folder: Path, checkpoint: Location) -> Victim:
-    return Victim(folder, checkpoint, [sys.executable, pushed_engine.__file__, str(checkpoint)])
+    size = 2_000 if checkpoint.path else 100_000  # an epoch costs more in a store, and has to keep up with the programs
+    return Victim(folder, checkpoint, [sys.executable, pushed_engine.__file__, str(checkpoint), str(size)])
 
 
 def test_no_move_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
