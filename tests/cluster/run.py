@@ -53,6 +53,25 @@ _CONF = {
 }
 
 
+_ANSWERS = f"""
+import json, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from anabranch.engine.registering import import_all
+from anabranch.site import read_site
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+site = read_site(Path("{_SITE}/site.toml"))
+import_all(site.functions)
+log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
+def answer(name):
+    return name, "".join(log.answer(log.subscription(name), site.functions))
+with ThreadPoolExecutor(16) as pool:
+    print(json.dumps(dict(pool.map(answer, json.load(sys.stdin)))))
+"""
+"""What `anabranch answer` does, for many subscriptions of a site that is read once."""
+
+
 class Progress:
     """Prints what happens and counts what has passed and failed."""
 
@@ -139,12 +158,7 @@ class Driver:
 
     def answers(self, names: list[str]) -> dict[str, str]:
         """The committed answers of subscriptions."""
-        program = (
-            "import json, sys\nfrom pathlib import Path\nfrom anabranch.running import committed\n"
-            f"names = json.load(sys.stdin)\nsite = Path('{_SITE}/site.toml')\n"
-            "print(json.dumps({name: ''.join(committed(site, name)) for name in names}))"
-        )
-        found: dict[str, str] = json.loads(self.machine.run([sys.executable, "-c", program], input=json.dumps(names)))
+        found: dict[str, str] = json.loads(self.machine.run([sys.executable, "-c", _ANSWERS], input=json.dumps(names)))
         return found
 
 

@@ -15,7 +15,7 @@ from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
 from anabranch.storage import Location
 
-HINT = "workers of a cluster need the checkpoint on a file system that all of them mount at this path, or at s3://"
+HINT = "workers need the checkpoint on a file system that all of them mount at this path, or at s3:// with keys"
 
 
 @dataclass(frozen=True, slots=True)
