@@ -173,9 +173,10 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     example = page.split("## SITE.toml\n\n```\n")[1].split("```")[0]
     folder.file.write_text(example)
     (folder.top / "vela.xq").write_text(ALL)
+    (folder.top / "alerts.xq").write_text(ALL)
     (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
     site = read_site(folder.file)
-    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot", "orders"], ["vela"])
+    assert (list(site.streams), list(site.subscriptions)) == (["photons", "hot", "orders"], ["vela", "alerts"])
     assert site.settings.keep == Keep(bytes=20 * 10**9)
     assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 
@@ -189,7 +190,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
         (('"files"', '"pigeons"'), r"\[streams.s\]: the source 'pigeons' is unknown"),
         (('path = "in"', 'path = "nowhere"'), r"\[streams.s\]: there is no '.*nowhere'"),
         (('"lines"', '"csv"'), r"\[streams.s\]: the format 'csv' is unknown"),
-        (('format = "lines"', "updates = 1"), r"\[streams.s\]: 'updates' takes true or false, not '1'"),
+        (('format = "lines"', "updates = 1"), r"\[streams.s\]: 'updates' takes true, false or 'upsert', not '1'"),
         (("[engine]", "[engine"), "site.toml': expected"),
         (("[streams.s]", "[stream.s]"), "the file: 'stream' is unknown"),
         (('query = "all.xq"', 'query = "gone.xq"'), "cannot read '.*gone.xq'"),

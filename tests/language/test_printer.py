@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from anabranch.errors import QueryError
@@ -308,16 +308,18 @@ def test_what_is_printed_is_read_back() -> None:
     """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
     met: set[type] = set()
 
-    @settings(examples(250), derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(examples(250), database=None, suppress_health_check=list(HealthCheck))
     @given(queries)
     def law(query: ast.Query) -> None:
         assert parse(print_query(query)) == query
         met.update(type(part) for part in parts(query))
 
-    law()
     constructs = {each for each in vars(ast).values() if isinstance(each, type) and each.__module__ == ast.__name__}
-    if not is_fast():  # of few queries nothing is certain
-        assert {each.__name__ for each in constructs - met} == {"_Placed"}
+    for number in range(1 if is_fast() else 10):  # what hypothesis makes depends on the modules that are loaded
+        seed(number)(law)()
+        if {each.__name__ for each in constructs - met} == {"_Placed"}:
+            return
+    assert is_fast(), f"of few queries nothing is certain, of many that there are {constructs - met}"
 
 
 PRINTED = (

@@ -45,12 +45,10 @@ def test_figure_1(spark: SparkSession, tmp_path: Path, strategy: Strategy, by_it
                 running.end_stream("photons")
                 assert {name: running.answer(name) for name in expected} == expected
             found = running.measured()
-            commits = running.peers["SP4"].runner.checkpoint.spark / "commits"
     assert all(each.bytes for each in found.flows.values())
     assert found.peers["SP4"].cpu_s > 0
     assert found.peers["SP4"].executor_cpu_s > 0
     assert found.peers["SP6"].epochs == 0, "nobody asks there, and nothing passes"
-    assert commits.exists() is by_itself, "Spark commits what it has handed out"
 
 
 def test_plans_change_under_way(spark: SparkSession, tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def test_a_join_on_the_way(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_killed_in_an_epoch(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An epoch that was begun and not committed is run again with the same ranges, whatever has come since."""
+    """An epoch that was begun and not committed is forgotten: the next run reads on from the last manifest."""
     grown = GrowingStream(tmp_path / "photons", photon_items(60))
     network = network_of(line(2), [photon_stream(tmp_path, "photons", "SP0")], "widening", [("a", ITEMS, "SP1")])
 
@@ -122,4 +120,4 @@ def test_killed_in_an_epoch(spark: SparkSession, tmp_path: Path, monkeypatch: py
                 run(by_itself)
     grown.grow(10)
     document = {"photons": "".join(("<photons>", *photon_items(60), "</photons>"))}
-    assert run(by_itself=False) == (by_law(ITEMS, document), 2)
+    assert run(by_itself=False) == (by_law(ITEMS, document), 1)

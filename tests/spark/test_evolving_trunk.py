@@ -48,7 +48,9 @@ def test_no_moment_is_bad_for_an_accent(spark: SparkSession, tmp_path: Path, mon
     found = "".join(f'<o id="{each}"/>' for each in due)
     assert site.answer("ids") == f"<ids>{found}</ids>"
     assert [each.raw for each in site.log.dead_letters()] == [item(number, 2).strip() for number in bad]
-    assert [path.suffix for path in (tmp_path / "state" / "evolution").iterdir()] == [".jsonl"]
+    (logged,) = site.seen[-1].manifest.evolution.values()
+    kept = {path.name for path in (tmp_path / "state" / "evolution").rglob("*") if path.is_file()}
+    assert kept == {part.file for part in logged.parts}, "what killed runs wrote is gone"
 
 
 def test_a_stream_tells_how_it_evolved(spark: SparkSession, tmp_path: Path) -> None:

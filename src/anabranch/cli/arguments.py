@@ -31,6 +31,11 @@ def user_file(text: str) -> UserFile:
         raise argparse.ArgumentTypeError(error.message) from None
 
 
+def absolute(file: UserFile | None) -> UserFile | None:
+    """A file that stays the same wherever the working directory is."""
+    return file.absolute() if isinstance(file, Path) else file
+
+
 def declare_functions(command: argparse.ArgumentParser) -> None:
     """The option that registers functions."""
     command.add_argument(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of, user_file
+from anabranch.cli.arguments import Commands, absolute, declare_conversion, declare_spark, spark_of, user_file
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
+from anabranch.storage import Location
 from anabranch.visible import tell, visible
 
 
@@ -56,8 +57,8 @@ def _run(options: argparse.Namespace) -> None:
     run(
         options.site,
         once=options.once,
-        dead_letters=options.dead_letter and options.dead_letter.absolute(),
-        late_items=options.late and options.late.absolute(),
+        dead_letters=absolute(options.dead_letter),
+        late_items=absolute(options.late),
         spark=spark_of(options),
     )
 
@@ -100,4 +101,4 @@ def _accent(options: argparse.Namespace) -> None:
 
 def _place(place: object) -> str:
     """A file, or a partition of a topic, for people."""
-    return visible(str(short(place) if isinstance(place, Path) else place))
+    return visible(str(short(place) if isinstance(place, Path | Location) else place))

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from time import monotonic, sleep
 
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +32,8 @@ ORDERS = 400
 _QUERY = "SELECT id, country, amount FROM orders WHERE amount >= 950"
 _CHECKOUT = Path(anabranch.__file__).parents[2]
 _SHOWN = 5
+_PATIENCE, _POLL = 60.0, 0.2
+"""The seconds that alerts have to reach their topic, and between two looks there."""
 
 
 def is_possible() -> bool:
@@ -55,7 +58,9 @@ def show(console: Console) -> None:
             _send(cluster, random, sent)
             engine.trunk.beyond(sys.maxsize, lambda: engine.tally.items >= sent[0])
             answer = alerts.answer().splitlines()
-        written = _read(cluster, "alerts")
+            patience = monotonic() + _PATIENCE
+            while len(written := _read(cluster, "alerts")) < len(answer) and monotonic() < patience:
+                sleep(_POLL)  # the broker has been away
     table = Table("key", "message", title=f"the last of {len(written)} messages in 'alerts'", title_justify="left")
     for key, value in written[-_SHOWN:]:
         table.add_row(key, value)

@@ -70,7 +70,7 @@ def _fed(
 
 def _refuse_cycles(streams: Mapping[str, Source], subscriptions: Mapping[str, str], sinks: Mapping[str, Sink]) -> None:
     """Refuse a stream that is the answer of a subscription that depends on it, or whose topic that one writes to."""
-    fed = [(each.answer, name) for name, each in streams.items() if each.answer in subscriptions]
+    fed = [(each.answer, name) for name, each in streams.items() if each.answer and each.answer in subscriptions]
     for name, sink in sinks.items():
         if isinstance(sink, Kafka) and name in subscriptions:
             fed += ((name, stream) for stream, each in streams.items() if each.topic and _is_topic(sink, each.topic))

@@ -302,7 +302,8 @@ def source_of(
     slack = table.take("slack", lambda value: True, "a number, or a duration such as PT5S", None)
     origin = table.take("origin", lambda value: True, "a number, or a dateTime such as 2026-01-01T00:00:00Z", None)
     retain = table.take("retain", lambda value: True, "anything", None)
-    updates = table.take("updates", lambda value: value in (True, False, "upsert"), "true, false or 'upsert'", False)
+    known = lambda value: isinstance(value, bool) or value == "upsert"  # noqa: E731
+    updates = table.take("updates", known, "true, false or 'upsert'", False)
     envelope = table.text("envelope", None) if kind == "kafka" else None
     heartbeat = table.take("heartbeat", lambda value: True, "anything", None)
     domains = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
