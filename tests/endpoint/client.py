@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from anabranch.endpoint.app import application
 from anabranch.endpoint.server import Endpoint
 from anabranch.endpoint.settings import EndpointSettings
-from anabranch.spark.spool.files import bodies
+from anabranch.spark.spool.files import FileName, bodies
 from anabranch.spark.spool.spool import Spool
 from anabranch.storage import Location
 from anabranch.stream.reading.source import Http, Source
@@ -81,7 +81,7 @@ class Served:
     def taken(self, name: str) -> bytes:
         """All that a stream holds."""
         spool = self.spools[name]
-        return b"".join(bodies(Location.of(spool.source.path), 0, spool.state.accepted))
+        return b"".join(bodies(Location.of(spool.source.path) / str(FileName(0)), spool.state.accepted))
 
 
 @contextmanager

@@ -26,10 +26,10 @@ from anabranch.spark.spool.spool import (
     PushedBody,
     Spool,
     SpoolClosed,
-    Spools,
     TrunkBehind,
     WritingRun,
 )
+from anabranch.spark.spool.spools import Spools
 from anabranch.storage import Location, disk
 from anabranch.stream.reading.source import Source
 from endpoint.client import folder_of, pushed
@@ -46,7 +46,7 @@ def content(source: Source) -> str:
     """All that a spool holds, from its first file on."""
     folder = Location.of(source.path)
     end = listed(source)[PUSHED]
-    return b"".join(files.bodies(folder, files.starts(folder)[0], end)).decode()
+    return b"".join(files.bodies(folder / str(files.names(folder)[0]), end)).decode()
 
 
 def listed(source: Source) -> dict[str, int]:
@@ -320,9 +320,9 @@ def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], None], which: 
         Spool(source, 6 if lost else 0)
     if not lost:
         with pytest.raises(StateError, match="is damaged"):
-            list(files.bodies(Location.of(source.path), 0, 6))
+            list(files.bodies(Location.of(folder_of(source) / str(files.FileName(0))), 6))
         with pytest.raises(StateError, match="is damaged"):
-            list(files.footers(Location.of(source.path), 0, 6))
+            files.footers(Location.of(source.path), 0, 6)
 
 
 def test_any_part_can_be_read(tmp_path: Path) -> None:
@@ -341,9 +341,10 @@ def test_any_part_can_be_read(tmp_path: Path) -> None:
     for _ in range(200):
         start = random.randrange(len(text))
         end = random.randrange(start, len(text) + 1)
-        assert b"".join(files.bodies(folder, start, end)).decode() == text[start:end]
+        first, last = sorted(random.choices([0, *ends], k=2))
+        assert b"".join(files.bodies(folder / str(files.FileName(first)), last)).decode() == text[first:last]
         assert files.borders(folder, start, end) == [*(each for each in ends if start < each < end), end]
-        found = list(files.footers(folder, start, end))
+        found = files.footers(folder, start, end)
         holding = [
             (first, last) for first, last in pairwise([0, *ends]) if first < end and start < last and start < end
         ]
@@ -446,9 +447,13 @@ class Store:
 
         return Spool(self.source, read, run=WritingRun(run, lambda by: StateError(f"run {by} has taken over"), fail))
 
-    def text(self) -> str:
-        """All that is there, as readers see it."""
-        return b"".join(files.bodies(self.folder, 0, listed(self.source).get(PUSHED, 0))).decode()
+    def text(self, start: int = 0) -> str:
+        """All that is there from the start of a file on, as tasks read it."""
+        end = listed(self.source)[PUSHED]
+        (found,) = HttpConnector(self.source, OrderLog(self.folder, ())).ranges(
+            "orders/0", {"orders/0": {"file": 0, "position": start}}, {"orders/0": {"file": 0, "position": end}}, None
+        )
+        return b"".join(files.bodies(Location.of(found.path), found.end)).decode()
 
 
 def test_a_spool_moves(tmp_path: Path) -> None:
@@ -469,7 +474,7 @@ def test_a_spool_moves(tmp_path: Path) -> None:
             spool.forget(run * 4)
             spool.close()  # or else it was killed
     spool = store.open(5, 12)
-    assert b"".join(files.bodies(store.folder, 12, 16)) == b"7\n8\n"
+    assert store.text(12) == "7\n8\n"
     spool.forget(16)
     spool.close()
     assert [str(each) for each in files.names(store.folder) if each.start == 14] == ["000000000000000014-00000004"]
@@ -498,7 +503,7 @@ def test_a_run_that_was_overtaken_accepts_nothing(tmp_path: Path) -> None:
     first.close()
     second.close()
     assert text == "1\n2\n3\n4\n"
-    assert b"".join(files.bodies(store.folder, 8, 10)) == b"5\n"
+    assert store.text(8) == "5\n"
 
 
 def test_what_a_run_takes_while_it_is_overtaken_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -573,6 +578,27 @@ def test_files_that_were_about_to_be_removed(tmp_path: Path, left: tuple[int, ..
     assert [each for each in files.names(store.folder) if each.start in (2, 4)] == []
     with pytest.raises(StateError, match="is damaged: a part of what was accepted is missing"):
         store.open(3, 4)
+
+
+def test_a_listing_that_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that writes all the time while its folder is listed: a name may be missed, and a later one found."""
+    store = Store(tmp_path)
+    first = store.open(1)
+    first.accept(body("1\n")).result(60)
+
+    def torn(folder: Location) -> list[files.FileName]:
+        monkeypatch.setattr(spooling, "names", files.names)
+        for each in "234":
+            first.accept(body(f"{each}\n"), each).result(60)
+        return [each for each in files.names(folder) if each.start != 4]
+
+    monkeypatch.setattr(spooling, "names", torn)
+    second = store.open(2)
+    assert second.state.accepted == 8
+    assert second.accept(body("3\n"), "3").result(60) == Acceptance(4, 6, repeated=True)
+    assert store.text() == "1\n2\n3\n4\n"
+    first.close()
+    second.close()
 
 
 def test_old_claims_are_removed(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.sinks.answer_streams import check_answers
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
-from anabranch.spark.spool.spool import Spools, WritingRun
+from anabranch.spark.spool.spool import WritingRun
+from anabranch.spark.spool.spools import Spools
 from anabranch.storage import Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings

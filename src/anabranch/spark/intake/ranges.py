@@ -65,6 +65,7 @@ class Range:
     Ranges of one epoch are numbered in the order of their streams, `sequence`.
     A gzip file is `packed`: `start` and `end` count bytes on disk, positions inside it uncompressed bytes.
     Of a topic they are offsets of a partition, `file` is its name, and `path` the topic's id.
+    Of a spool `path` is the first file.
     """
 
     stream: str

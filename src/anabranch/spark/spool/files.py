@@ -28,7 +28,8 @@ import json
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ PUSHED = "http"
 _NAME = re.compile(r"([0-9]{18})(?:-([0-9]{8}))?")
 _LENGTH_DIGITS = 10
 _TAIL = _LENGTH_DIGITS + 1
+_READERS = 16
+"""How many footers are read at a time."""
 _LOOK_BYTES = 8 << 10
 """What is read of the end of a file to find its footer, which is seldom longer."""
 
@@ -93,8 +96,13 @@ class Footer:
 
 def names(folder: Location) -> list[FileName]:
     """The files of a spool, in order."""
-    found = (_NAME.fullmatch(each) for each in durable.names(folder))
-    return sorted(FileName(int(each[1]), int(each[2] or 0)) for each in found if each)
+    return sorted(found for each in durable.names(folder) if (found := name_of(each)))
+
+
+def name_of(text: str) -> FileName | None:
+    """The name of a file of a spool; None if it is that of another."""
+    found = _NAME.fullmatch(text)
+    return FileName(int(found[1]), int(found[2] or 0)) if found else None
 
 
 def starts(folder: Location) -> list[int]:
@@ -120,7 +128,12 @@ def read_footer(where: Location) -> Footer:
 
 def read_file(where: Location) -> tuple[Footer, bytes]:
     """A file as its footer and the bodies before it; `StateError` if it is damaged."""
-    data = durable.read(where)
+    try:
+        data = where.read()
+    except FileNotFoundError:
+        raise _damaged(where) from None
+    except OSError as error:
+        raise StateError(f"cannot read '{where}': {error.strerror or error}") from None
     length = _length(data[-_TAIL:])
     if length is None or length + _TAIL > len(data):
         raise _damaged(where)
@@ -142,8 +155,8 @@ def _footer(where: Location, data: bytes, size: int) -> Footer:
         footer = from_plain(Footer, json.loads(text))
     except ValueError:
         raise _damaged(where) from None
-    name = _NAME.fullmatch(where.name)
-    if name is None or int(name[1]) != footer.start or footer.end - footer.start != size:
+    name = name_of(where.name)
+    if name is None or name.start != footer.start or footer.end - footer.start != size:
         raise _damaged(where)
     return footer
 
@@ -161,26 +174,32 @@ def borders(folder: Location, start: int, end: int) -> list[int]:
     return [*(each for each in starts(folder) if start < each < end), end]
 
 
-def footers(folder: Location, start: int, end: int) -> Iterator[Footer]:
-    """The footers of the files that hold the bytes between two positions, in order."""
-    return (footer for footer, _ in _between(folder, start, end, lambda where: (read_footer(where), b"")))
+def footers(folder: Location, start: int, end: int) -> list[Footer]:
+    """The footers of the files that hold the bytes between two positions, in order; `StateError` if one is missing."""
+    known = list({each.start: each for each in names(folder)}.values())  # of those at one position, the last
+    first = bisect_right(known, FileName(start, sys.maxsize)) - 1
+    chosen = [each for each in known[max(0, first) :] if each.start < end] if start < end else []
+    with ThreadPoolExecutor(_READERS) as threads:
+        found = list(threads.map(lambda each: read_footer(folder / str(each)), chosen))
+    at = start
+    for each in found:
+        if not each.start <= at < each.end:
+            break
+        at = each.end
+    if at < end:
+        raise StateError(f"'{folder}' is damaged: what was accepted as byte {at:,} is missing")
+    return found
 
 
-def bodies(folder: Location, start: int, end: int) -> Iterator[bytes]:
-    """The bytes between two positions, file by file."""
-    for footer, data in _between(folder, start, end, read_file):
-        yield data[max(0, start - footer.start) : end - footer.start]
+def bodies(first: Location, end: int) -> Iterator[bytes]:
+    """The bytes from the first of a file on, file by file, up to a position at which one ends.
 
-
-def _between(
-    folder: Location, start: int, end: int, read: Callable[[Location], tuple[Footer, bytes]]
-) -> Iterator[tuple[Footer, bytes]]:
-    """The files that hold the bytes between two positions, in order; `StateError` if one is missing."""
-    known, at = names(folder), start
-    while at < end:
-        number = bisect_right(known, FileName(at, sys.maxsize)) - 1
-        found = read(folder / str(known[number])) if number >= 0 else None
-        if found is None or found[0].end <= at:
-            raise StateError(f"'{folder}' is damaged: what was accepted as byte {at:,} is missing")
-        yield found
-        at = found[0].end
+    Each file says where the next begins, and a claim who wrote it, so that the folder need not be listed.
+    """
+    name = name_of(first.name)
+    assert name is not None, "it is a file of a spool"
+    while name.start < end:
+        footer, data = read_file(first.parent / str(name))
+        if data:
+            yield data
+        name = FileName(footer.end, footer.claimed or name.run)

@@ -22,9 +22,8 @@ Its clock ticks twenty times a second, so that what came together can be read to
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Condition, Thread
 from time import monotonic, time_ns
@@ -173,7 +172,7 @@ class Spool:
     def _load(self) -> None:
         """Read what the folder says beyond what is known.
 
-        A run that was overtaken may still remove files that were read, so a file may be gone when it is looked at.
+        A run that is being overtaken may still write, and remove files that were read: then the folder is read again.
         The names are listed first: the keys of what was gone by then are in the snapshot, which is read next.
         """
         while True:
@@ -183,39 +182,45 @@ class Spool:
                 remembered = [] if self._known else keys.load(self._folder)
                 with ThreadPoolExecutor(_READERS) as threads:
                     footers = list(threads.map(lambda each: read_footer(self._folder / str(each)), fresh))
+                found = dict(zip(fresh, footers, strict=True))
+                writer = footers[-1].claimed or fresh[-1].run if fresh else self._writer
+                if self._run is not None and self._writer == self._run.number != writer:
+                    self._writer = writer  # overtaken: nothing else matters any more
+                    return
+                added = [(each.start, each.end, name) for name, each in found.items() if not each.claimed]
+                files = [*self._files, *added]
+                whole = self._whole(files, footers[-1].end if footers else self._end)
                 break
             except StateError:
-                if set(there) <= set(names(self._folder)):
+                if there == names(self._folder):
                     raise
-        self._known.update(fresh)
-        for name, footer in zip(fresh, footers, strict=True):
-            self._end, self._writer, self._format = footer.end, footer.claimed or name.run, footer.format
+        now = _now()
+        self._keys.add(remembered, now)
+        kept = {name for _, _, name in files[whole:]}
+        for name, footer in found.items():
+            self._end, self._format = footer.end, footer.format
             self._moment = max(self._moment, footer.moment)
             if footer.claimed:
                 self._claims.append(name)
-            else:
-                self._files.append((footer.start, footer.end, name))
-        self._drop_remains()
-        whole, now = {name for _, _, name in self._files}, _now()
-        self._keys.add(remembered, now)
-        for name, footer in zip(fresh, footers, strict=True):
-            if name in whole:
+            elif name in kept:
                 self._keys.add(footer.keyed, now)
+        self._known.update(fresh)
+        self._writer, self._files = writer, files[whole:]
+        durable.delete(self._folder, [str(name) for _, _, name in files[:whole]])
 
-    def _drop_remains(self) -> None:
-        """Check that nothing is missing, and remove what is left of files that were read.
+    def _whole(self, files: Sequence[tuple[int, int, FileName]], end: int) -> int:
+        """The first of the files from which on nothing is missing; what is before it was read.
 
         Files are removed in any order, so those that a run was about to remove when it was killed may have gaps.
         """
-        first, whole = self._end, len(self._files)
-        while whole and self._files[whole - 1][1] == first:
-            whole -= 1
-            first = self._files[whole][0]
-        if not first <= self._read <= self._end:
+        first, number = end, len(files)
+        while number and files[number - 1][1] == first:
+            number -= 1
+            first = files[number][0]
+        if not first <= self._read <= end:
             hint = "restore the whole checkpoint from one copy"
             raise StateError(f"'{self._folder}' is damaged: a part of what was accepted is missing", hint=hint)
-        durable.delete(self._folder, [str(name) for _, _, name in self._files[:whole]])
-        self._files = self._files[whole:]
+        return number
 
     def _claim(self) -> None:
         """Take the place of the writer before, unless a later run has it."""
@@ -439,57 +444,3 @@ def _repeating(done: Future[Acceptance]) -> Future[Acceptance]:
 
     done.add_done_callback(tell)
     return found
-
-
-class Spools:
-    """The spools of a trunk, by stream; only the trunk changes which there are."""
-
-    def __init__(self, warn: Callable[[str], None], run: WritingRun | None = None) -> None:
-        """Without a `run` a lock is held."""
-        self._warn = warn
-        self._run = run
-        self._held: dict[str, Spool] = {}
-
-    def get(self, stream: str) -> Spool | None:
-        """The spool of a stream that is pushed."""
-        return self._held.get(stream)
-
-    @property
-    def names(self) -> list[str]:
-        """The streams that are pushed."""
-        return list(self._held)
-
-    @contextmanager
-    def changed(self, streams: Iterable[Source], read: Callable[[str], int]) -> Iterator[None]:
-        """Have a spool for each pushed stream and for no other from the end of the block on, unless it fails.
-
-        `read` gives how far a stream was read.
-        """
-        wanted = {each.name: each for each in streams if each.http is not None}
-        with ExitStack() as on_error:
-            fresh: dict[str, Spool] = {}
-            for name, source in wanted.items():
-                if name in self._held:
-                    self._held[name].check(source)
-                else:
-                    fresh[name] = Spool(source, read(name), self._warn, run=self._run)
-                    on_error.callback(fresh[name].close)
-            yield
-            on_error.pop_all()
-        gone = [each for name, each in self._held.items() if name not in wanted]
-        for name, source in wanted.items():
-            if name in self._held:
-                self._held[name].follow(source)
-        self._held = {name: self._held.get(name) or fresh[name] for name in wanted}
-        for each in gone:
-            each.close()
-
-    def forget(self, read: Callable[[str], int]) -> None:
-        """Remove what the streams have read."""
-        for name, each in self._held.items():
-            each.forget(read(name))
-
-    def close(self) -> None:
-        """Accept nothing more."""
-        for each in self._held.values():
-            each.close()

@@ -80,7 +80,7 @@ class HttpConnector(Connector):
     def _first_root(self, end: int) -> Element | None:
         """The root of the first document; each was good when it was accepted."""
         splitter = DocumentSplitter(Limits())
-        for each in bodies(self._folder, 0, end):
+        for each in bodies(self._folder / str(self._files.get(0, FileName(0))), end):
             splitter.feed(each)
             if splitter.first is not None:
                 return parse_root(*splitter.first)
@@ -98,10 +98,15 @@ class HttpConnector(Connector):
         first, last = Position.of(start, key).position, Position.of(end, key).position
         whole = ((first, last, None),)
         pieces = whole if cores is None else self._pieces(first, last, share_of(last - first, cores), end)
+        files = self._files
         for begin, stop, moment in pieces:
-            yield Range(
-                self.source.name, _PARTITION, 0, PUSHED, str(self._folder), begin, stop, False, False, 0, moment
-            )
+            path = str(self._folder / str(files.get(begin, FileName(begin))))
+            yield Range(self.source.name, _PARTITION, 0, PUSHED, path, begin, stop, False, False, 0, moment)
+
+    @property
+    def _files(self) -> dict[int, FileName]:
+        """By its first position: each file of the spool, as it is now; of several the last, which has the bytes."""
+        return {each.start: each for each in names(self._folder)}
 
     def _pieces(self, start: int, end: int, size: int, offset: Offset) -> Iterator[tuple[int, int, int | None]]:
         """Pieces of whole files, (start, end, moment), each of about a size or of one moment."""

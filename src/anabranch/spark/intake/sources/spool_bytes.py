@@ -34,7 +34,7 @@ class SpoolBytes:
         """The bodies, small ones together: a part costs more than its bytes."""
         held: list[bytes] = []
         total = 0
-        for each in bodies(Location.of(self._range.path), self._range.start, self._range.end):
+        for each in bodies(Location.of(self._range.path), self._range.end):
             held.append(each)
             total += len(each)
             if total >= size:
