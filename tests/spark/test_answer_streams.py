@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
+from threading import Condition
 
 import pytest
 
@@ -12,6 +15,7 @@ from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.errors import UsageError
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks import answer_streams
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -136,6 +140,44 @@ def test_cycles_are_refused(tmp_path: Path) -> None:
         one.cancel()
         with pytest.raises(UsageError, match="the stream 'first' is the answer of 'one', which depends on 'first'"):
             engine.subscribe('for $p in stream("second")/answer/p return $p', "one")
+
+
+def test_an_epoch_behind_one_that_was_not_delivered_is_not_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery fails while the next epoch is at work: the next run delivers both, and no result is lost."""
+    (tmp_path / "s").write_text(lines(Random(7), range(40)))
+    asked = 'stream("warm")/warm/w/n'
+    moved, begun, failing = Condition(), -1, True
+    original = answer_streams.AnswerStream.take
+
+    def point(name: str, epoch: int) -> None:
+        nonlocal begun
+        if name == "plan-written":
+            with moved:
+                begun = epoch
+                moved.notify_all()
+
+    def take(self: answer_streams.AnswerStream, asked: Registration, epoch: int, texts: Iterable[str]) -> None:
+        nonlocal failing
+        if failing:
+            failing = False
+            with moved:
+                assert moved.wait_for(lambda: begun > epoch, timeout=60)
+            raise OSError("the disk was full for a moment")
+        original(self, asked, epoch, texts)
+
+    monkeypatch.setattr("anabranch.spark.epoch.trunk.point", point)
+    monkeypatch.setattr(answer_streams.AnswerStream, "take", take)
+    for raises in (pytest.raises(OSError, match="for a moment"), nullcontext()):
+        with raises, Engine(local=True, checkpoint=tmp_path / "state", once=True, epoch_bytes=200) as engine:
+            engine.stream("s", tmp_path / "s", format="lines", root="r")
+            engine.stream("warm", engine.subscribe(WARM, "warm"))
+            numbers = engine.subscribe(asked, "numbers")
+            engine.wait()
+            found = numbers.answer()
+    (tmp_path / "warm.xml").write_text(reference(WARM, Source("s", tmp_path / "s", "lines", root="r")))
+    assert found == reference(asked, Source("warm", tmp_path / "warm.xml"))
 
 
 @pytest.mark.parametrize("place", ["sinks-moved", "manifest-published", "plan-written", "answer-written"])

@@ -138,6 +138,7 @@ class Trunk:
             self._stages = self.host.stages(record(checkpoint, self.run), self._functions.values())
             self._lookout = Lookout(checkpoint)
             self._background = Background()
+            self._delivery_failed = False
             self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -452,10 +453,15 @@ class Trunk:
     def _report_in_background(
         self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
     ) -> None:
-        """Deliver and report an epoch in the background; an error there ends the trunk."""
+        """Deliver and report an epoch in the background; an error there ends the trunk.
+
+        Nothing is delivered behind an epoch that was not: sinks would go on from there, and never get it.
+        """
         try:
-            self._deliver_and_report(manifest, plan, reports, seconds)
+            if not self._delivery_failed:
+                self._deliver_and_report(manifest, plan, reports, seconds)
         except Exception as error:
+            self._delivery_failed = True
             self._fail(self._explained(error))
         with self._progressed:
             self._progressed.notify_all()
