@@ -7,6 +7,7 @@ With paths a value is one that has a text: `$o/a[text()]`, since `null` is an em
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -48,7 +49,7 @@ _OPPOSITES = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _WORDS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class XQuery:
+class XQuery(ABC):
     """Writes questions in XQuery; how a value of a record is read is left to the two spellings."""
 
     rows: Literal["objects", "elements"] = "objects"
@@ -62,32 +63,33 @@ class XQuery:
 
     # --- what the spellings differ in ---------------------------------------------------------------------
 
+    @abstractmethod
     def field(self, field: Field, row: str) -> str:
         """A value of a record: one value, or nothing, and nowhere `null`, where that is not harmless."""
-        raise NotImplementedError
 
+    @abstractmethod
     def present(self, value: Expression, row: str) -> str:
         """A value that is surely not `null`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plain(self, field: Field, row: str) -> str:
         """A value of a record as it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def group_key(self, key: Expression, row: str) -> str:
-        raise NotImplementedError
+        """The key of a group."""
 
+    @abstractmethod
     def taken(self, field: Field, rows: str) -> str:
         """The values of several records, for an aggregate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counted(self, aggregate: Aggregate, rows: str) -> str:
         """The values that are counted, those of `null` not among them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def equal(self, left: Expression, right: Expression, row: str, *, equal: bool) -> str:
         """`left = right`, or `left != right`."""
-        raise NotImplementedError
 
     items: str
     """What a loop over a stream runs over, behind it."""
