@@ -80,7 +80,8 @@ class PartProcess:
 
     def files(self) -> set[str]:
         """The files that come and go with its epochs and links."""
-        return {str(each) for each in (self.folder / "state").rglob("*") if each.suffix in (".json", ".xml")}
+        found = (Path(folder, name) for folder, _, names in os.walk(self.folder / "state") for name in names)
+        return {str(each) for each in found if each.suffix in (".json", ".xml")}
 
     def answer(self, name: str) -> str:
         return "".join(committed(self.file, name)) if (self.folder / "state/plan.json").exists() else ""
