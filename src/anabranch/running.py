@@ -101,10 +101,10 @@ def run(
         _tell_addresses(endpoint, {}, log)
         watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
-            trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
+            trunk.wait(lambda: stop.is_set() or watch.touched() or waits.due())
             if not stop.is_set() and watch.touched():
                 site = _reload(file, watch, trunk, endpoint, site, outputs, functions, log)
-            if not once and waits.due():
+            if waits.due():
                 waits.tell()
         if once and not stop.is_set():
             waits.tell(at_once=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,8 @@ from anabranch.cli import main
 from anabranch.errors import UsageError
 from anabranch.kafka.faults import KafkaFault
 from anabranch.site import read_site
-from brokers import Broker, started, stop
+from anabranch.spark.epoch.trunk import Trunk
+from brokers import PATIENCE, Broker, started, stop
 from kafka.writing import ALL, Writing
 
 TOP = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "s"\nformat = "lines"\n'
@@ -84,6 +88,42 @@ def test_a_run_writes_to_its_topic(broker: Broker, tmp_path: Path) -> None:
     writing.grow(20)
     assert main(["run", str(site), "--once"]) == 0
     assert writing.values(topic) == writing.law(ALL)
+
+
+@pytest.mark.spark
+def test_a_run_to_the_end_tells_of_a_broker_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker goes away between the plan of an epoch and its reading: the log says so, and reading goes on."""
+    own = started(tmp_path / "broker")
+    try:
+        topic = own.topic()
+        own.write(topic, [b'{"n": 1}', b'{"n": 2}'])
+        (tmp_path / "q.xq").write_text('for $o in stream("s") return $o.n')
+        (tmp_path / "SITE.toml").write_text(
+            f'[engine]\ncheckpoint = "state"\nlog = "log"\n[streams.s]\nsource = "kafka"\nbrokers = "{own.address}"\n'
+            f'topic = "{topic}"\nformat = "json"\n[subscriptions.q]\nquery = "q.xq"\nsink = "files"\npath = "out"\n'
+        )
+        log, run_tasks, told = tmp_path / "log", Trunk._run_tasks, Event()
+
+        def without_broker(trunk: Trunk, *given: Any) -> Any:
+            own.kill()
+            monkeypatch.undo()
+            Thread(target=brought_back).start()
+            return run_tasks(trunk, *given)
+
+        def brought_back() -> None:
+            deadline = monotonic() + PATIENCE
+            while not told.is_set() and monotonic() < deadline:
+                if f"no broker of '{own.address}' answers" in log.read_text():
+                    told.set()
+                told.wait(0.05)
+            started(own.folder)
+
+        monkeypatch.setattr(Trunk, "_run_tasks", without_broker)
+        assert main(["run", str(tmp_path / "SITE.toml"), "--once"]) == 0
+        assert told.is_set()
+        assert (tmp_path / "out").read_text() == "1\n2\n"
+    finally:
+        stop(own.folder)
 
 
 SASL = (
