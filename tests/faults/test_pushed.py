@@ -278,7 +278,7 @@ def check(programs: Programs) -> None:
 def test_no_kill_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
     """Without Spark: many kills, most of them at any moment, the others right before and behind a durable write."""
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
-    programs = chain(_engine(tmp_path, Location.of(tmp_path / "state")), mass.amount(100, budget=6), mass.seed)
+    programs = chain(_engine(tmp_path, Location.of(tmp_path / "state")), mass.amount(100, budget=3), mass.seed)
     check(programs)
     assert programs.repeated > 0, "some were taken, and their senders were not told"
 
@@ -292,7 +292,7 @@ def test_no_move_shows_in_what_was_pushed(mass: Mass, tmp_path: Path) -> None:
     """Objects on a disk: runs that have nothing but the checkpoint, after a kill or while another is at work."""
     faulthandler.cancel_dump_traceback_later()
     checkpoint = Location.of(f"file+object://{tmp_path}/state")
-    check(chain(_engine(tmp_path, checkpoint), mass.amount(50, budget=5), mass.seed, moves=True))
+    check(chain(_engine(tmp_path, checkpoint), mass.amount(50, budget=3), mass.seed, moves=True))
 
 
 @pytest.mark.s3
@@ -316,6 +316,6 @@ def test_no_kill_shows_in_what_was_pushed_into_spark(mass: Mass, tmp_path: Path)
     (tmp_path / "site.toml").write_text(text)
     command: list[str | Path] = [Path(sys.executable).with_name("anabranch"), "run", tmp_path / "site.toml"]
     victim = Victim(tmp_path, Location.of(tmp_path / "state"), command)
-    programs = chain(victim, mass.amount(25, budget=3), mass.seed)
+    programs = chain(victim, mass.amount(25, budget=2), mass.seed)
     check(programs)
     await_end(int(_record(victim.checkpoint, "run")["jvm"]))

@@ -2,12 +2,11 @@
 
 Trunks with a dozen random accented streams and hundreds of random queries over them, in epochs of several sizes: an
 accent stands within an epoch, at its border, or between the ranges of one.
-`ANABRANCH_SEED` gives other streams and other queries.
+Every run has other streams and other queries; `ANABRANCH_SEED` gives those of another run.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -22,17 +21,13 @@ from anabranch.spark.intake.ranges import SMALLEST_RANGE
 from anabranch.stream.settings import Settings
 from evolving.square import EXACT
 from evolving.worlds import Given, World
-
-SEED = int(os.environ.get("ANABRANCH_SEED", "1"))
+from mass import Mass
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one trunk serves, and how."""
+    """How one trunk serves its worlds."""
 
-    worlds: int
-    queries: int
-    """Of each world."""
     shards: int
     parts: int
     """In about so many epochs the streams are read."""
@@ -42,26 +37,29 @@ class Trial:
     """
 
     def __str__(self) -> str:
-        return f"{self.worlds * self.queries}-cases-{self.parts}-epochs"
+        return f"{self.shards}-shards-{self.parts}-epochs"
 
 
-TRIALS = (  # 2,016 cases together
-    Trial(worlds=8, queries=63, shards=3, parts=3),
-    Trial(worlds=8, queries=63, shards=2, parts=6),
-    Trial(worlds=8, queries=63, shards=1, parts=2),
-    Trial(worlds=8, queries=63, shards=2, parts=1, gap=SMALLEST_RANGE // 2),
+WORLDS = 8
+QUERIES = 63
+"""Of each world; with the trials below 2,016 cases together."""
+TRIALS = (
+    Trial(shards=3, parts=3),
+    Trial(shards=2, parts=6),
+    Trial(shards=1, parts=2),
+    Trial(shards=2, parts=1, gap=SMALLEST_RANGE // 2),
 )
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=str)
 def test_the_square_on_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: Trial
+    spark: SparkSession, mass: Mass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: Trial
 ) -> None:
     """Each answer is the reference's to the byte, and in canonical form that of the canonical streams."""
     monkeypatch.setattr(algebra_evolving, "MAPS", EXACT)
-    random = Random(f"{SEED} {trial}")
-    gaps = (trial.gap >> number for number in range(trial.worlds))
-    worlds = [World.lay(tmp_path, str(number), random, trial.queries, gap) for number, gap in enumerate(gaps)]
+    random = Random(f"{mass.seed} {trial}")
+    gaps = (trial.gap >> number for number in range(mass.amount(WORLDS, budget=2)))
+    worlds = [World.lay(tmp_path, str(number), random, QUERIES, gap) for number, gap in enumerate(gaps)]
     sources = [source for world in worlds for source in world.sources.values()]
     queries = {name: text for world in worlds for name, text in world.texts.items()}
     size = sum(source.size for source in sources)

@@ -30,6 +30,12 @@ PATIENT_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 """How long a batch that is not full is waited for."""
 _MOST_MESSAGES = 10_000
+_AHEAD = {"queued_max_messages_kbytes": 16 << 10, "max_partition_fetch_bytes": 4 << 20, "fetch_queue_backoff_ms": 5}
+"""How far a consumer reads ahead: some megabytes, of which those behind the end of a range are read for nothing.
+
+One that has read so far ahead looks after a moment whether it may go on; librdkafka's usual second is longer than what
+is there lasts.
+"""
 _idle: dict[KafkaCluster, list[Consumer]] = {}
 """The consumers of this process that read nothing at the moment."""
 _idle_lock = Lock()
@@ -147,6 +153,7 @@ def _lent(cluster: KafkaCluster) -> Iterator[Consumer]:
     if held is None:
         held = consumer(
             cluster,
+            usual=_AHEAD,
             isolation_level="read_committed",
             auto_offset_reset="error",
             enable_auto_offset_store=False,
