@@ -18,10 +18,11 @@ TRANSACTION = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCom
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, Broker]]:
-    """A broker that is reached through a proxy."""
+    """A broker that is reached through a proxy, also by itself when it asks whether a transaction is under way."""
     proxy, folder = Proxy(), tmp_path_factory.mktemp("broker")
+    advertised = f"advertised.listeners=PLAINTEXT://{proxy.address}"
     try:
-        direct = started(folder, f"advertised.listeners=PLAINTEXT://{proxy.address}")
+        direct = started(folder, advertised, "request.timeout.ms=2000")
         proxy.connect(direct.address)
         yield proxy, Broker(folder, proxy.address)
     finally:
