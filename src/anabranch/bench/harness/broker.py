@@ -40,7 +40,12 @@ class BenchTopic:
         admin.create_topics([NewTopic(name, num_partitions=1)], operation_timeout=_SECONDS)[name].result()
         self._producer = Producer({"bootstrap.servers": address, "linger.ms": 20, "queue.buffering.max.messages": 0})
         self._consumer = Consumer(
-            {"bootstrap.servers": address, "group.id": "never-joined", "enable.auto.commit": False}
+            {
+                "bootstrap.servers": address,
+                "group.id": "never-joined",
+                "enable.auto.commit": False,
+                "fetch.queue.backoff.ms": 5,  # else it would idle for a second whenever it has read far ahead
+            }
         )
 
     def close(self) -> None:
