@@ -40,11 +40,11 @@ from pyspark.sql import SparkSession
 from anabranch.errors import UsageError
 from anabranch.spark import faults
 from anabranch.spark.cluster.workers import join_cluster
+from anabranch.spark.jvm_errors import worth_telling
 from anabranch.spark.options import BIND, SparkOptions
 from anabranch.spark.scratch import own_folder
 
 _PYTHON, _JAVA_OPTIONS = "spark.pyspark.python", "spark.driver.extraJavaOptions"
-_JAVA_NOTICE = b"Using incubator modules"
 _LONGEST_SOCKET_NAME = 100
 """In bytes; systems allow 103 to 107."""
 Session: TypeAlias = SparkSession
@@ -197,12 +197,11 @@ def _home_without_zip(folder: Path) -> Path:
 
 
 def _pass_on(lines: IO[bytes]) -> None:
-    """Pass on what the JVM and its Python workers print on standard error, except for Java's first line."""
-    for line in lines:
-        if _JAVA_NOTICE not in line:
-            with suppress(OSError, ValueError):  # nobody reads it any more, but the pipe must be drained
-                sys.stderr.write(line.decode(errors="replace"))
-                sys.stderr.flush()
+    """Pass on what the JVM and its Python workers print on standard error, as far as it is of use."""
+    for line in worth_telling(line.decode(errors="replace") for line in lines):
+        with suppress(OSError, ValueError):  # nobody reads it any more, but the pipe must be drained
+            sys.stderr.write(line)
+            sys.stderr.flush()
 
 
 def _on_a_thread(start: Callable[[], SparkSession]) -> SparkSession:
