@@ -132,3 +132,14 @@ def _run(folder: Path, queries: dict[str, str], phases: list[list[str]]) -> tupl
 def _queries(subscriptions: tuple[Registration, ...], branch: int) -> int:
     texts = {each.text.replace("$left", "$x") for each in subscriptions if each.branch == branch}
     return len(texts)
+
+
+def test_a_query_that_reaches_a_root_ends_whoever_had_its_name_before() -> None:
+    """Where the root is known already: another query under the name of one that was fine, and a new name alike."""
+    fine, outside = ('for $x in stream("s")/r/i return $x/n', 'for $x in stream("s")//r return <r/>')
+    first, following = subscriptions_of(None, {"a": fine, "b": fine}, 0, (), STREAMS, rooted="s")
+    assert [each.aborted for each in first] == ["", ""]
+    before = Plan(STREAMS, first, Limits(), following)
+    wanted = {"a": fine, "b": outside, "c": outside}
+    found, _ = subscriptions_of(before, wanted, 1, "s", STREAMS, rooted="s", checked="s")
+    assert [(each.name, bool(each.aborted)) for each in found] == [("a", False), ("b", True), ("c", True)]

@@ -66,22 +66,20 @@ def subscriptions_of(
     Roots in `checked` were known before: earlier subscriptions are not checked against them again.
     """
     ended, chosen = aborted or {}, policies or {}
-    held = {
-        each.name: replace(each, aborted=ended[each.id]) if each.id in ended else each
-        for each in (before.subscriptions if before else ())
-    }
+    held = before.by_name if before else {}
     following = before.next_id if before else 0
-    found = {
-        name: held[name]
-        for name, text in wanted.items()
-        if name in held and (held[name].text, held[name].policy) == (text, chosen.get(name, "accumulate"))
-    }
+    found: dict[str, Registration] = {}
+    fresh: dict[str, str] = {}
+    for name, text in wanted.items():  # thousands, for each that comes: no more work for those that stay than this
+        each = held.get(name)
+        if each is not None and each.text == text and each.policy == chosen.get(name, "accumulate"):
+            found[name] = each if each.id not in ended else replace(each, aborted=ended[each.id])
+        else:
+            fresh[name] = text
     known = QueryContext({stream.name: stream for stream in streams}, functions, endless)
     queries = _decide_anew(found, before, known)
     branches = {_branch_key(each): each.branch for each in found.values() if each.family and not each.aborted}
-    for name, text in wanted.items():
-        if name in found:
-            continue
+    for name, text in fresh.items():
         new, query = decide(Registration(following, name, text, epoch, timed=timed), known)
         late = tuple(stream for stream in query.streams if stream in begun)
         divided = strands(sum(each.shows and not each.aborted for each in found.values())) if query.shows else 0
@@ -95,11 +93,9 @@ def subscriptions_of(
         found[name], queries[name] = new, query
         following += 1
     ends = _Outside({name: known.streams[name] for name in rooted})
-    fresh = set(rooted) - set(checked)
-    for name, each in found.items():
-        if each.aborted or (name in held and not fresh):
-            continue
-        if not known.streams.keys() >= set(each.streams):
+    for name in fresh if set(rooted) <= set(checked) else found:
+        each = found[name]
+        if each.aborted or not known.streams.keys() >= set(each.streams):
             continue
         query = queries.get(name) or read_query(each, known)
         if query.standing is not None and (reason := ends.reason(query.standing)):
