@@ -19,7 +19,7 @@ A test with a few dozen cases is not marked, and says that a part of them will d
         for number in some(range(40)):
             check(random_case(number))
 
-A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first fifth of these, and
+A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first tenth of these, and
 every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
 `sized(80, fast=40)` says how large something is, where less of it has to do.
 What a test counts to show that its cases are not trivial is compared with `enough(20)`, which is less in a fast run.
@@ -47,7 +47,7 @@ AMOUNTS = ("whole", "budget", "few")
 """How much a run may do."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
-PART = 5
+PART = 10
 """A fast run takes one of so many cases."""
 
 _amount = "budget"  # settled once, before tests are imported

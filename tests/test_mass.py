@@ -144,7 +144,7 @@ def test_tests_share_the_budget(tmp_path: Path) -> None:
 
 @pytest.mark.mass
 def test_a_fast_run_takes_a_part_of_the_cases(tmp_path: Path) -> None:
-    """One without mass tests takes a fifth of the cases and of hypothesis' examples; in it no test may cost much."""
+    """One without mass tests takes a tenth of the cases and of hypothesis' examples; in it no test may cost much."""
     told = run(tmp_path, "-m", "not mass", tests=FAST)
     assert "1 failed, 6 passed, 1 deselected" in told, told
     assert re.search(r"_ test_work _+\ntook 0\.\d seconds of processor time", told), told

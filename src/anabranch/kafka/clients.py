@@ -3,6 +3,13 @@
 librdkafka writes its log to standard error unless told otherwise; here it goes to the logger `anabranch.kafka`, which
 is silent until somebody listens.
 What a run has to say of its brokers, it says itself: see `BrokerLog`.
+
+A client ends when nothing refers to it any more.
+It has threads, and a process has room for about a thousand clients; while brokers are away, another is made every few
+seconds.
+An error refers to the functions it came through, and these often to the error: such a circle is found late, and in a
+process that only waits perhaps never.
+So a function that raises errors gives up its client before.
 """
 
 from __future__ import annotations

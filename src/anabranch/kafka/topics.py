@@ -83,6 +83,8 @@ class TopicWatch:
             if reason.remedy is Remedy.WAIT:
                 _renew(self._cluster, client)
             raise reason from None
+        finally:
+            del client
         return found
 
     def offsets(self, partitions: Collection[int], at: Literal["earliest", "latest"] | int) -> dict[int, int]:
@@ -106,6 +108,8 @@ class TopicWatch:
         except KafkaException as error:
             _renew(self._cluster, client)
             raise fault(error, self._cluster, f"ask for the offsets of the topic '{self._topic}'") from None
+        finally:
+            del client
         later = [partition for partition, offset in found.items() if offset < 0]  # no message is as late as that
         return found | (self.offsets(later, "latest") if later else {})
 

@@ -159,9 +159,13 @@ class TransactionalWriter:
         return count
 
     def discard(self) -> None:
-        """Give the writer up; what it has not committed is lost with it."""
+        """Give the writer up; what it has not committed is lost with it.
+
+        Its clients end now, and not when the errors are forgotten that were raised here (see `clients.py`).
+        """
         self._producer.purge(blocking=False)
         self._group.close()
+        del self._producer, self._group
 
     def _produce(self, message: OutgoingMessage) -> None:
         while True:
