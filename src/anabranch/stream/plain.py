@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +16,10 @@ from anabranch.storage import Location
 
 T = TypeVar("T")
 
+_described: set[Any] = set()
+"""The types that were read at least once."""
+_describing = Lock()
+
 
 def to_plain(value: Any) -> Any:
     """A value as dicts, lists, texts, numbers and None; exact numbers and absolute paths are texts."""
@@ -22,7 +27,21 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], plain: Any) -> T:
-    """The value of a type from plain values; raises ValueError where they do not fit."""
+    """The value of a type from plain values; raises ValueError where they do not fit.
+
+    With the first value of a type msgspec makes a description of its fields, and hands it to other threads before it is
+    complete, which ends the process (seen with 0.22); so first values are read one at a time.
+    """
+    if kind in _described:
+        return _converted(kind, plain)
+    with _describing:
+        try:
+            return _converted(kind, plain)
+        finally:
+            _described.add(kind)
+
+
+def _converted(kind: type[T], plain: Any) -> T:
     return msgspec.convert(plain, kind, str_keys=True, dec_hook=_read)
 
 
