@@ -22,7 +22,7 @@ A test with a few dozen cases is not marked, and says that a part of them will d
 A fast run, one without the mass tests (`-m 'not mass'`, as in `make test-fast`), takes the first tenth of these, and
 every other run all of them; ANABRANCH_MASS=few makes any run a fast one, and ANABRANCH_MASS=budget none.
 `sized(80, fast=40)` says how large something is, where less of it has to do.
-What a test counts to show that its cases are not trivial is compared with `enough(20)`, which is less in a fast run.
+What a test counts to show that its cases are not trivial is compared with `enough(20)`, which a fast run always has.
 The same holds of the examples of hypothesis: `examples(150)` says how many there are where the usual 100 are not right.
 What a test may cost in a fast run is bounded, too (`costs.py`).
 """
@@ -78,8 +78,8 @@ def sized(count: int, *, fast: int) -> int:
 
 
 def enough(count: int) -> int:
-    """What a test has to meet more often, to be sure that its cases are not trivial; of some cases less is certain."""
-    return count // PART // 2 if is_fast() else count
+    """What a test has to meet more often, to be sure that its cases are not trivial; of a few, nothing is certain."""
+    return -1 if is_fast() else count
 
 
 def examples(count: int) -> settings:
