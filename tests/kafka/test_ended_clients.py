@@ -31,7 +31,7 @@ def no_search() -> Iterator[None]:
 
 
 def clients() -> int:
-    """How many there are in this process."""
+    """How many there are in this process; those of others may end meanwhile."""
     return sum(isinstance(each, Producer | Consumer | AdminClient) for each in gc.get_objects())
 
 
@@ -45,7 +45,7 @@ def test_a_topic_whose_brokers_are_away(monkeypatch: pytest.MonkeyPatch) -> None
             watch.look(60)
         with pytest.raises(KafkaFault):
             watch.offsets([0], "latest")
-    assert clients() == before
+    assert clients() <= before
 
 
 @pytest.mark.usefixtures("no_search")
@@ -62,7 +62,7 @@ def test_writers_that_are_given_up() -> None:
                 with pytest.raises(KafkaFault):
                     writer.write([OutgoingMessage("t", b"value")], {})
             writer.discard()
-            assert clients() == before
+            assert clients() <= before
 
 
 @pytest.mark.usefixtures("no_search")
@@ -73,4 +73,4 @@ def test_ranges_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(TIMES):
         with pytest.raises(KafkaFault):
             list(MessageRange(NOBODY, "t", 0, 0, 5).batches(1_000))
-    assert clients() == before
+    assert clients() <= before
