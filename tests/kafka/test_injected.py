@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 
 import pytest
 from confluent_kafka import KafkaError
@@ -120,3 +121,31 @@ def test_errors_that_stay_are_waited_for(mock: MockCluster) -> None:
     """A broker that is not ready again and again is asked again and again."""
     assert written(mock, "Produce", CODES["NOT_LEADER_FOR_PARTITION"], times=5) is None
     assert written(mock, "EndTxn", CODES["COORDINATOR_LOAD_IN_PROGRESS"], times=5) is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "expected"),
+    [
+        ("Produce", "CLUSTER_AUTHORIZATION_FAILED", Remedy.DENIED),
+        ("Produce", "INVALID_PRODUCER_EPOCH", Remedy.FENCED),
+        ("AddPartitionsToTxn", "TOPIC_AUTHORIZATION_FAILED", Remedy.DENIED),
+        ("AddPartitionsToTxn", "PRODUCER_FENCED", Remedy.FENCED),
+        ("AddPartitionsToTxn", "TRANSACTION_ABORTABLE", Remedy.ABORT),
+    ],
+)
+def test_what_ends_a_transaction_while_messages_are_written(
+    mock: MockCluster, request_: str, error: str, expected: Remedy
+) -> None:
+    """An epoch has more messages than are on their way at a time: the reason is told, not that one more cannot go."""
+    cluster = KafkaCluster(mock.bootstrap)
+    writer = TransactionalWriter(cluster, "writer", BrokerLog(cluster, lambda said: None), lambda: True)
+    try:
+        writer.open()
+        writer.partitions("t")
+        mock.answer(request_, CODES[error], 1)
+        with pytest.raises(KafkaFault) as caught:
+            writer.write(repeat(OutgoingMessage("t", b"value")), {})
+        assert caught.value.remedy is expected
+    finally:
+        mock.calm(request_)
+        writer.discard()

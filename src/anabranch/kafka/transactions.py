@@ -34,6 +34,8 @@ _PATIENCE = 10.0
 """The seconds that a request waits for brokers before the writer is given up."""
 _STALLED = 30.0
 """The seconds in which at least one message is to be delivered, likewise."""
+_TOLD = 0.5
+"""The seconds in which the producer tells that a message could not be delivered, once its transaction has failed."""
 _APPEARING = 5.0
 """The seconds in which a topic that brokers create when asked for it is to appear."""
 _TRANSACTION_MS = 300_000
@@ -147,7 +149,7 @@ class TransactionalWriter:
             self._producer.send_offsets_to_transaction(offsets, self._group.consumer_group_metadata(), _PATIENCE)
             self._flush()
             self._producer.commit_transaction(_PATIENCE)
-        except KafkaException as error:
+        except (KafkaException, SystemError) as error:
             found = self._fault(self._cause(error), f"write to {_named(topics)}")
             if found.remedy is not Remedy.WAIT and monotonic() - begun > self.limit:
                 raise UsageError(
@@ -211,12 +213,29 @@ class TransactionalWriter:
         """Let the producer say what it has heard of brokers; what is fatal the next call says again."""
         from confluent_kafka import KafkaException
 
-        with suppress(KafkaException):
+        with suppress(KafkaException, SystemError):
             self._producer.poll(0)
 
-    def _cause(self, error: KafkaException) -> KafkaError | KafkaException:
-        """The error behind an error: that of a message, if one could not be delivered."""
-        return error if self._failed is None else self._failed
+    def _cause(self, error: Exception) -> KafkaError | KafkaException:
+        """The error behind an error: that of a message, if one could not be delivered, or that of the transaction.
+
+        It ends the transaction before it is told of, and whatever is called in between fails for that reason only.
+        A fatal one comes as the cause of a SystemError where messages were told of at the same time.
+        """
+        from confluent_kafka import KafkaException
+
+        known = error if isinstance(error, KafkaException) else error.__cause__
+        if not isinstance(known, KafkaException):
+            raise error
+        if self._failed is None and not known.args[0].fatal():
+            with suppress(KafkaException, SystemError):
+                self._producer.flush(_TOLD)
+        if self._failed is None and known.args[0].name() in ("_STATE", "_FATAL"):
+            try:
+                self._producer.commit_transaction(_TOLD)  # of a transaction that has failed: it says why
+            except KafkaException as reason:
+                return reason
+        return known if self._failed is None else self._failed
 
     def _undelivered(self, error: KafkaError | None, _: object) -> None:
         """Note why a message was not delivered; what was purged was so for a reason that the next call gives."""
