@@ -7,9 +7,9 @@ What a run has to say of its brokers, it says itself: see `BrokerLog`.
 A client ends when nothing refers to it any more.
 It has threads, and a process has room for about a thousand clients; while brokers are away, another is made every few
 seconds.
-An error refers to the functions it came through, and these often to the error: such a circle is found late, and in a
-process that only waits perhaps never.
-So a function that raises errors gives up its client before.
+An error keeps the local variables of the functions it came through, and often one of these is the error itself: such a
+cycle stays until the garbage collector finds it, which in a process that only waits may take very long.
+So whoever gives up a client removes its own reference to it, also where an error is raised.
 """
 
 from __future__ import annotations

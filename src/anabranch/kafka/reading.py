@@ -33,8 +33,8 @@ _MOST_MESSAGES = 10_000
 _AHEAD = {"queued_max_messages_kbytes": 16 << 10, "max_partition_fetch_bytes": 4 << 20, "fetch_queue_backoff_ms": 5}
 """How far a consumer reads ahead: some megabytes, of which those behind the end of a range are read for nothing.
 
-One that has read so far ahead looks after a moment whether it may go on; librdkafka's usual second is longer than what
-is there lasts.
+One that has read so far ahead looks again after some milliseconds whether it may go on; by default librdkafka rests for
+a second, and a task that is through with what was read ahead has to wait.
 """
 _idle: dict[KafkaCluster, list[Consumer]] = {}
 """The consumers of this process that read nothing at the moment."""

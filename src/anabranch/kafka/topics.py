@@ -84,7 +84,7 @@ class TopicWatch:
                 _renew(self._cluster, client)
             raise reason from None
         finally:
-            del client
+            del client  # an error that is kept would keep it, too (see `clients.py`)
         return found
 
     def offsets(self, partitions: Collection[int], at: Literal["earliest", "latest"] | int) -> dict[int, int]:
@@ -109,7 +109,7 @@ class TopicWatch:
             _renew(self._cluster, client)
             raise fault(error, self._cluster, f"ask for the offsets of the topic '{self._topic}'") from None
         finally:
-            del client
+            del client  # an error that is kept would keep it, too (see `clients.py`)
         later = [partition for partition, offset in found.items() if offset < 0]  # no message is as late as that
         return found | (self.offsets(later, "latest") if later else {})
 

@@ -232,7 +232,7 @@ class TransactionalWriter:
                 self._producer.flush(_TOLD)
         if self._failed is None and known.args[0].name() in ("_STATE", "_FATAL"):
             try:
-                self._producer.commit_transaction(_TOLD)  # of a transaction that has failed: it says why
+                self._producer.begin_transaction()  # refused as long as one has failed, with the reason for that
             except KafkaException as reason:
                 return reason
         return known if self._failed is None else self._failed

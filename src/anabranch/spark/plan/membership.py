@@ -70,7 +70,7 @@ def subscriptions_of(
     following = before.next_id if before else 0
     found: dict[str, Registration] = {}
     fresh: dict[str, str] = {}
-    for name, text in wanted.items():  # thousands, for each that comes: no more work for those that stay than this
+    for name, text in wanted.items():  # all of them, whenever one comes: this has to be cheap
         each = held.get(name)
         if each is not None and each.text == text and each.policy == chosen.get(name, "accumulate"):
             found[name] = each if each.id not in ended else replace(each, aborted=ended[each.id])
