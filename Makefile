@@ -1,4 +1,5 @@
-# Each target sets up what it needs: a virtual environment in .venv, Java where Spark is started, a Kafka broker's jars.
+# Each target sets up what it needs: a virtual environment in .venv, Java where Spark is started, a Kafka broker's jars,
+# a browser for the tests of the page.
 
 bin := .venv/bin
 stamp := .venv/installed
@@ -8,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-s3 cluster mass check format bench bench-peers constraints clean
+.PHONY: help setup browser demo test test-fast test-s3 cluster mass check format docs wheel check-deploy bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -23,10 +24,13 @@ $(stamp): pyproject.toml constraints.txt scripts/venv.sh
 $(broker): scripts/kafka.sh
 	@scripts/kafka.sh jars
 
+browser: # for the tests of the page, which say so where there is none
+	@scripts/chromium.sh >/dev/null || true
+
 demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
-test: $(stamp) $(broker) ## run all tests, and of those with very many cases four minutes
+test: $(stamp) $(broker) browser ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
 test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases, and of random cases a part
@@ -38,8 +42,8 @@ test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds t
 cluster: $(stamp) $(broker) ## as root: a site on machines that share no disk, with S3 and Kafka between them, while some are lost
 	@$(java) $(bin)/python tests/cluster/run.py
 
-mass: $(stamp) $(broker) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
-	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200
+mass: $(stamp) $(broker) browser ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
+	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m 'mass or kills' -o faulthandler_timeout=7200
 
 check: $(stamp) ## lint, formatting, types, the rule that imports go downwards, and the order of the house
 	$(bin)/ruff check
@@ -51,6 +55,17 @@ check: $(stamp) ## lint, formatting, types, the rule that imports go downwards, 
 format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
+
+docs: $(stamp) ## build the documentation as a site, in build/site
+	@$(bin)/python scripts/docs.py build/site
+
+wheel: $(stamp) ## build the wheel, in build/wheel
+	@rm -rf build/lib build/bdist.* build/wheel
+	@$(bin)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
+	@ls build/wheel/*.whl
+
+check-deploy: wheel ## as root on Debian: run the steps of the Dockerfile in a root of its own, and its service; verify the unit
+	@$(bin)/python scripts/check_deploy.py
 
 bench: $(stamp) ## measure: starting, parsing, items that come in, forms of queries, windows, joins, many subscriptions, evolution, history, a network, flat memory
 	@$(java) $(bin)/anabranch bench start

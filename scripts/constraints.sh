@@ -7,8 +7,8 @@ trap 'rm -rf "$fresh"' EXIT
 "${0%/*}/venv.sh" "$fresh"
 {
     echo "# The versions that are tested, one per package. Renew with: make constraints"
-    # pip and setuptools come with the environment; the build takes its own.
+    # pip comes with the environment.
     "$fresh/bin/python" -m pip list --disable-pip-version-check --format=freeze --exclude-editable \
-        --exclude pip --exclude setuptools | LC_ALL=C sort -f
+        --exclude pip | LC_ALL=C sort -f
 } >"$fresh/constraints.txt"
 cp "$fresh/constraints.txt" constraints.txt

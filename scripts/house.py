@@ -29,7 +29,7 @@ ALLOWED = Path(__file__).resolve().parent / "house_allowed.txt"
 MOST_LINES = 500
 MOST_FILES = 15
 ROOTS = ("anabranch", "anabranch.cli", "anabranch.bench")
-API = ("anabranch.engine.live", "anabranch.engine.handles", "anabranch.engine.handles")
+API = ("anabranch.engine.live", "anabranch.engine.handles", "anabranch.client.site", "anabranch.client.subscription")
 """What the Python API hands out: its public methods are for callers whom we do not know."""
 W3C = "anabranch.language.ast"
 """Its nodes are named after the productions of the W3C's grammar."""
@@ -122,6 +122,9 @@ def _read(node: ast.stmt, module: Module) -> None:
     match node:
         case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
             pass  # the definition behind it is the one that is called
+        case ast.FunctionDef() | ast.AsyncFunctionDef() if any(map(_registers, node.decorator_list)):
+            module.names.update((node.name, *_names(node)))
+            module.definitions.append(Definition(module.name, node.name, node.lineno, names=set(_names(node))))
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             module.definitions.append(Definition(module.name, node.name, node.lineno, names=set(_names(node))))
         case ast.ClassDef():
@@ -144,6 +147,11 @@ def _read(node: ast.stmt, module: Module) -> None:
             pass
         case _:
             module.names.update(_names(node))
+
+
+def _registers(decorator: ast.expr) -> bool:
+    """Whether a decorator hands a function to somebody who calls it, as in `@router.get("/streams")`."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute)
 
 
 def _is_foreign(base: ast.expr, module: Module) -> bool:

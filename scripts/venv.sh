@@ -44,4 +44,4 @@ if ! { recent "$directory/bin/python" && "$directory/bin/python" -m pip --versio
 fi
 
 echo "installing into $directory (some minutes the first time)" >&2
-"$directory/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" --editable '.[dev]'
+"$directory/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" --editable '.[dev,docs,tracing]'

@@ -2,7 +2,8 @@
 
 Those that need a Kafka broker are among them; there is one broker for the run (`brokers.py`).
 
-Those with very many cases are marked `mass`, and share a budget of time (`mass.py`).
+Those with very many cases are marked `mass`, and share a budget of time; of those marked `kills` some are drawn
+(`mass.py`).
 
 With two processes (`pytest -n 2 --dist worksteal`, as in `make test`) each has a Spark of its own; who is done first
 takes half of what the other has left, from its end.
@@ -22,7 +23,7 @@ import pytest
 from hypothesis import settings
 
 from costs import bounded
-from mass import Mass, examples, seed_of, settle_amount, share_of, shares
+from mass import Mass, examples, not_drawn, seed_of, settle_amount, share_of, shares
 from oracle.counting import compared
 from s3 import S3Server
 
@@ -35,6 +36,7 @@ MASS = "mass"
 SEED = pytest.StashKey[int]()
 SHARES = pytest.StashKey[dict[str, float]]()
 BROKER = pytest.StashKey[Path]()
+LEFT = pytest.StashKey[list[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,6 +89,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")  # behind -m and -k
+def pytest_kills_are_drawn(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most of the tests that kill runs on Spark; the summary says which."""
+    left = not_drawn(items, config.stash[SEED])
+    config.stash[LEFT] = [item.nodeid for item in left]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Divide the budget of the mass tests among those that were chosen.
 
@@ -104,16 +115,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where tests run in several processes, tell the one that reports which queries were compared with Saxon."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["compared"] = sorted(compared)
+        session.config.workeroutput["left"] = session.config.stash[LEFT]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """... which takes it from each that has ended."""
-    compared.update(getattr(node, "workeroutput", {}).get("compared", ()))
+    told = getattr(node, "workeroutput", {})
+    compared.update(told.get("compared", ()))
+    node.config.stash[LEFT] = told.get("left", [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A line behind the test results, if there were mass tests, and one if queries were compared."""
+    """A line behind the test results, if there were mass tests, and one each if some were left out or queries were
+    compared."""
     counts = [
         each for report in terminalreporter.getreports("") for name, each in report.user_properties if name == MASS
     ]
@@ -121,6 +136,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         done, total = (sum(each) for each in zip(*counts, strict=True))
         seed = terminalreporter.config.stash[SEED]
         terminalreporter.write_line(f"mass: {done:,} of {total:,} cases, ANABRANCH_SEED={seed}")
+    if left := terminalreporter.config.stash.get(LEFT, []):
+        terminalreporter.write_line(f"kills: not drawn by this seed, but run by make mass: {', '.join(left)}")
     if compared:
         terminalreporter.write_line(f"oracle: {len(compared)} different generated queries compared with SaxonC-HE")
 

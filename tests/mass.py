@@ -13,6 +13,9 @@ Within its share a test takes cases in an order drawn from the seed, so what `ma
 `make mass` runs, and what fails is known by its number.
 The seed is drawn for each run and printed behind the results; ANABRANCH_SEED sets it.
 
+A test that starts runs on Spark again and again takes a minute for its first case, so it is marked `kills`, and of
+these `make test` runs some, drawn from the seed as cases are.
+
 A test with a few dozen cases is not marked, and says that a part of them will do among the fast tests:
 
     def test_some_random_cases() -> None:
@@ -47,6 +50,8 @@ AMOUNTS = ("whole", "budget", "few")
 """How much a run may do."""
 BUDGET = 240
 """Seconds for all mass tests of a run together, of all its processes."""
+KILLS = 3
+"""So many of the tests marked `kills` are run where not all cases are."""
 PART = 10
 """A fast run takes one of so many cases."""
 
@@ -132,6 +137,14 @@ def seed_of(config: pytest.Config) -> int:
         return int(given)
     handed: int | None = getattr(config, "workerinput", {}).get("seed")
     return SystemRandom().randrange(1_000_000) if handed is None else handed
+
+
+def not_drawn(items: Sequence[pytest.Item], seed: int) -> list[pytest.Item]:
+    """The tests marked `kills` that this run leaves out."""
+    if _amount == "whole":
+        return []
+    found = [item for item in items if item.get_closest_marker("kills") is not None]
+    return Random(seed).sample(found, max(0, len(found) - KILLS))
 
 
 def shares(items: list[pytest.Item]) -> dict[str, float]:

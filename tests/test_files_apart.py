@@ -394,10 +394,16 @@ def test_two_streams_of_one_file_are_both_looked_at(top: Path) -> None:
 
 def test_a_reload_is_checked(top: Path) -> None:
     """What a site that runs is changed to is refused as a whole, in the same words as at the start."""
-    from anabranch.running import Outputs, _wanted
+    from anabranch.run_control import Log
+    from anabranch.site_work import Outputs, SiteAtWork
 
-    good = read_site(write_site("", file("o.xml")))
-    outputs = Outputs(top / "dead", None, None)
-    assert _wanted(good, outputs, {}).sinks == {"a": Files(top / "o.xml")}
+    outputs, log = Outputs(top / "dead", None, None), Log(None, None)
+    good = write_site("", file("o.xml"))
+    work = SiteAtWork(good, read_site(good), outputs, log)
+    assert work.entries["a"].declared.sink == Files(top / "o.xml")
+    bad = write_site("", file("out/../dead"))
     with pytest.raises(UsageError, match="would be written twice over"):
-        _wanted(read_site(write_site("", file("out/../dead"))), outputs, {})
+        SiteAtWork(bad, read_site(bad), outputs, log)
+    with pytest.raises(UsageError, match="would be written twice over"):
+        work.take(read_site(bad))
+    assert work.site.subscriptions["a"].sink == Files(top / "o.xml")

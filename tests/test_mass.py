@@ -142,6 +142,21 @@ def test_tests_share_the_budget(tmp_path: Path) -> None:
     assert "5 passed, 3 deselected" in run(tmp_path, "-k", "one or other")
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.mass
+def test_of_the_tests_that_kill_some_are_drawn(tmp_path: Path, processes: tuple[str, ...]) -> None:
+    """The seed says which; those that are not run are named, and a run of all cases runs all of them."""
+    kill = "@pytest.mark.kills\n@pytest.mark.parametrize('each', range(5))\ndef test_kill(each):\n    pass\n"
+    tests = f"import pytest\n\n{kill}"
+    told = [run(tmp_path, *processes, "-v", tests=tests, ANABRANCH_SEED=seed) for seed in "56"]
+    left = [re.search(r"kills: not drawn by this seed, but run by make mass: (.+)\n", each) for each in told]
+    names = [sorted(re.findall(r"test_kill\[\d\]", each[1])) for each in left if each]
+    assert all("3 passed" in each for each in told), told
+    assert [len(each) for each in names] == [2, 2]
+    assert names[0] != names[1]
+    assert "5 passed" in run(tmp_path, *processes, tests=tests, ANABRANCH_MASS="whole")
+
+
 @pytest.mark.mass
 def test_a_fast_run_takes_a_part_of_the_cases(tmp_path: Path) -> None:
     """One without mass tests takes a tenth of the cases and of hypothesis' examples; in it no test may cost much."""

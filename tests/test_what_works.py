@@ -31,9 +31,13 @@ RUN = [
     (INTERVAL, False, None, "an interval join needs streams whose declared times are what it compares"),
     *((each, False, time, None) for each in (ORDERED, WHOLE, SEVERAL, OF_WINDOWS) for time in ("t", None)),
     (BELOW_WINDOWS, False, "t", "a 'let' that holds a whole stream has to wait for the end of the input"),
-    *((each, True, time, None) for each in (ITEM, ORDERED, WHOLE, BEFORE, MINUTE, EVER) for time in ("t", None)),
+    *(
+        (each, True, time, None)
+        for each in (ITEM, WINDOW, ORDERED, WHOLE, BEFORE, MINUTE, EVER)
+        for time in ("t", None)
+    ),
     (INTERVAL, True, None, None),
-    *((each, True, "t", "a window over a stream of updates") for each in (WINDOW, STEP_JOIN)),
+    (STEP_JOIN, True, "t", "windows of streams of updates cannot be joined"),
 ]
 
 

@@ -11,10 +11,11 @@ SIGTERM and SIGINT let the epochs at work finish; kill -9 only makes them run ag
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
@@ -28,9 +29,13 @@ from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
 from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.service.settings import ServiceSettings
 from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import start_session
+
+if TYPE_CHECKING:
+    from anabranch.service.network_map import NetworkView
 
 _POLL_SECONDS = 0.2
 _FIXED = (
@@ -81,8 +86,11 @@ def run(
     opens: Opens | None = None,
     here: Collection[str] = (),
     spark: SparkOptions | None = None,
+    serve: ServiceSettings | None = None,
 ) -> None:
     """Run a network: to the end of the present input (`once`), or until a signal comes or `stop` is set.
+
+    With `serve`, programs and people can see its map meanwhile (`service/network_serving.py`).
 
     Dead letters go to `dead_letters`, which overrides the file that the network names.
     By default, its peers run on Spark, the one that `spark` says.
@@ -98,6 +106,8 @@ def run(
 
     def hear(peer: str, epoch: Epoch) -> None:
         log.epoch(epoch, peer)
+        if view is not None:
+            view.epochs[peer] = epoch.manifest.epoch
         if once and stop.is_set():
             raise _RunStopped
 
@@ -105,6 +115,7 @@ def run(
         log = held.enter_context(Log.opened(network.log))
         check(network)
         letters = _letters(dead_letters or network.dead_letters, folder)
+        view = None if serve is None else held.enter_context(_served(file, network, serve, log))
         log.say("starting Spark")
         opens = opens or partial(
             on_spark,
@@ -123,9 +134,20 @@ def run(
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
-            _attend(file, network, running, stop, log, letters, dead_letters, is_part=bool(here))
+            _attend(file, network, running, stop, log, letters, dead_letters, is_part=bool(here), view=view)
         letters(running)
         log.event("stopped", reason=reason_of(come, stop))
+
+
+@contextmanager
+def _served(file: Path, network: Network, settings: ServiceSettings, log: Log) -> Iterator[NetworkView]:
+    """Serve a network; gives what is to be told of it."""
+    from anabranch.service.network_map import NetworkView
+    from anabranch.service.network_serving import NetworkService  # loads FastAPI only where it is needed
+
+    view = NetworkView(file, network)
+    with NetworkService(view, settings, log):
+        yield view
 
 
 class _RunStopped(Exception):
@@ -149,17 +171,24 @@ def _attend(
     dead_letters: Path | None,
     *,
     is_part: bool,
+    view: NetworkView | None,
 ) -> None:
     """Let the network run, and apply changes of its file, unless this is only a part of it."""
     watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
+    if view is not None:
+        view.state = "ready"
     while running.running and not stop.wait(_POLL_SECONDS):
         letters(running)
         if not is_part and watch.touched():
             network = _reload(file, watch, network, running, log, dead_letters)
+            if view is not None:
+                view.network = network
         if waits.due():
             waits.tell()
+    if view is not None:
+        view.state = "stopping"
     running.stop()
 
 

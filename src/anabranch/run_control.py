@@ -143,6 +143,8 @@ class Log:
         self._lines = lines
         self._status = status
         self._items = self._dead = 0
+        self.followers: list[Callable[[Mapping[str, Any]], None]] = []
+        """Who else hears of events, with their times, besides epochs; they are called on any thread."""
 
     @staticmethod
     @contextmanager
@@ -176,18 +178,25 @@ class Log:
             self.event("failed", message=f"{type(error).__name__}: {error}", code=None, hint=None)
             raise
 
-    def _write(self, fields: Mapping[str, Any]) -> None:
+    def _write(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        timed = {"time": now, **fields}
         if self._lines is not None:
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            line = visible_json({"time": now, **fields}) + "\n"
-            print(line, end="", file=self._lines, flush=True)  # flushed: other threads write, too
+            print(visible_json(timed) + "\n", end="", file=self._lines, flush=True)  # flushed: other threads write, too
+        return timed
 
     def event(self, kind: str, **fields: Any) -> None:
         """Log an event."""
-        self._write({"event": kind, **fields})
+        written = self._write({"event": kind, **fields})
+        for follower in self.followers:
+            follower(written)
         if self._status is not None:
             shown = ", ".join(f"{key} {value}" for key, value in fields.items())
             self._status.console.print(visible(f"{kind}: {shown}"), markup=False, highlight=False)
+
+    def request(self, **fields: Any) -> None:
+        """Log a request to the service, which no display shows."""
+        self._write({"event": "request", **fields})
 
     def epoch(self, epoch: Epoch, peer: str | None = None) -> None:
         """Log a committed epoch, in a network with its peer."""

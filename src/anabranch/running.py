@@ -11,53 +11,39 @@ display replaces the lines of epochs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TextIO, TypeAlias
 
 from anabranch.endpoint.opening import TrunkEndpoint
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
-from anabranch.engine.preparing import Checking, prepare
+from anabranch.engine.preparing import prepare
 from anabranch.engine.registering import import_all
-from anabranch.engine.replaying import replayed
 from anabranch.engine.reports.timelines import converted_line, line
-from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.language.checks.outputs import AnswerForm
-from anabranch.law.calls import ImportedFunction
 from anabranch.law.steps import allow
-from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
-from anabranch.site import SiteDescription, read_site
+from anabranch.run_control import Log, Waits, Watch, reason_of, signals
+from anabranch.service.settings import ServiceSettings
+from anabranch.site import read_site
+from anabranch.site_work import Outputs, SiteAtWork, tell_addresses
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.host import Host
+from anabranch.spark.hosts.local_host import LocalHost
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
-from anabranch.spark.plan.wanted import Listener, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener
 from anabranch.spark.session import start_session
-from anabranch.spark.sinks import Console as ConsoleSink
-from anabranch.spark.sinks import Sink
 from anabranch.storage import Where
 from anabranch.visible import note
-
-_Functions: TypeAlias = Mapping[str, ImportedFunction]
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The outputs named on the command line; its files override those of the site."""
-
-    dead_letters: Where | None
-    late_items: Where | None
-    console: TextIO | None
-    """For console sinks; None is standard output at the time of printing."""
 
 
 def run(
@@ -68,50 +54,86 @@ def run(
     late_items: Where | None = None,
     stop: Event | None = None,
     spark: SparkOptions | None = None,
+    serve: ServiceSettings | None = None,
+    local: bool = False,
 ) -> None:
     """Run a site: to the end of the present input (`once`), or until a signal comes or `stop` is set.
 
-    `spark` says which Spark it runs on, by default one of its own on this machine.
+    `spark` says which Spark it runs on, by default one of its own on this machine; with `local`, none.
+    With `serve`, programs and people can ask it meanwhile (`service/`).
     """
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, including the log
     allow(site.settings.limits.steps)
     # On a terminal the display stays below what is printed; output to a file or pipe must bypass it.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
-    functions = site.functions
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(Log.opened(site.log))
-        import_all(functions)
+        import_all(site.functions)
         warn = partial(_warn, log)
-        wanted = _wanted(site, outputs, functions, warn)
+        work = SiteAtWork(file, site, outputs, log)
         if not once and any(each.http is not None for each in site.streams.values()):
             site.endpoint.token()  # who lacks one should not wait for Spark
-        Checkpoint.make(site.checkpoint, site.owner)
-        log.say("starting Spark")
-        session = start_session(spark, tell=warn)
+        work.checkpoint = Checkpoint.make(site.checkpoint, site.owner)
+        trace = held.enter_context(_traced(work))
+        tell_service = held.enter_context(_served(work, serve))
+        log.say("starting" if local else "starting Spark")
+        host: Host = LocalHost() if local else SparkHost(start_session(spark, tell=warn))
         come = held.enter_context(signals(stop))
-        listener = Listener(log.epoch, warn)
-        trunk = held.enter_context(Trunk(SparkHost(session), site.checkpoint, site.settings, functions, listener))
+
+        def committed_epoch(epoch: Epoch) -> None:
+            log.epoch(epoch)
+            trace(epoch)
+            tell_service(epoch)
+
+        listener = Listener(committed_epoch, warn)
+        trunk = held.enter_context(Trunk(host, site.checkpoint, site.settings, work.functions, listener))
+        work.restore()
         endpoint = held.enter_context(TrunkEndpoint(trunk, site.endpoint, warn, listens=not once))
-        with endpoint.opened(wanted.streams.values()):
-            trunk.want(wanted)
+        work.begin(trunk, endpoint)
         trunk.start(once=once)
-        log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
-        _tell_addresses(endpoint, {}, log)
-        watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
+        log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(work.entries))
+        tell_addresses(endpoint, {}, log)
+        work.state = "ready"
+        watch, waits = Watch(work.files), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or waits.due())
             if not stop.is_set() and watch.touched():
-                site = _reload(file, watch, trunk, endpoint, site, outputs, functions, log)
+                work.reload(watch)
             if waits.due():
                 waits.tell()
+        work.state = "stopping"
         if once and not stop.is_set():
             waits.tell(at_once=True)
         endpoint.close()
         trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
+
+
+@contextmanager
+def _traced(work: SiteAtWork) -> Iterator[Callable[[Epoch], None]]:
+    """Trace the epochs of a site, if it asks for that; gives whom to tell of epochs."""
+    if not work.site.traces:
+        yield lambda epoch: None
+        return
+    from anabranch.service.watch.tracing import epoch_traces  # loads OpenTelemetry only where it is needed
+
+    with epoch_traces(work.file.name, work.log) as trace:
+        yield trace
+
+
+@contextmanager
+def _served(work: SiteAtWork, serve: ServiceSettings | None) -> Iterator[Callable[[Epoch], None]]:
+    """Serve a site, if that is asked for; gives whom to tell of epochs."""
+    if serve is None:
+        yield lambda epoch: None
+        return
+    from anabranch.service.serving import Service  # loads FastAPI only where it is needed
+
+    with Service(work, serve) as service:
+        yield service.epoch
 
 
 def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerForm | None = None) -> Iterator[str]:
@@ -121,7 +143,7 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     """
     site = read_site(file)
     import_all(site.functions)
-    wanted = site.subscriptions.get(name)
+    wanted = site.with_registered().get(name)
     if Checkpoint.at(site.checkpoint).is_made():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
@@ -135,7 +157,8 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     if wanted is None:
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
-    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file), endless=True)
+    inputs = Inputs(tuple(site.streams.values()), site.documents, site.functions)
+    prepared = prepare(name, wanted.text, inputs, "spark", label=wanted.label, endless=True, language=wanted.language)
     known = QueryContext.of(site.streams.values(), site.functions)
     nobody = not_begun(name, print_query(prepared.checked.query), known)
     if timeline:
@@ -144,116 +167,5 @@ def committed(file: Path, name: str, *, timeline: bool = False, convert: AnswerF
     return iter(empty) if convert is None else converted(empty, convert)
 
 
-def _tell_addresses(endpoint: TrunkEndpoint, before: Mapping[str, str], log: Log) -> None:
-    """Log where streams are pushed, unless that is as it was before."""
-    if endpoint.streams != before:
-        log.event("listening", streams=endpoint.streams)
-
-
 def _warn(log: Log, message: str) -> None:
     log.event("warning", message=message)
-
-
-def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
-    return Inputs(tuple(site.streams.values()), site.documents, functions)
-
-
-def _wanted(
-    site: SiteDescription,
-    outputs: Outputs,
-    functions: _Functions,
-    warn: Callable[[str], None] = lambda message: None,
-    known: Collection[str] = (),
-) -> Workload:
-    """The workload of a site; raises for a query that is wrong, or has to wait for the end.
-
-    State that grows without bound is reported to `warn`, except for the subscriptions `known`.
-    """
-    site.check_files(outputs.dead_letters, outputs.late_items)
-    checking = Checking(_inputs(site, functions))
-    texts: dict[str, str] = {}
-    sinks: dict[str, Sink] = {}
-    streams = dict(site.streams)
-    for name, each in site.subscriptions.items():
-        texts[name] = checking.printed(name, each.text, label=str(each.file), sink=each.sink, language=each.language)
-        if each.replays:
-            texts[name], own = replayed(name, texts[name], site.streams)
-            streams |= own
-        if each.sink is not None:
-            sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
-    for name, warnings in checking.growth.items():
-        for message in warnings if name not in known else ():
-            warn(message)
-    return Workload(
-        streams,
-        texts,
-        sinks,
-        outputs.dead_letters or site.dead_letters,
-        outputs.late_items or site.late_items,
-        site.settings.epoch_bytes,
-        site.settings.epoch_files,
-        documents=site.documents,
-        policies={name: each.policy for name, each in site.subscriptions.items()},
-    )
-
-
-# --- changes ----------------------------------------------------------------------------------------------
-
-
-def _files(file: Path, site: SiteDescription) -> list[Where]:
-    """The files of a site that are watched."""
-    return [file, *(each.file for each in site.subscriptions.values())]
-
-
-def _reload(
-    file: Path,
-    watch: Watch,
-    trunk: Trunk,
-    endpoint: TrunkEndpoint,
-    site: SiteDescription,
-    outputs: Outputs,
-    functions: _Functions,
-    log: Log,
-) -> SiteDescription:
-    """Apply the new version of a site, or keep the old one and say why; gives the one in force.
-
-    The functions stay those of the start.
-    """
-    watch.follow(_files(file, site))  # before reading: later writes are another change
-    try:
-        fresh = read_site(file)
-        if fresh == site:
-            return site
-        same = [name for name, each in fresh.subscriptions.items() if site.subscriptions.get(name) == each]
-        pushed = endpoint.streams
-        wanted = _wanted(fresh, outputs, functions, partial(_warn, log), same)
-        with endpoint.opened(wanted.streams.values()):
-            trunk.want(wanted)
-    except AnabranchError as error:
-        log.event("refused", message=str(error))
-        return site
-    watch.follow(_files(file, fresh))
-    for kind, names in changes(site.streams, fresh.streams).items():
-        for name in names:
-            log.event(f"stream {kind}", name=name, epoch=trunk.last + 1)
-    for kind, names in changes(site.documents, fresh.documents).items():
-        for name in names:
-            log.event(f"document {kind}", name=name, epoch=trunk.last + 1)
-    for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
-        for name in names:
-            log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
-    _tell_addresses(endpoint, pushed, log)
-    fixed = changes(_fixed(site), _fixed(fresh))["changed"]
-    if fixed:
-        log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
-    return fresh
-
-
-def _fixed(site: SiteDescription) -> dict[str, object]:
-    """The settings of a site that take effect only with a start."""
-    settings = {
-        each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
-    }
-    others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
-    others |= {"functions": site.functions, "log": site.log, "http": site.endpoint}
-    return {"checkpoint": site.checkpoint, **settings, **others}

@@ -8,8 +8,10 @@ Two sites are equal when they mean the same, whatever the layout; so a run detec
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from anabranch.algebra.reactions.signature import POLICIES, Policy
 from anabranch.endpoint.settings import EndpointSettings
@@ -23,6 +25,7 @@ from anabranch.language import check
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import ImportedFunction
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.registry import Registry
 from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
@@ -49,7 +52,8 @@ class SiteSubscription:
     """A query, its file, and its sink besides the answer log."""
 
     text: str
-    file: Location
+    file: Location | None
+    """None where the query stands in the site file itself, or was registered through the service."""
     sink: Sink | None
     policy: Policy
     """What it does with accents that its answer cannot express."""
@@ -57,6 +61,11 @@ class SiteSubscription:
     """How its query is written; None where its text tells."""
     replays: bool = False
     """Whether it begins with what its streams' sources still hold (`engine/replaying.py`)."""
+
+    @property
+    def label(self) -> str | None:
+        """How its query is called in errors: by its file, if it has one."""
+        return None if self.file is None else str(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +90,33 @@ class SiteDescription:
     """The files behind `doc()`."""
     endpoint: EndpointSettings
     """Where the run listens, if it has streams that are pushed."""
+    policy: Policy = "accumulate"
+    """That of subscriptions that have none of their own."""
+    kafka: Mapping[str, Any] = field(default_factory=dict)
+    """The brokers and settings that streams and sinks have in common."""
+    traces: bool = False
+    """Whether epochs are traced, by OpenTelemetry."""
+
+    def subscription(self, name: str, values: Mapping[str, Any]) -> SiteSubscription:
+        """A subscription that a table with these values would declare in the file."""
+        table = Table(self.file, f"subscriptions.{name}", dict(values), [])
+        _share_brokers(Table(self.file, "kafka", dict(self.kafka), []), [table])
+        return _subscription(name, table, self.policy, self.streams)
+
+    def with_registered(self) -> dict[str, SiteSubscription]:
+        """What the file declares, and what was registered through the service and can still be read."""
+        found = dict(self.subscriptions)
+        checkpoint = Checkpoint.at(self.checkpoint)
+        for name, each in Registry(checkpoint).tables.items() if checkpoint.is_made() else ():
+            with suppress(AnabranchError):
+                found[name] = self.subscription(name, each.table)
+        return found
 
     def check_files(self, dead_letters: Where | None = None, late_items: Where | None = None) -> None:
         """Refuse files that conflict; those given here override those of the site."""
         read = [
             Claim(self.file, "the site file"),
-            *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
+            *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items() if each.file),
             *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
             *document_claims(self.documents),
             *([Claim(self.endpoint.token_file, "the file with the token")] if self.endpoint.token_file else ()),
@@ -109,7 +139,9 @@ def read_site(path: Path) -> SiteDescription:
     subscriptions = top.tables("subscriptions")
     functions = top.table("functions")
     documents = top.tables("documents")
-    _share_brokers(top.table("kafka"), (*streams.values(), *subscriptions.values()))
+    kafka = top.table("kafka")
+    brokers = dict(kafka.values)
+    _share_brokers(kafka, (*streams.values(), *subscriptions.values()))
     http = top.table("http")
     top.done()
     checkpoint = engine.where("checkpoint")
@@ -133,6 +165,9 @@ def read_site(path: Path) -> SiteDescription:
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
         _endpoint(http),
+        policy,
+        brokers,
+        engine.flag("traces", default=False),
     )
     engine.done()
     http.done()
@@ -238,12 +273,17 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
 
 
 def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str, Source]) -> SiteSubscription:
-    file = table.where("query")
-    if file is None:
-        raise table.missing("query", "it names the file with the query")
-    text = read_text(file)
-    language = language_of_file(file, _language(table))
-    sink = _sink(name, table, json=_writes_json(text, language, streams))
+    file, text = table.where("query"), table.text("text", None)
+    if file is not None and text is not None:
+        raise table.wrong("'query' names a file with the query, and 'text' is the query: give one of them", key="text")
+    if file is not None:
+        text, language = read_text(file), language_of_file(file, _language(table))
+    elif text is not None:
+        language = _language(table)
+    else:
+        raise table.missing("query", "it names the file with the query; or give the query itself as 'text'")
+    json = "sink" in table.values and _writes_json(text, language, streams)
+    sink = _sink(name, table, json=json)
     chosen, begin = _policy(table, policy), table.text("from", "now")
     if begin not in ("now", "beginning"):
         raise table.wrong(f"'from' takes 'now' or 'beginning', not '{begin}'", key="from")
@@ -291,7 +331,10 @@ def _sink(name: str, table: Table, *, json: bool) -> Sink | None:
                     error.message, key="path", hint='name the file itself, as in path = "out/answer.xml"'
                 ) from None
         case "parquet", Location():
-            return Parquet(path)
+            try:
+                return Parquet(path, table.text("changes", None))
+            except UsageError as error:
+                raise table.wrong(error.message, key="changes", hint=error.hint) from None
         case "console", None:
             return Console()
         case "kafka", None:

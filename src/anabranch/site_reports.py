@@ -5,32 +5,29 @@ Needs neither Spark nor the run's lock; it changes only streams, by accents that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from anabranch.algebra.accents.events import Announced
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking
-from anabranch.engine.publishing import Publication, TopicPublication, partitions_of, publication, publish_all
 from anabranch.engine.reports.evolution import StreamCourse
-from anabranch.engine.reports.reactions import Forecast, forecast
-from anabranch.engine.reports.sampling import unseen_paths
+from anabranch.engine.reports.planned_accents import AccentPlan, SubscribedSite, planned_accent
+from anabranch.engine.reports.reactions import Forecast
 from anabranch.engine.reports.tables import aligned, named
-from anabranch.errors import StreamError, UsageError, did_you_mean
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.checkpoint.registry import Registry
 from anabranch.spark.plan.branches import keeper_of
-from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
-from anabranch.spark.plan.membership import subscriptions_of
-from anabranch.storage import Location
-from anabranch.stream.admission import TURNED_OFF
-from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream
 from anabranch.visible import visible
 
@@ -80,6 +77,42 @@ def _kind(subscription: Registration) -> str:
     return "display" if subscription.shows else KINDS[subscription.kind].label
 
 
+def exported(file: Path) -> Iterator[str]:
+    """What was registered through the service of a site, as lines of TOML that a SITE.toml can take."""
+    site = read_site(file)
+    checkpoint = Checkpoint.at(site.checkpoint)
+    for name, each in Registry(checkpoint).tables.items() if checkpoint.is_made() else ():
+        yield f"[subscriptions.{_quoted(name)}]"
+        yield from (f"{key} = {_toml(value)}" for key, value in each.table.items())
+        yield ""
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, whose escapes are those of JSON; what no terminal shows is escaped."""
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in written)
+
+
+def _toml(value: Any) -> str:
+    """A value of a table."""
+    match value:
+        case dict():
+            return "{ " + ", ".join(f"{_quoted(key)} = {_toml(each)}" for key, each in value.items()) + " }"
+        case list():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+        case str() if "\n" in value and "'''" not in value and _is_literal(value):
+            return f"'''\n{value}'''"
+        case str():
+            return _quoted(value)
+        case _:
+            return json.dumps(value)
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a text can stand as it is, over several lines."""
+    return not text.endswith("'") and all(each == "\n" or each.isprintable() for each in text)
+
+
 def stream_course(file: Path, stream: str) -> StreamCourse:
     """A stream of a site, with its evolution, if the site has run."""
     site = read_site(file)
@@ -90,58 +123,36 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
     return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
 
 
-@dataclass(frozen=True, slots=True)
-class AccentPlan:
-    """An accent that may be published into a stream of a site, and its effects."""
-
-    publications: tuple[Publication | TopicPublication, ...]
-    """One for each partition."""
-    warnings: tuple[str, ...]
-    forecast: Callable[[], Forecast]
-    """How the subscriptions would react to it."""
-
-    def publish(self) -> list[Location | TopicPublication]:
-        """Publish it; gives the places that have it: files, or partitions of a topic."""
-        return publish_all(self.publications)
-
-
 def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> AccentPlan:
     """An accent to be published into a stream of a site; raises where the stream cannot take it.
 
     All partitions are checked before anything is written.
     """
     course = stream_course(file, stream)
-    if not read_site(file).settings.accents:
-        raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
-    found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
-    warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))
-    said = [Announced(stream, each.partition, each.accent) for each in found]
-    return AccentPlan(found, tuple(dict.fromkeys(warnings)), partial(_forecast, file, stream, said))
+    site = partial(_subscribed, file, course)
+    return planned_accent(course, text, partition, site, accents=read_site(file).settings.accents)
 
 
-def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
-    """How the present subscriptions of a site would react, including those that have not begun yet."""
+def _subscribed(file: Path, course: StreamCourse) -> SubscribedSite:
+    """The present subscriptions of a site, including those that have not begun yet."""
     site = read_site(file)
-    courses = {name: stream_course(file, name) for name in site.streams}
-    checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
-    streams = tuple(KnownStream.of(each.source, each.form) for each in courses.values())
+    courses = [stream_course(file, name) for name in site.streams]
     checking = Checking(Inputs(tuple(site.streams.values()), site.documents, site.functions))
+    asked = site.with_registered()
     texts = {
-        name: checking.printed(name, each.text, label=str(each.file), language=each.language)
-        for name, each in site.subscriptions.items()
+        name: checking.printed(name, each.text, label=each.label, language=each.language)
+        for name, each in asked.items()
     }
-    before = Plans(checkpoint).ran(newest.epoch) if checkpoint and newest else None
-    subscriptions, following = subscriptions_of(
-        before,
+    checkpoint, newest = course.checkpoint, course.newest
+    return SubscribedSite(
+        tuple(KnownStream.of(each.source, each.form) for each in courses),
         texts,
-        newest.epoch + 1 if newest else 0,
-        newest.begun if newest else (),
-        streams,
+        {name: each.policy for name, each in asked.items()},
         tuple(site.functions.items()),
-        aborted=newest.aborted if newest else {},
-        policies={name: each.policy for name, each in site.subscriptions.items()},
+        checkpoint,
+        newest,
+        Plans(checkpoint).ran(newest.epoch) if checkpoint and newest else None,
     )
-    return forecast(checkpoint, newest, Plan(streams, subscriptions, Limits(), following), said, stream)
 
 
 def forecast_lines(found: Forecast) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from random import Random
 
@@ -11,11 +11,13 @@ import pytest
 from anabranch.branch.held_items import HeldItem, Shelf
 from anabranch.branch.intake.entries import RawEntry
 from anabranch.branch.windows.columns import HeldWindowColumns
+from anabranch.columnar.items.growing_look import GrowingLook, Use
 from anabranch.runtime.units import Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item
 from anabranch.stream.path import Path
 from anabranch.stream.photons import photons
+from anabranch.stream.tree import Element
 from branch.feeding import Flow, Question, Stream
 from branch.looks import HEARTBEAT, OTHER_ORDER, PUNCTUATION, TWO_REFERENCES, USUAL, stream
 from mass import Mass, enough, sized
@@ -167,6 +169,36 @@ def test_a_part_of_an_item_may_be_there_twice(alone: Alone) -> None:
     flow = Flow(Question(query, [Stream("s")]))
     assert flow.bring("s", *usual(1, 2, 3), double, *usual(4)) == ["<w>aa</w>", "<w>ax</w>", "<w>ya</w>"]
     assert alone.items == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "pieces"),
+    [
+        ("for $w in stream('s')/r/p|t diff 10| return <w>{ $w/t/text() }</w>", "<w>124</w>"),
+        ("for $p in stream('s')/r/p where $p/t >= 0 return $p/t", "<t>1</t><t>2</t><t>4</t>"),
+    ],
+)
+def test_quiet_partitions_whose_items_differ_are_taken(
+    query: str, pieces: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few of their entries are items, so learning never helps; the look of one is not that of the other's item."""
+    learned = 0
+    learn = GrowingLook.learn
+
+    def counted(growing: GrowingLook, items: Sequence[tuple[bytes, Element]], share: float, use: Use) -> bool:
+        nonlocal learned
+        learned += 1
+        assert learned < 50, "looks are learned from the same entries again and again"
+        return learn(growing, items, share, use)
+
+    monkeypatch.setattr(GrowingLook, "learn", counted)
+    flow = Flow(Question(query, [Stream("s", partitions=3, time="t")]))
+    odd = "<p><s>2</s><x>21</x><c><v>21</v></c><c><v>0</v></c><t>4</t></p>"
+    for number in (2, 1):
+        flow.bring("s", f"<p><s>3</s><x>12</x><t>{number}</t></p>", PUNCTUATION.format(t=9), partition=number)
+    flow.bring("s", odd, *(PUNCTUATION.format(t=time) for time in (5, 6, 7, 8)))
+    flow.end()
+    assert "".join(flow.taken.pieces) == pieces
 
 
 def test_a_new_look_is_learned(alone: Alone) -> None:

@@ -510,6 +510,7 @@ def test_items_are_cut_where_splitters_cut_them(form: str, mass: Mass) -> None:
     if mass.done >= ENOUGH:
         assert seen["fitting"] > seen["entries"] // 5
         assert seen["by_template"] > seen["entries"] // 50
+    if mass.done >= 20 * ENOUGH:  # a log is seldom full
         assert seen["full"] > 0
 
 

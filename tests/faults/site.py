@@ -3,7 +3,8 @@
 Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, groups of
 windows, sessions by key, a step join, an interval join, a merge of partitions, and the levels that are seen most.
 One stream evolves: units change there, for all items and for some, in nearly every epoch.
-Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream.
+Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream; two of
+the queries there share a history, and three ask for values of the past.
 Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
 to the end answers what the reference answers to inputs that have an end.
 
@@ -70,15 +71,24 @@ QUERIES = {
     "risen": """<risen>{ for $q in stream("quotes")/root/q where $q/v > $q/v#1
         order by $q/v - $q/v#1 descending return <q>{ $q/n, $q/v }</q> }{ count(stream("quotes")//v) }</risen>""",
     "lasts": """for $q in stream("quotes")/root/q return <last>{ $q/n, $q/v#[2], count($q/v?[4]) }</last>""",
+    "high": """for $q in stream("quotes")/root/q where $q/v#1 > 40 return <high>{ $q/n, $q/v#1, $q/v?2 }</high>""",
     "due": """<due>{ for $q in stream("quotes")/root/q, $l in stream("limits")/root/l where $l/n = $q/n and $q/v > $l/v
         order by $l/v return <q>{ $q/n, $q/v, $l/v#[1] }</q> }</due>""",
+    "bands": """<bands>{ for $w in stream("quotes")/root/q[v] |v diff 40 step 20|
+        return <band from="{ window-start($w) }">{ count($w), sum($w/v), max($w/n) }</band> }</bands>""",
+    "close": """<close>{ for $w in stream("quotes")/root/q[v] |v gap 15| return <near>{ $w/n }</near> }</close>""",
+    "was": """<was>{ (sum(stream("quotes")//v))#[2], (max(stream("quotes")//v))?[4] }{
+        for $q in stream("quotes")/root/q return <v>{ ($q/v * 2)#1 }</v> }</was>""",
+    "totals": """<totals>{ (sum(stream("west")/photons/photon/phc))#[2] }</totals>""",
+    "above": """<r>{ for $p in stream("west")/photons/photon
+        where $p/en > (avg(stream("west")/photons/photon/en))#1 return $p/en }</r>""",
     "seen": """<r>{ for $p in stream("west")/photons/photon
         return <seen>{ $p/det_time, stream("quotes")/root/q[n = 1]/v }</seen> }</r>""",
     "twins": """<r>{ for $p in stream("twins")/root/i return $p/n }</r>""",
     "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
 BY_ARRIVAL = ("twins", "couples")
-DISPLAYS = ("risen", "lasts", "due", "best")
+DISPLAYS = ("risen", "lasts", "high", "due", "best", "bands", "close", "was", "totals")
 _SHARE = 2_700
 """What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
 EPOCH_BYTES = 9 * _SHARE
@@ -250,6 +260,7 @@ class Site:
                 for name in QUERIES
             ),
             f'[subscriptions.table]\nquery = "rxj.xq"\nsink = "parquet"\npath = "{self.place("table")}"\n',
+            f'[subscriptions.changes]\nquery = "bands.xq"\nsink = "parquet"\npath = "{self.place("changes")}"\n',
         ]
         self.file.write_text("\n".join(tables))
 
@@ -289,9 +300,9 @@ class Site:
         """What the sinks hold."""
         return {name: data for name in QUERIES if (data := grown(self.at(f"out/{name}"))) is not None}
 
-    def table(self) -> list[dict[str, str]]:
-        """The rows of the table, epoch by epoch."""
-        folder = self.at("table")
+    def table(self, name: str = "table") -> list[dict[str, str]]:
+        """The rows of a table, epoch by epoch."""
+        folder = self.at(name)
         files = [folder / name for name in folder.names(below=True)]
         return [row for file in files for row in parquet.read_table(BytesIO(file.read())).to_pylist()]
 

@@ -23,6 +23,7 @@ from s3 import BUCKET, S3Server
 S3_KILLS = 25
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Answers, sinks, tables and what was set aside are those of an undisturbed run, and these are the reference's.
@@ -87,7 +88,8 @@ def check_kills(
             assert len(answers[name]) == len(expected.answers[name])
             assert sinks[name].decode() == answers[name].removesuffix("</r>")
         assert sinks == {**expected.sinks, **{name: sinks[name] for name in BY_ARRIVAL}}
-        assert site.table() == undisturbed.table()
+        for name in ("table", "changes"):
+            assert site.table(name) == undisturbed.table(name)
         assert site.letters() == undisturbed.letters()
         assert site.late() == undisturbed.late()
         assert site.epochs() == list(range(len(site.epochs())))

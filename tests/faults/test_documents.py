@@ -42,6 +42,7 @@ return <f>{ $p/n }{ $x/v }</f> }</found>"""
 COUNTED = """for $w in stream("found")/found/f|count 3| return <c>{ string($w[n mod 3 = 0]/n), sum($w/v) }</c>"""
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_an_epoch_that_is_run_again_sees_what_is_there_now(tmp_path: Path) -> None:
     """The table changes while the run is dead: the epoch that was begun has the new one; half a table nobody takes."""

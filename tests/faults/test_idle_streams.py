@@ -37,6 +37,7 @@ path = "out"
 TENS = """<tens>{ for $w in stream("s")/*/p |t diff 2 step 1| return <w>{ $w/t, sum($w/t) }</w> }</tens>"""
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_no_kill_shows_where_heartbeats_are_sent(
     mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -117,6 +117,7 @@ def laid_out(folder: Path, broker: Broker) -> tuple[PartProcess, PartProcess, di
     return *parts, {"hot": (query, "SP1"), "windows": (WINDOW, "SP2")}
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Processes and the broker between them are killed at any moment; answers are those of one engine, to the byte."""

@@ -305,6 +305,7 @@ def test_no_move_shows_in_s3(s3_server: S3Server, tmp_path: Path) -> None:
     assert programs.repeated > 0, "some were taken, and their senders were not told"
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_no_kill_shows_in_what_was_pushed_into_spark(mass: Mass, tmp_path: Path) -> None:
     """A site at work, with its JVM."""

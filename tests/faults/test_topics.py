@@ -33,6 +33,7 @@ KILLS: tuple[Kill | str, ...] = (
 )
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_no_kill_shows_in_a_topic(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Read as committed, topics hold what an undisturbed run would have written, and this is the reference's answer."""

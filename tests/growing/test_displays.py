@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from pyarrow.parquet import read_table
 
 from anabranch import Engine, Parquet
 from anabranch.aggregates.folds import EntryShare, Fold
@@ -19,7 +20,7 @@ from anabranch.branch.intake.entries import FeedOrigin, RawEntry
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
-from anabranch.errors import DynamicError, UsageError
+from anabranch.errors import DynamicError
 from anabranch.language import check, parse
 from anabranch.law.functions import BUILTINS
 from anabranch.stream.reading.source import Source
@@ -170,7 +171,7 @@ def test_who_comes_late_begins_with_the_first_element_it_sees(tmp_path: Path) ->
 
 
 def test_what_an_engine_tells_of_a_display(tmp_path: Path) -> None:
-    """What grows is named when a query is registered and in what is explained; its answer makes no table."""
+    """What grows is named when a query is registered and in what is explained; its answer makes a table of changes."""
     (tmp_path / "s").write_text(items(3, 1))
     with Engine(local=True, once=True) as engine:
         engine.stream("s", tmp_path / "s", format="lines", root="r")
@@ -178,9 +179,10 @@ def test_what_an_engine_tells_of_a_display(tmp_path: Path) -> None:
         counted = engine.subscribe('count(stream("s")/r/i)', name="c")
         assert ordered.warnings == ("'o' keeps one row per item of 's' that adds to its answer, which grows (o:2:12)",)
         assert counted.warnings == ()
-        with pytest.raises(UsageError, match="corrected as it goes"):
-            engine.subscribe('count(stream("s")/r/i)', sink=Parquet(tmp_path / "out"))
+        engine.subscribe('count(stream("s")/r/i)', name="t", sink=Parquet(tmp_path / "out", "upserts"))
         engine.wait()
+        (row,) = read_table(tmp_path / "out").to_pylist()
+        assert (row["region"], row["content"]) == ("s0", "2")
         assert (ordered.answer(), counted.answer()) == ("<i><v>1</v></i><i><v>3</v></i>", "2")
         text = str(engine.explain())
         assert "on display; it keeps\n" in text

@@ -6,6 +6,7 @@ from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
     EachPart,
+    EditedWindowPart,
     ElementPart,
     FixedPart,
     Folded,
@@ -31,6 +32,9 @@ def describe(part: Part | Folded, indent: str = "") -> str:
             against = f", against all of {_named(others)}" if others else ""
             matching = f", against those of {_named(keyed)} with an equal key" if keyed else ""
             return f'{indent}each entry of "{stream}"{matching}{against}{order}'
+        case EditedWindowPart(stream, is_folded=is_folded, keys=keys):
+            what = "groups of each window" if keys else "each window"
+            return f'{indent}{what} of "{stream}", {"adjusted" if is_folded else "with its content"}'
         case WindowPart(_, found):
             return f"{indent}each of the {found.kind} of {_named(found.streams)}"
         case GroupPart(stream):

@@ -29,8 +29,9 @@ from history.writing import Writer
 class Followed:
     """A query over streams whose roots are called `root`, each given as one text or one for each partition."""
 
-    def __init__(self, query: str, **streams: str | list[str]) -> None:
-        self.query = check(parse(query), query, inputs=dict.fromkeys(streams)).query
+    def __init__(self, query: str, retain: Fraction | None = None, /, **streams: str | list[str]) -> None:
+        self.query = check(parse(query), query, inputs=dict.fromkeys(streams), edited=tuple(streams)).query
+        self._retain = retain
         self.machine = self.fresh()
         self.given = {
             name: [elements(text, name) for text in ([given] if isinstance(given, str) else given)]
@@ -44,7 +45,7 @@ class Followed:
     def fresh(self) -> ContinuousQuery:
         """The query at its beginning."""
         roots = {part: implied_root("root") for part in ("s", "t", "u")}
-        return ContinuousQuery(self.query, roots)
+        return ContinuousQuery(self.query, roots, retain=self._retain)
 
     def run(self, *, put_away: bool = False) -> Iterator[tuple[Fraction, str]]:
         """Go through all moments and compare; with `put_away`, between any two elements the state is put away."""
@@ -66,7 +67,7 @@ class Followed:
     def by_law(self) -> str:
         """What the law shows now."""
         try:
-            return answer(self.query, self.law).text
+            return answer(self.query, self.law, retain=self._retain).text
         except DynamicError:
             return ""
 
@@ -126,7 +127,7 @@ class _Away:
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits
-            self._saved = resumed.save(1, edits, lambda: resumed.machine.text)
+            self._saved = resumed.save(1, {"": edits}, lambda: {"": resumed.machine.text})
 
 
 class Asking(Writer):

@@ -19,6 +19,7 @@ def begun_at(document: EditedDocument, now: Fraction) -> EditedDocument:
     chains: dict[Chain, Chain] = {}
     numbers = fresh._numbers
     fresh.entries = _begun(document.entries, now, numbers, chains)
+    fresh.admission.evolutions = document.admission.evolutions
     known = document.admission.register
     for chain in known.known:
         if chain not in chains:
@@ -40,7 +41,7 @@ def _begun(content: Sequence[Content], now: Fraction, numbers: count[int], chain
             case Lived(node, namespaces, _, place, inner):
                 host.append(Lived(node, namespaces, now, place, _begun(inner, now, numbers, chains)))
             case Chain(depth, between, _, versions):
-                chain = chains[each] = Chain(depth, between, host)
+                chain = chains[each] = Chain(depth, between, host, inside=each.inside)
                 host.append(chain)
                 shown = _begun(versions[-1].content, now, numbers, chains)
                 chain.versions.append(Version(now, next(numbers), shown))

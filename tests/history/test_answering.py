@@ -144,12 +144,15 @@ def test_an_answer_that_only_grows_has_no_display(site: Path) -> None:
 
 
 @pytest.mark.parametrize("query", [QUERY, 'stream("t")/root/b#1'])
-def test_what_is_corrected_makes_no_table(tmp_path: Path, query: str) -> None:
-    """Rows of a table stay; a display does not."""
+def test_what_is_corrected_makes_a_table_of_changes(tmp_path: Path, query: str) -> None:
+    """Its rows are corrections; an answer whose rows stay has none."""
     checking = Checking(Inputs((Source("s", tmp_path, updates=True), Source("t", tmp_path))))
-    assert checking.printed("q", query)
-    with pytest.raises(UsageError, match="the answer of 'q' is corrected as it goes, so it makes no table"):
-        checking.printed("q", query, sink=Parquet(Path("table")))
+    for changes in (None, "updates", "upserts"):
+        assert checking.printed("q", query, sink=Parquet(Path("table"), changes))
+    with pytest.raises(UsageError, match="the answer of 'q' only grows, so it has no 'changes'"):
+        checking.printed("q", 'for $b in stream("t")/root/b return <c>{ $b/d }</c>', sink=Parquet("table", "upserts"))
+    with pytest.raises(UsageError, match="the 'changes' of a display are updates or upserts, not 'all'"):
+        Parquet("table", "all")
 
 
 def test_operators_do_not_follow_updates(tmp_path: Path) -> None:

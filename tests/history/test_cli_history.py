@@ -86,6 +86,12 @@ SHOWN = (
     "<all>{ stream('s')//i[t > 1] }</all>",
     "for $w in stream('s')//i|t diff 2| return <n>{ count($w) }</n>",
     "for $i in stream('s')//i return ($i/t + 1, stream('s')//i#1/t, stream('tickers')//quote)",
+    "(sum(stream('tickers')//quote))#[2]",
+    "for $q in stream('tickers')//ticker return <was>{ ($q/quote * 2)#1 }</was>",
+    "<d>{ (max(stream('s')//i?[2]/t))#1, (count(stream('tickers')//quote))#[1] }</d>",
+    "for $i in stream('s')//i return ($i/t, (sum(stream('tickers')//quote))#1)",
+    "for $i in stream('s')//i where not($i/t <= (max(stream('s')//i/t))#1) return $i/t",
+    "stream('tickers')//quote#1?5",
 )
 MARKS = """\
 <marks xmlns:s="urn:anabranch:stream"><mark s:at="3"><s:mutable id="m"><n>A</n></s:mutable></mark>
@@ -158,8 +164,12 @@ def test_json_streams(run: Run) -> None:
     ("query", "message"),
     [
         (
-            "for $w in stream('tickers')//ticker|count 2| return count($w)",
-            "q.xq:1:36: a window over a stream of updates",
+            "for $v in stream('tickers')//ticker|count 2|, $w in stream('tickers')//ticker|count 2| return $v",
+            "q.xq:1:78: windows of streams of updates cannot be joined",
+        ),
+        (
+            "for $w in stream('s')//i|count 2| return stream('tickers')//quote",
+            "q.xq:1:25: a window over a stream of items cannot be asked for beside a stream of updates",
         ),
         ("stream('s')//i[. = stream('tickers')//quote#1]", "a predicate on a stream of items cannot ask for the past"),
     ],
@@ -173,13 +183,18 @@ def test_what_is_refused_by_name(run: Run, query: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_accents_in_a_stream_of_updates_are_refused(run: Run, engine: str) -> None:
-    """By name, for now; the timeline of a stream that evolves likewise."""
-    accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="x"/></s:accent>'
-    edited = TICKERS.replace("</tickers>", f"{accent}</tickers>")
-    status, _, err = run(f"query q.xq --stream tickers=t.xml {engine}", q_xq=papers.TICKERS, t_xml=edited)
-    assert status == 1
-    assert "accent" in err
+def test_accents_in_a_stream_of_updates(run: Run, engine: str) -> None:
+    """They are followed, in the answer and in its timeline; the timeline of items that evolve is refused by name."""
+    accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="v" by=". * 2"/></s:accent>'
+    region = '<r xmlns:s="urn:anabranch:stream"><i><v><s:mutable id="1">5</s:mutable></v></i>'
+    given = {
+        "q_xq": "stream('s')/r/i/v#[1]",
+        "s_xml": f'{region}{accent}<s:replace target="1" at="2">8</s:replace></r>',
+    }
+    status, out, err = run(f"query q.xq --stream s=s.xml {engine}", **given)
+    assert (status, out) == (0, "<v>4</v>\n"), err
+    status, out, _ = run(f"query q.xq --stream s=s.xml --timeline {engine}", **given)
+    assert [json.loads(line)["answer"] for line in out.splitlines()] == ["<v>5</v>", "<v>4</v>"]
     evolving = f"<r><i/>{accent}</r>"
     status, _, err = run("query c.xq --stream s=s.xml --timeline", c_xq="count(stream('s')/r/i)", s_xml=evolving)
     assert status == 1
@@ -243,11 +258,12 @@ def test_a_site_says_which_streams_are_edited(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_session_on_the_page(run: Run) -> None:
-    """Each command that docs/history.md shows prints what stands there; its files are the page's first ones."""
+    """Each command that docs/history.md shows prints what stands there; its files are those of the page."""
     page = list(blocks(TOP / "docs/history.md"))
     files = {
         "tickers_xml": next(each.text for each in page if each.options.get("stream") == "tickers"),
         "movers_xq": next(each.text for each in page if each.kind == "xquery" and "#1" in each.text),
+        "earlier_xq": next(each.text for each in page if each.kind == "xquery" and "quote?60 > 75" in each.text),
     }
     sessions = [each for each in page if each.kind == "console"]
     assert sessions

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.folds import Share
 from anabranch.algebra.display.ordered import Ordered
+from anabranch.algebra.display.sorting import SortedResults
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.stages import SortedResults
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS

@@ -224,16 +224,12 @@ def test_an_expression_over_the_document_of_then() -> None:
     assert ask('(count(stream("s")/root/q/n#1))?1.5', inside) == "0"
 
 
-def test_versions_of_what_is_no_path_are_refused() -> None:
-    """`(e)#v` on an expression that is no path has no meaning."""
-    with pytest.raises(AnabranchError, match="version of what is no path"):
-        ask('(1 + count(stream("s")/root/n))#1', "<n/>")
-
-
-def test_windows_are_refused() -> None:
-    """A window over a stream of updates is refused by name."""
-    with pytest.raises(AnabranchError, match="window over a stream of updates"):
-        ask('for $w in stream("s")/root/n|count 2| return count($w)', "<n/>")
+def test_joined_windows_are_refused() -> None:
+    """Windows of streams of updates do not meet, also where a `let` stands for the stream."""
+    for source in ('stream("s")/root', "$r"):
+        joined = f"for $v in {source}/n|count 2|, $w in {source}/n|count 2| return $v"
+        with pytest.raises(AnabranchError, match="windows of streams of updates cannot be joined"):
+            ask(f'let $r := stream("s")/root return {joined}', "<n/>")
 
 
 # --- copies ---------------------------------------------------------------------------------------------------

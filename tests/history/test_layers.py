@@ -53,7 +53,7 @@ class Epochs:
             for change in resumed.machine.take("s", each, Fraction(0)):
                 edits += change.edits
         text, count = resumed.machine.text, len(resumed.machine.kept["s"].by_number)
-        kept = resumed.save(count, edits, lambda: text)
+        kept = resumed.save(count, {"": edits}, lambda: {"": text})
         if counts:
             self.kept = kept
         return text
@@ -167,7 +167,7 @@ def test_a_text_from_its_edits(long: int) -> None:
                 edit = Insert(position, chr(97 + random.randrange(26)) * random.randint(1, long))
             text = apply([edit], text)
             edits.append(edit)
-        layers.append(StateLayer.of({"streams": {}}, edits))
+        layers.append(StateLayer.of({"streams": {}}, {"": edits}))
         assert shown(layers) == text
     assert shown([layers[1].over(layers[0]), *layers[2:]]) == text
 

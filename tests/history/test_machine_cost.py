@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from unittest import mock
 
 import pytest
 
+from anabranch.branch.display.compiled_loops.loops import CompiledLoop
 from history.following import TICKER, Followed, items, replaced
 
 
@@ -31,6 +33,39 @@ def test_an_update_touches_one_entry(query: str) -> None:
         list(followed.machine.take("s", elements[-1], Fraction(0)))
         counts.append(followed.machine.evaluated - before)
     assert counts[0] == counts[1] <= 4  # an aggregate is written anew, too
+
+
+BOOKS = """<books>{
+  for $b in stream("s")//biblio[publisher = "Wiley"]/books where $b/author = "Smith" order by $b/price
+  return <book>{ $b/title, $b/price }</book>
+}</books>"""
+
+
+def test_an_update_inside_a_large_entry_runs_one_round() -> None:
+    """Query 1 of the history paper: with however many books in one entry, a new price concerns one of them."""
+    rounds = []
+    for count in (40, 400):
+        books = "".join(
+            f'<books><title>{each}</title><s:mutable id="a{each}"><author>Smith</author></s:mutable>'
+            f'<s:mutable id="{each}"><price>{each}</price></s:mutable></books>'
+            for each in range(count)
+        )
+        updates = (
+            '<s:replace target="3"><price>9</price></s:replace>'
+            + '<s:replace target="a5"><author>Jones</author></s:replace>'
+        )
+        publisher = '<s:mutable id="p"><publisher>Wiley</publisher></s:mutable>'
+        followed = Followed(BOOKS, s=f"<biblio>{publisher}{books}</biblio>{updates}")
+        first, *others = followed.given["s"][0]
+        list(followed.machine.take("s", first, Fraction(0)))
+        with mock.patch.object(
+            CompiledLoop, "single_round", autospec=True, side_effect=CompiledLoop.single_round
+        ) as run:
+            for element in others:
+                list(followed.machine.take("s", element, Fraction(0)))
+        rounds.append(run.call_count)
+        assert followed.machine.text.count("<book>") == count - 1
+    assert rounds == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,7 @@ def test_metrics_tell_what_was_read_in_columns_and_what_was_not(site: Site) -> N
             "in_columns": 2,
             "by_law": 1,
             "reasons": {"a step along the parent axis": 1},
+            "bytes": (site.top / "in/a").stat().st_size,
         }
     }
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from anabranch.errors import StreamError
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.intake import folders
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset
@@ -238,3 +241,26 @@ def test_a_stream_that_is_held(tmp_path: Path) -> None:
     assert river.epoch() == []
     river.hold(None)
     assert river.epoch() == ["<p>6</p>"]
+
+
+def test_a_folder_into_which_files_are_moved_is_listed(tmp_path: Path) -> None:
+    """A name that is gone when it is looked at, as that under which a file was written, takes no other with it."""
+    (tmp_path / "a").write_text("<p/>")
+    stop = Event()
+
+    def move() -> None:
+        for number in count():
+            if stop.is_set():
+                return
+            hidden, seen = tmp_path / f".{number}", tmp_path / f"b{number % 10}"
+            hidden.write_text("<q/>")
+            hidden.rename(seen)
+            seen.rename(tmp_path / f"c{number % 10}")  # whoever tidies up
+
+    mover = Thread(target=move)
+    mover.start()
+    try:
+        assert all(folders.listing(str(tmp_path)).get("a") == 4 for _ in range(3_000))
+    finally:
+        stop.set()
+        mover.join()

@@ -8,9 +8,11 @@ says which law makes the difference.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from fractions import Fraction
 from random import Random
 from typing import Any
 from xml.sax.saxutils import escape
@@ -396,12 +398,21 @@ def by_paths(question: Question, inputs: Inputs) -> bool:
 
     An array is its members to a path, so one that is given back as a whole is another thing than `null` with dots only;
     and an empty text is the same as `null`, an element without text (LAWS 7.1).
+    A key of a group and a value that is counted once are made numbers there, doubles: two numbers may be one, and one
+    beyond all doubles can be told only as it is spelled.
     """
     used = [each for each in parts(question) if isinstance(each, Field)]
     if any(each.names == ("l",) and each.type == "any" for each in used):
         return False
     texts = {each for each in used if each.type == "text" and each.table == "s"}
     records = inputs.records(None).s
+    told_apart = [each.argument for each in parts(question) if isinstance(each, Aggregate) and each.distinct]
+    told_apart += question.keys if isinstance(question, Groups) else ()
+    numbers = {each for each in parts(tuple(told_apart)) if isinstance(each, Field) and each.type == "number"}
+    found = {value(each, [{"s": record}]) for each in numbers for record in records}
+    doubles = {Fraction(each): float(each) for each in found if isinstance(each, Digits)}
+    if len(set(doubles.values())) < len(doubles) or not all(map(math.isfinite, doubles.values())):
+        return False
     return not any(value(each, [{"s": record}]) == "" for each in texts for record in records)
 
 

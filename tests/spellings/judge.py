@@ -74,10 +74,12 @@ def read(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of an answer, and how many errors there are, each of a record, window or pair."""
+    """The rows of an answer, and how many errors there are, each of a record, window, pair, or moment of a display."""
 
     rows: list[list[Any]]
     errors: int = 0
+    again: int = 0
+    """How many more may be told: a display that fails again and again need not say so each time."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def answer(question: Question, records: Records) -> Answer:
         case Rows(window=Window() as window):
             return _in_units(windows(window, records), lambda held: _ordered(question, held))
         case Groups(window=None):
-            return _display(question, [{"s": each} for each in records.s])
+            return _display(question, [{"s": each} for each in records.s], records)
         case Groups(window=Window() as window):
             return _in_units(windows(window, records), lambda held: _grouped(question, held))
         case Pairs(columns, where, within):
@@ -260,15 +262,22 @@ def _grouped(question: Groups, held: list[Mapping[str, Any]]) -> list[list[Any]]
     return [_row(question.columns, rows) for rows in kept]
 
 
-def _display(question: Groups, held: list[Mapping[str, Any]]) -> Answer:
-    """Of a whole stream; without keys it is one group, also of nothing."""
+def _display(question: Groups, held: list[Mapping[str, Any]], records: Records) -> Answer:
+    """Of a whole stream; where that goes on, the display may also have failed behind an earlier record."""
+    shown = _displayed(question, held)
+    before = range(1, len(held)) if records.end is not None else ()
+    failures = (shown is None) + sum(_displayed(question, held[:count]) is None for count in before)
+    return Answer(shown or [], min(failures, 1), max(failures - 1, 0))
+
+
+def _displayed(question: Groups, held: list[Mapping[str, Any]]) -> list[list[Any]] | None:
+    """The rows of a display, None where it fails; without keys it is one group, also of nothing."""
     try:
         if question.keys:
-            return Answer(_grouped(question, held))
-        rows = [each for each in held if _passes(question.where, each)]
-        return Answer([_row(question.columns, rows)])
+            return _grouped(question, held)
+        return [_row(question.columns, [each for each in held if _passes(question.where, each)])]
     except RowError:
-        return Answer([], 1)
+        return None
 
 
 def _key(found: Any) -> Any:

@@ -5,6 +5,7 @@ Real processes on Spark, and nothing that the operating system would not do: SIG
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import subprocess
@@ -102,9 +103,11 @@ def until(true: Callable[[], bool], what: str) -> None:
         sleep(0.05)
 
 
+@pytest.mark.kills
 @pytest.mark.spark
 def test_a_run_that_was_stopped_is_told_and_publishes_nothing(tmp_path: Path, store: Location) -> None:
     """Another run, with nothing but the bucket, goes on where it was; when it wakes up with input at hand, it ends."""
+    faulthandler.cancel_dump_traceback_later()  # other processes, each with its own limit
     (store / "threes.xq").put(QUERY.encode())
     (tmp_path / "SITE.toml").write_text(SITE.format(store=store))
     site = StoredRuns(tmp_path, store)

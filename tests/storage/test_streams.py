@@ -198,18 +198,9 @@ def test_the_commands_of_a_site(
 
 def run_locally(file: Path) -> None:
     """What `anabranch run --once` does, without Spark."""
-    from anabranch.running import Outputs, _wanted
-    from anabranch.site import read_site
-    from anabranch.spark.checkpoint.folder import Checkpoint
-    from anabranch.spark.epoch.trunk import Trunk
-    from anabranch.spark.hosts.local_host import LocalHost
+    from anabranch.running import run
 
-    site = read_site(file)
-    Checkpoint.make(site.checkpoint, site.owner)
-    with Trunk(LocalHost(), site.checkpoint, site.settings) as trunk:
-        trunk.want(_wanted(site, Outputs(None, None, None), {}))
-        trunk.start(once=True)
-        trunk.wait()
+    run(file, once=True, local=True)
 
 
 @pytest.mark.parametrize("engine", ["local", "reference"])

@@ -8,7 +8,7 @@ Items: grouped by the windows that hold them, or by *panes*: the widest pieces t
 (the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
 Accents: values are canonical before they get here, so a unit change of the reference path moves no item to another
 window (LAWS 4.2 b); the operator decides what comes out (`algebra/operators/windowed.py`).
-Updates: windows over streams of updates are refused.
+Updates: windows over streams of updates are displays of what the document holds now (LAWS 5.10).
 """
 
 from __future__ import annotations

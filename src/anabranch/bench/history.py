@@ -8,7 +8,16 @@ must read anew after each update, against those of an update here; `saxon_ms` an
 `spark_updates_per_second`: the same query on a trunk over 10,000 tickers, as many updates to an epoch; the epoch's
 state is read and written, and what changes on display is committed.
 
+`query1_10000_vs_10_books`: the seconds of an update of a book's price where 10,000 books are in one entry, against
+those where there are 10 (query 1); at most 3 is the goal.
+
+`many_regions`: with a million regions the bytes of memory and of state for each, and the cost of an update
+(`large_entries.py`).
+
 `state_bytes_per_region`: the state of a quote that was replaced twenty times, ten seconds apart, by qualifier.
+
+`thousand_vs_one`: the seconds of an update with a thousand different historical queries, against those with one that
+shows as much (`histories.py`).
 
 `steady`: a million updates to 1,000 tickers, with the size of state and memory on the way (`steady.py`);
 `ratios.steady_state` and `ratios.steady_memory` are the maximum of the last half over the maximum from the second tenth
@@ -28,15 +37,15 @@ from time import perf_counter
 
 from anabranch.bench.harness.epochs import of_trunk, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, compare
-from anabranch.bench.parts.steady import RISEN, replacement, steady, ticker
+from anabranch.bench.parts.histories import histories
+from anabranch.bench.parts.large_entries import Books, many_regions
+from anabranch.bench.parts.steady import RISEN, replacement, steady, ticker, ticker_element
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
-from anabranch.stream.elements import Place, StreamElement
-from anabranch.stream.limits import Limits
-from anabranch.stream.reading.parse import implied_root, parse_item
+from anabranch.stream.elements import StreamElement
+from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.source import Source
-from anabranch.stream.reading.wire import element_of
 
 _SAXON = """
     for $q in tickers/ticker
@@ -59,10 +68,15 @@ class HistoryScale:
     updates: int
     steady: int
     """Updates of the long run, which is over the `few` tickers."""
+    queries: int
+    """Historical queries that share one history of the `few` tickers."""
+    books: int
+    """Books in one entry, against ten."""
+    regions: int
 
 
-_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
-_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000)
+_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000, 1_000, 10_000, 1_000_000)
+_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000, 50, 500, 2_000)
 _FILES = 4
 
 
@@ -79,30 +93,34 @@ def measure(quick: bool) -> Figures:
         median(ours[rounds.warm_up :]),
         (median(each) for each in zip(*theirs[rounds.warm_up :], strict=True)),
     )
+    together = histories(scale.queries, scale.few, scale.few, rounds)
     long = steady(scale.few, scale.steady)
+    short, large = Books.of(10), Books.of(scale.books)
+    inside = compare(lambda: short.round(scale.updates), lambda: large.round(scale.updates), rounds, "inside an entry")
     return {
         "ratios": {
             "per_update_100k_vs_1k": grown.ratio,
+            "query1_10000_vs_10_books": inside.ratio,
             "vs_reevaluation": (reading + evaluating) / update,
             "vs_evaluation_alone": evaluating / update,
+            "thousand_vs_one": together.timings.ratio,
             "steady_state": long.growth("state_kb"),
             "steady_memory": long.growth("process_mb"),
         },
         "per_update_100k_vs_1k": grown.figures(scale.updates),
+        "thousand_vs_one": together.figures(),
+        "query1_10000_vs_10_books": inside.figures(scale.updates),
         "update_us": 1e6 * update,
         "saxon_ms": 1e3 * evaluating,
         "saxon_reading_ms": 1e3 * reading,
         "spark_updates_per_second": on_spark(scale.judged),
         "state_bytes_per_region": {name: kept_bytes(each, scale.kept) for name, each in _QUALIFIERS.items()},
+        "many_regions": many_regions(scale.regions, scale.updates),
         "steady": long.figures(),
     }
 
 
 # --- the stream ---------------------------------------------------------------------------------------------------
-
-
-def _element(text: str, offset: int) -> StreamElement:
-    return element_of(parse_item(text.encode(), Limits()), Place("tickers", "bench", offset))
 
 
 @dataclass(slots=True)
@@ -120,7 +138,7 @@ class Tickers:
             print(f"history: {count:,} tickers", file=sys.stderr)
         checked = check(parse(text), text, inputs={"tickers": None}, functions=()).query
         found = Tickers(ContinuousQuery(checked, {"tickers": implied_root("tickers")}), count)
-        found.take([_element(ticker(each, found.quote()), each) for each in range(count)])
+        found.take([ticker_element(ticker(each, found.quote()), each) for each in range(count)])
         return found
 
     def quote(self) -> int:
@@ -136,7 +154,7 @@ class Tickers:
 
     def updates(self, numbers: Sequence[int]) -> list[StreamElement]:
         """A new quote for each of some tickers, at one time."""
-        return [_element(replacement(each, self.quote(), self.at), each) for each in numbers]
+        return [ticker_element(replacement(each, self.quote(), self.at), each) for each in numbers]
 
     def round(self, updates: int) -> float:
         """The seconds of this many updates of random tickers."""
@@ -153,7 +171,7 @@ def kept_bytes(qualifier: str, regions: int) -> float:
         texts = (ticker(each, 100) for each in range(regions))
         if not mutable:
             texts = (each.replace("<s:mutable", "<m").replace("</s:mutable", "</m") for each in texts)
-        found.take([_element(each, number) for number, each in enumerate(texts)])
+        found.take([ticker_element(each, number) for number, each in enumerate(texts)])
         for _ in range(_TIMES if mutable else 0):
             found.at += _SECONDS
             found.take(found.updates(range(regions)))

@@ -193,7 +193,7 @@ class PassingColumns:
         assert self._program is not None
         batch = self._batch(self._program, entries)
         if self._reader.grow(partial(_some, entries), batch.shredded.fits, self._use):
-            return True
+            batch = self._batch(self._program, entries)
         try:
             order = self._order(batch, entries)
         except OverflowError:

@@ -31,6 +31,13 @@ def user_file(text: str) -> UserFile:
         raise argparse.ArgumentTypeError(error.message) from None
 
 
+def port(text: str) -> int:
+    """A port on the command line; 0 is any that is free."""
+    if not text.isdecimal() or int(text) >= 1 << 16:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port")
+    return int(text)
+
+
 def absolute(file: UserFile | None) -> UserFile | None:
     """A file that stays the same wherever the working directory is."""
     return file.absolute() if isinstance(file, Path) else file

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anabranch.cli.arguments import Commands, declare_conversion, declare_spark, spark_of
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
+from anabranch.cli.site import declare_service, service_of
 from anabranch.network.description import STRATEGIES, read_network
 
 
@@ -39,6 +40,8 @@ def declare(commands: Commands) -> None:
     )
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
     run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    run.add_argument("--serve", action="store_true", help="show the map over HTTP meanwhile")
+    declare_service(run)
     declare_spark(run)
     run.set_defaults(run=_run)
 
@@ -96,6 +99,7 @@ def _run(options: argparse.Namespace) -> None:
         dead_letters=options.dead_letter and options.dead_letter.absolute(),
         here=options.peer,
         spark=spark_of(options),
+        serve=service_of(options),
     )
 
 

@@ -14,7 +14,11 @@ from anabranch.cli.printing import CommandParser
 
 def command_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = CommandParser(prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark.")
+    parser = CommandParser(
+        prog="anabranch",
+        description="Standing XQuery subscriptions over streams, on Spark.",
+        epilog="anabranch --url URL COMMAND asks a service; anabranch --url URL --help lists its commands.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for group in (query, explain, site, network, trying):
         group.declare(commands)

@@ -1,4 +1,5 @@
-"""The commands about a site: `run` it; print an `answer`, the `state`, the `history` of a stream; publish an `accent`.
+"""The commands about a site: `run` or `serve` it; print an `answer`, the `state`, the `history` of a stream; publish an
+`accent`; `export` what was registered while it ran.
 
 Imports are made when needed: Spark is not loaded for commands that can do without.
 """
@@ -7,22 +8,33 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from anabranch.cli.arguments import Commands, absolute, declare_conversion, declare_spark, spark_of, user_file
+from anabranch.cli.arguments import Commands, absolute, declare_conversion, declare_spark, port, spark_of, user_file
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
+from anabranch.errors import UsageError
 from anabranch.storage import Location
 from anabranch.visible import tell, visible
+
+if TYPE_CHECKING:
+    from anabranch.service.settings import ServiceSettings
 
 
 def declare(commands: Commands) -> None:
     """Declare the commands and their arguments."""
     run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
-    run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
+    _declare_run(run)
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
-    run.add_argument("--dead-letter", type=user_file, metavar="FILE", help="what was set aside, one JSON line each")
-    run.add_argument("--late", type=user_file, metavar="FILE", help="items too late for windows, one JSON line each")
-    declare_spark(run)
+    run.add_argument("--serve", action="store_true", help="answer HTTP requests meanwhile, as 'serve' does")
     run.set_defaults(run=_run)
+
+    serve = commands.add_parser("serve", help="run a site, and answer programs and people over HTTP meanwhile")
+    _declare_run(serve)
+    serve.set_defaults(run=_run, once=False, serve=True)
+
+    export = commands.add_parser("export", help="print what was registered through the service, as tables of SITE.toml")
+    export.add_argument("site", type=Path, metavar="SITE.toml")
+    export.set_defaults(run=_export)
 
     answer = commands.add_parser("answer", help="print the committed answer of one subscription")
     answer.add_argument("site", type=Path, metavar="SITE.toml")
@@ -51,6 +63,50 @@ def declare(commands: Commands) -> None:
     accent.set_defaults(run=_accent)
 
 
+def _declare_run(command: argparse.ArgumentParser) -> None:
+    """The arguments of commands that run a site."""
+    command.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
+    command.add_argument("--dead-letter", type=user_file, metavar="FILE", help="what was set aside, one JSON line each")
+    command.add_argument(
+        "--late", type=user_file, metavar="FILE", help="items too late for windows, one JSON line each"
+    )
+    declare_service(command)
+    declare_spark(command)
+
+
+def declare_service(command: argparse.ArgumentParser) -> None:
+    """The arguments of commands that may serve."""
+    command.add_argument("--host", help="where to serve; default: 127.0.0.1, which only this machine reaches")
+    command.add_argument("--port", type=port, help="the port to serve at; default: 8080, and 0 is any that is free")
+    command.add_argument("--token-file", type=Path, metavar="FILE", help="who may ask: a role and a token on each line")
+
+
+def service_of(options: argparse.Namespace) -> ServiceSettings | None:
+    """The settings of the service, if there is to be one."""
+    from anabranch.service.settings import DEFAULT_PORT, ServiceSettings
+
+    given = {"host": options.host, "port": options.port, "token_file": options.token_file}
+    if not options.serve:
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(f"'--{name.replace('_', '-')}' goes with '--serve'")
+        return None
+    if options.once:
+        raise UsageError("'--once' ends with the input, and '--serve' goes on", hint="give one of them")
+    chosen = DEFAULT_PORT if options.port is None else options.port
+    settings = ServiceSettings(
+        options.host or "127.0.0.1", chosen, options.token_file and options.token_file.absolute()
+    )
+    settings.tokens()  # who lacks them should not wait for Spark
+    return settings
+
+
+def _export(options: argparse.Namespace) -> None:
+    from anabranch.site_reports import exported
+
+    print_report(exported(options.site))
+
+
 def _run(options: argparse.Namespace) -> None:
     from anabranch.running import run
 
@@ -60,6 +116,7 @@ def _run(options: argparse.Namespace) -> None:
         dead_letters=absolute(options.dead_letter),
         late_items=absolute(options.late),
         spark=spark_of(options),
+        serve=service_of(options),
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from anabranch.bench import BENCHES
 from anabranch.bench import run as run_bench
-from anabranch.cli.arguments import Commands
+from anabranch.cli.arguments import Commands, port
 from anabranch.errors import UsageError
+from anabranch.service.settings import DEFAULT_PORT
 from anabranch.stream.photons import write_photons
 
 
@@ -23,8 +24,10 @@ def declare(commands: Commands) -> None:
     photons.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     photons.set_defaults(run=_generate_photons)
 
-    demo = commands.add_parser("demo", help="show the main job at work, for less than two minutes")
+    demo = commands.add_parser("demo", help="show the main job at work, for less than two minutes, and then the page")
     demo.add_argument("--count", type=int, default=400_000, metavar="N", help="how many photons")
+    demo.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the page is; default: %(default)s")
+    demo.add_argument("--no-page", action="store_true", help="end before the page")
     demo.set_defaults(run=_demo)
 
     bench = commands.add_parser("bench", help="measure")
@@ -55,7 +58,7 @@ def _generate_photons(options: argparse.Namespace) -> None:
 def _demo(options: argparse.Namespace) -> None:
     from anabranch.demo import show
 
-    show(options.count)
+    show(options.count, port=None if options.no_page else options.port)
 
 
 def _bench(options: argparse.Namespace) -> None:

@@ -88,10 +88,10 @@ def _show(folder: Path, console: Console) -> None:
         for number, act in enumerate(_course()):
             for accent in act.accents:
                 publish(StreamCourse(told.source, told.checkpoint), accent, 0)
-            readings = list(_readings(number * SECONDS, act, random))
+            file = list(readings(number * SECONDS, act, random))
             for name in (untold.name, told.name):
-                appear(folder / name / f"{number:04}", readings)
-            written += 2 * len(readings)
+                appear(folder / name / f"{number:04}", file)
+            written += 2 * len(file)
             happened.append(act.told)
             while read < written:
                 read += _next(epochs, engine)
@@ -112,7 +112,8 @@ def _next(epochs: SimpleQueue[Metrics], engine: Engine) -> int:
         raise
 
 
-def _readings(start: int, act: SensorChange, random: Random) -> Iterator[str]:
+def readings(start: int, act: SensorChange, random: Random) -> Iterator[str]:
+    """The readings of one file, which begins at this second."""
     for second in range(start, start + SECONDS, EVERY):
         for sensor in SENSORS:
             fahrenheit = 68 + 2 * sensor + random.randrange(-9, 10) / 10

@@ -215,7 +215,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, p
 def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy) -> _Answered:
     """Answer one query; where it fails as a whole, it has no answer, and others are not affected (LAWS 2.4)."""
     law = query.checked.query
-    edited = updating(query, read, inputs, limits) if query.updates else None
+    edited = updating(query, read, inputs, limits, policy) if query.updates else None
     try:
         if edited is not None:
             text = edited.answer()
@@ -234,7 +234,9 @@ def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits,
         return _Answered("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)
 
 
-def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) -> Updating:
+def updating(
+    query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy = "accumulate"
+) -> Updating:
     """A query over streams of updates, ready to be answered."""
     return Updating(
         query.checked.query,
@@ -244,4 +246,5 @@ def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) 
         name=query.name,
         text=query.text,
         limits=limits,
+        policy=policy,
     )

@@ -13,12 +13,15 @@ from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_o
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
-from anabranch.errors import DynamicError, Unsupported, UsageError, did_you_mean
+from anabranch.errors import DynamicError, Span, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast, print_query
+from anabranch.language.rewrite import parts
+from anabranch.language.versions import is_closed, value_past
 from anabranch.law.arrivals.mixed import refuse_past_in_predicates
 from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
-from anabranch.law.history.evaluate import refuse_windows
+from anabranch.law.history.evaluate import refuse_joined_windows, refuse_windows_of_items
+from anabranch.predicate.writing import number_text
 from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
 from anabranch.sharing.needs import needs_of
@@ -86,7 +89,8 @@ def prepare(
     checked = checked or inputs.check(text, label, language)
     updates = not inputs.edited.isdisjoint(named(checked.query))
     if updates:
-        refuse_windows(checked.query, text, label)
+        refuse_joined_windows(checked.query, text, label)
+        refuse_windows_of_items(checked.query, inputs.edited, text, label)
         refuse_past_in_predicates(checked.query, set(named(checked.query)) - inputs.edited, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
     trunk: EngineName = "local" if engine == "local" or (engine is None and inputs.size <= _LOCAL_BYTES) else "spark"
@@ -170,9 +174,32 @@ def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
 def _growth(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
     """Warnings of display state that grows with its streams."""
     for each in growth_of(prepared.checked.query, inputs.functions or {}):
-        before = prepared.text[: each.span.start]
-        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-        yield f"'{prepared.name}' keeps {each.what}, which grows ({prepared.label}:{line}:{column})"
+        yield f"'{prepared.name}' keeps {each.what}, which grows ({_position(prepared, each.span)})"
+
+
+def _kept_for_good(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
+    """Warnings of what is kept for values of expressions with variables: how far back they are is not known."""
+    query = prepared.checked.query
+    if not prepared.updates or not needs_of(query).evaluates_back:
+        return
+    streams = [each for each in inputs.streams if each.name in named(query) and each.updates]
+    retained = min((each.retain for each in streams if each.retain is not None), default=None)
+    for part in parts(query):
+        past = value_past(part)
+        if past is None or past.qualifier.kind != "version" or is_closed(past.expression):
+            continue
+        at = _position(prepared, past.qualifier.span)
+        if retained is None:
+            kept, bound = "all versions of what this reads, which grow", "; 'retain' of the stream bounds them"
+        else:
+            kept, bound = f"what this has read in the last {number_text(retained)} s, as 'retain' says", ""
+        yield f"'{prepared.name}' keeps {kept} ({at}){bound}"
+
+
+def _position(prepared: Prepared, span: Span) -> str:
+    """A place in the text of a query, for people."""
+    before = prepared.text[: span.start]
+    return f"{prepared.label}:{before.count(chr(10)) + 1}:{len(before) - (before.rfind(chr(10)) + 1) + 1}"
 
 
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
@@ -194,6 +221,33 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
 
 
 # --- subscriptions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EndlessQuery:
+    """A query that can be answered over streams without an end."""
+
+    prepared: Prepared
+    growing: GrowingQuery | None
+    """Set where its answer is a display while its streams grow (LAWS 3.11)."""
+    growth: tuple[str, ...]
+    """Warnings of state that grows with its streams."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether its answer is a display."""
+        return self.prepared.shows or self.growing is not None
+
+
+def prepare_endless(
+    name: str, text: str, inputs: Inputs, *, label: str | None = None, language: Language | None = None
+) -> EndlessQuery:
+    """Check a query that is to be registered; raises for one that is wrong, or has to wait for the end."""
+    prepared = prepare(name, text, inputs, "spark", label=label, endless=True, language=language)
+    refuse_endless(prepared, inputs)
+    growing = _at_once(prepared, inputs)
+    warned = _growth(prepared, inputs) if growing is not None else _kept_for_good(prepared, inputs)
+    return EndlessQuery(prepared, growing, tuple(warned))
 
 
 class Checking:
@@ -226,13 +280,15 @@ class Checking:
         texts = self._texts.setdefault(language, CheckedTexts(self._inputs.functions))
         if not isinstance(sink, Parquet | Kafka) and (known := texts.printed(text)) is not None:
             return known
-        prepared = prepare(name, text, self._inputs, "spark", label=label, endless=True, language=language)
-        refuse_endless(prepared, self._inputs)
-        at_once = _at_once(prepared, self._inputs)
-        shows = prepared.shows or at_once is not None
+        found = prepare_endless(name, text, self._inputs, label=label, language=language)
+        prepared, shows = found.prepared, found.shows
         match sink:
             case Parquet() if shows:
-                raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
+                pass
+            case Parquet(changes=str()):
+                raise UsageError(
+                    f"the answer of '{name}' only grows, so it has no 'changes'", hint="each of its results is a row"
+                )
             case Parquet():
                 check_table(name, prepared.checked.query)
             case Kafka():
@@ -240,8 +296,8 @@ class Checking:
                 check_topic(name, sink, prepared.checked.query, shows=shows, json=json)
             case _:
                 pass
-        if at_once is not None:
-            self.growth[name] = tuple(_growth(prepared, self._inputs))
+        if found.growing is not None or found.growth:
+            self.growth[name] = found.growth
             return print_query(prepared.checked.query)  # not cached: each has warnings of its own
         return texts.learn(text, prepared.checked.query)
 

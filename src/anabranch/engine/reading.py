@@ -9,8 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
-from anabranch.algebra.accents.events import judged
+from anabranch.algebra.accents.events import Announced, judged
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.checks.outputs import outputs_of
@@ -19,16 +20,19 @@ from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
+from anabranch.law.evolution.canonical import canonical
 from anabranch.law.evolution.vantage import Change, Vantage
-from anabranch.law.history.changed import Dependence
+from anabranch.law.history.changed import doubted_time
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import element_time
 from anabranch.predicate.writing import number_text
+from anabranch.runtime.evolution.follower import Follower
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.path import Path
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Contents, Source, mentioned, read
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
@@ -132,7 +136,7 @@ def read_written(source: Source, limits: Limits) -> WrittenStream:
     """Read a stream to its end, without applying updates."""
     contents = Contents(source, limits)
     root = contents.root
-    found = [list(each if source.updates else _judged(source, contents, each)) for each in contents.partitions]
+    found = [list(_judged(source, contents, each)) for each in contents.partitions]
     dead = [each for partition in found for each in partition if isinstance(each, DeadLetter)]
     told = [[each for each in partition if not isinstance(each, DeadLetter) or each.doubts] for partition in found]
     return WrittenStream(source, root, told, dead, contents.format == "json")
@@ -141,10 +145,14 @@ def read_written(source: Source, limits: Limits) -> WrittenStream:
 def _judged(
     source: Source, contents: Contents, elements: Iterable[StreamElement | DeadLetter]
 ) -> Iterator[StreamElement | DeadLetter]:
-    """The elements of a partition of items, judged by the accents before them (LAWS 4.5)."""
+    """The elements of a partition, judged by the accents before them (LAWS 4.5).
+
+    Of a stream of updates these are the accents; its document judges the others (`law/history/admission.py`).
+    """
     evolution = Evolution.of(source)
     contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
-    return (judged(each, evolution) for each in elements)
+    judges = Accent | DeadLetter if source.updates else object
+    return (judged(each, evolution) if isinstance(each, judges) else each for each in elements)
 
 
 class Updating:
@@ -160,26 +168,32 @@ class Updating:
         name: str,
         text: str,
         limits: Limits,
+        policy: Policy = "accumulate",
     ) -> None:
         self._query = query
         self._read = {each: streams[each] for each in named(query)}
         self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
-        self._edited = {each: EditedDocument(read.root, limits) for each, read in self._read.items()}
+        self._edited = {each: _document(read, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment, if it does."""
-        self._depends = Dependence.of(query, {each: read.source.time for each, read in self._read.items()})
+        roots = {each: read.root.namespaces for each, read in self._read.items()}
+        lineage = lineage_of(standing(query, functions or {}, text), tuple(functions or ()), roots)
+        self._follower = Follower(lineage, policy, {each: read.source for each, read in self._read.items()})
         self.aborted: str | None = None
         """Why it ended before its streams did (LAWS 4.5)."""
         json = {each: read.source.item_name for each, read in self._read.items() if read.is_json}
         json |= {each: own for each, found in documents.items() if (own := found.json_item) is not None}
         form = outputs_of(query).form(json)
+        retained = [read.source.retain for read in self._read.values()]
         self._around: Around = {
             "functions": functions,
             "inputs": documents,
             "name": name,
             "text": text,
             "form": form,
+            "scales": {each: read.source.scale for each, read in self._read.items()},
+            "retain": min((each for each in retained if each is not None), default=None),
         }
 
     @property
@@ -226,25 +240,38 @@ class Updating:
 
     def _arriving(self) -> Iterator[Arriving]:
         """The arriving elements, up to a change that the query cannot survive."""
-        times = self._depends.times
+        times = {each: read.source.time for each, read in self._read.items()}
         partitions: dict[str, list[Iterable[StreamElement | DeadLetter]]] = {}
         for name, written in self._read.items():
-            rising = partial(_rising, path=times[name]) if name in self._items else iter
+            rising = partial(_rising, written.source) if name in self._items else iter
             partitions[name] = [rising(each) for each in written.partitions]
         return arrivals(self._edited, partitions, times, self._ends)
 
-    def _ends(self, stream: str, change: Change) -> bool:
+    def _ends(self, stream: str, partition: int, change: Change) -> bool:
         """Whether a change of a stream ends the query."""
-        self.aborted = self._depends.ended_by(stream, change)
+        self._follower.hear(Announced(stream, partition, change))
+        self.aborted = self._follower.aborted or doubted_time(self._read[stream].source, change)
         return self.aborted is not None
 
 
-def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -> Iterator[StreamElement | DeadLetter]:
-    """The elements of a partition of items, with times that do not run back (LAWS 1.3)."""
+def _document(read: WrittenStream, limits: Limits) -> EditedDocument:
+    """The document of a stream at its beginning."""
+    document = EditedDocument(read.root, limits)
+    for partition in range(len(read.partitions)):
+        document.admission.evolutions[partition] = Evolution.of(read.source)
+    return document
+
+
+def _rising(source: Source, elements: Iterable[StreamElement | DeadLetter]) -> Iterator[StreamElement | DeadLetter]:
+    """The elements of a partition of items, with times that do not run back, of canonical values (LAWS 1.3, 4.1)."""
     now = Fraction(0)
+    evolution = Evolution.of(source)
     for each in elements:
         if isinstance(each, Item | Accent | Punctuation):
-            now = max(now, element_time(each, path, now))
+            meant = replace(each, tree=canonical(each.tree, evolution)) if isinstance(each, Item) else each
+            now = max(now, element_time(meant, source.time, now))
             yield replace(each, at=Decimal(number_text(now)))
         else:
             yield each
+        if isinstance(each, Accent | DeadLetter):
+            judged(each, evolution)

@@ -19,7 +19,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from anabranch.errors import UsageError
+from anabranch.errors import QueryError, UsageError
 from anabranch.language import ast, parse, print_query
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.stream.reading.source import Source
@@ -30,7 +30,7 @@ def replayed(name: str, text: str, streams: Mapping[str, Source]) -> tuple[str, 
     if text.startswith("{"):
         raise UsageError(f"'{name}' is a plan of operators, which cannot be read from the beginning")
     query = parse(text)
-    read = {each.name for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream"}
+    read = _streams(query)
     mine = f"{name}.{sha256(text.encode()).hexdigest()[:4]}"
     alone = len(read) == 1
     own = {each: _own(name, mine, streams[each], streams, alone=alone) for each in sorted(read & streams.keys())}
@@ -40,7 +40,26 @@ def replayed(name: str, text: str, streams: Mapping[str, Source]) -> tuple[str, 
             return replace(node, name=own[node.name].name)
         return rebuild(node, visit)
 
-    return print_query(visit(query)), {each.name: each for each in own.values()}
+    printed = print_query(visit(query))
+    if not _reads(printed, (read - own.keys()) | {each.name for each in own.values()}):
+        raise UsageError(
+            f"'{name}' cannot begin with the beginning: the name cannot stand in a query",
+            hint="choose one without control characters",
+        )
+    return printed, {each.name: each for each in own.values()}
+
+
+def _streams(query: ast.Query) -> set[str]:
+    """The streams that a query reads."""
+    return {each.name for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream"}
+
+
+def _reads(text: str, streams: Collection[str]) -> bool:
+    """Whether a text is that of a query over just these streams."""
+    try:
+        return _streams(parse(text)) == streams
+    except QueryError:
+        return False
 
 
 def _own(name: str, mine: str, source: Source, known: Collection[str], *, alone: bool) -> Source:

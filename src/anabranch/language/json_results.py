@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm, QueryOutputs, outputs_of
+from anabranch.language.versions import value_past
 
 JSON_RESULTS = "op:json-results"
 _PLACING = ("head", "tail", "subsequence", "reverse")
@@ -48,7 +49,7 @@ def _looked_at(expression: ast.Expression) -> ast.Expression:
             return replace(expression, items=tuple(map(_looked_at, items)))
         case ast.If(then=then, otherwise=otherwise):
             return replace(expression, then=_looked_at(then), otherwise=_looked_at(otherwise))
-        case ast.Filter(base):
+        case ast.Filter(base) if value_past(expression) is None:
             return replace(expression, base=_looked_at(base))
         case ast.Call(name, (first, *rest)) if name.removeprefix("fn:") in _PLACING:
             return replace(expression, arguments=(_looked_at(first), *rest))

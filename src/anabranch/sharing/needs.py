@@ -13,7 +13,8 @@ from typing import TypeAlias
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import GIVING, OF_MESSAGES
-from anabranch.sharing.retention import Lookback, Needs, PathNeed, StepAxis
+from anabranch.language.versions import ValuePast, is_closed, value_past
+from anabranch.sharing.retention import FOREVER, Lookback, Needs, PathNeed, StepAxis
 
 _Origin: TypeAlias = tuple[PathNeed, Fraction]
 """The step that found a node, and how many seconds old the document was that the query read."""
@@ -24,14 +25,17 @@ _COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "lo
 """Functions that read nothing below their argument nodes."""
 
 
-def needs_of(query: ast.Query) -> Needs:
-    """The paths of its streams that a checked query can ever need."""
-    walk = _Walk({each.name: each for each in query.functions})
+def needs_of(query: ast.Query, retain: Fraction | None = None) -> Needs:
+    """The paths of its streams that a checked query can ever need.
+
+    `retain` is how many seconds it looks back where it does not say how far; None for all that was.
+    """
+    walk = _Walk({each.name: each for each in query.functions}, FOREVER if retain is None else retain)
     walk.look((query.body,), _LookScope())
     if any(_climbs(part) for each in parts(query) if isinstance(each, ast.InlineFunction) for part in parts(each)):
         for need in walk.streams.values():  # from whatever the function is called with
             _look_below(((need, Fraction(0)),), _LookScope())
-    return Needs(walk.streams)
+    return Needs(walk.streams, walk.evaluates_back)
 
 
 def _climbs(part: object) -> bool:
@@ -67,8 +71,10 @@ class _Walk:
     A function is analysed once for the origins of its arguments, so functions that call others twice cost no more.
     """
 
-    def __init__(self, functions: Mapping[str, ast.Function]) -> None:
+    def __init__(self, functions: Mapping[str, ast.Function], retain: Fraction) -> None:
+        self._retain = retain
         self.streams: dict[str, PathNeed] = {}
+        self.evaluates_back = False
         self._functions = functions
         self._calls: dict[tuple[str, tuple[_Places, ...], Fraction], _Places] = {}
 
@@ -135,7 +141,10 @@ class _Walk:
     def _flwor(self, flwor: ast.Flwor, scope: _LookScope) -> _Places:
         for clause in flwor.clauses:
             source = clause.source if isinstance(clause, ast.For) else clause.value
-            scope = scope.bind(clause.variable, self.visit(source, scope))
+            places = self.visit(source, scope)
+            if isinstance(clause, ast.For):
+                self._window(clause.window, places, scope)
+            scope = scope.bind(clause.variable, places)
         if flwor.where is not None:
             self.visit(flwor.where, scope)
         self.look((key.key for key in flwor.order), scope)
@@ -145,7 +154,10 @@ class _Walk:
         for clause in pipeline.clauses:
             match clause:
                 case ast.For(name, source) | ast.PositionalFor(name, _, source) | ast.Let(name, source):
-                    scope = scope.bind(name, self.visit(source, scope))
+                    places = self.visit(source, scope)
+                    if isinstance(clause, ast.For):
+                        self._window(clause.window, places, scope)
+                    scope = scope.bind(name, places)
                     if isinstance(clause, ast.PositionalFor) and clause.position is not None:
                         scope = scope.bind(clause.position, ())
                 case ast.Where(condition):
@@ -159,6 +171,14 @@ class _Walk:
                         self.look((each.value or ast.Variable(each.variable),), scope)
                         scope = scope.bind(each.variable, ())
         return self.visit(pipeline.result, scope)
+
+    def _window(self, window: ast.Window | None, places: _Places, scope: _LookScope) -> None:
+        """The paths by which a window places its nodes."""
+        match window:
+            case ast.TimeWindow(reference=reference):
+                self.look((reference,), replace(scope, context=places))
+            case ast.SessionWindow(reference=reference, by=by):
+                self.look((reference, *((by,) if by is not None else ())), replace(scope, context=places))
 
     def _constructor(self, element: ast.ElementConstructor, scope: _LookScope) -> None:
         values = [each for attribute in element.attributes for each in attribute.value]
@@ -202,6 +222,9 @@ class _Walk:
     def _filter(self, base: ast.Expression, tail: Sequence[ast.Tail], scope: _LookScope) -> _Places:
         if isinstance(base, ast.Path | ast.Filter | ast.Variable | ast.Source | ast.ContextItem | ast.Root):
             return self._tail(self.visit(base, scope), tail, scope)
+        past = value_past(ast.Filter(base, tuple(tail)))
+        if past is not None and past.has_versions:
+            return self._value_versions(past, scope)
         then = scope  # such a base is evaluated over the document of that time
         for each in tail:
             if isinstance(each, ast.Qualifier):
@@ -209,6 +232,18 @@ class _Walk:
         found = tuple((place, max(ago, then.ago)) for place, ago in self.visit(base, then))
         _reach(found)
         return self._tail(found, [each for each in tail if not isinstance(each, ast.Qualifier)], scope)
+
+    def _value_versions(self, past: ValuePast, scope: _LookScope) -> _Places:
+        """The values that an expression had; where it is closed they are remembered, and what is past is not needed."""
+        then = scope
+        if not is_closed(past.expression):
+            self.evaluates_back = True
+            is_bounded = past.qualifier.kind == "time"
+            then = replace(scope, ago=scope.ago + (past.qualifier.amount.exact if is_bounded else self._retain))
+        found = tuple((place, max(ago, then.ago)) for place, ago in self.visit(past.expression, then))
+        _reach(found)
+        _look_below(found, then)
+        return self._tail((), past.behind, scope)  # what it gives are copies
 
     def _tail(self, places: _Places, tail: Sequence[ast.Tail], scope: _LookScope) -> _Places:
         if tail:

@@ -19,8 +19,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Element, Text
+
+FOREVER = Fraction(10**18)
+"""More seconds than any stream lasts: all versions are looked at."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,6 +52,8 @@ class Lookback:
     def words(self) -> str:
         if not self.seconds:
             return f"{self.versions + 1} versions" if self.versions else "current"
+        if self.seconds >= FOREVER:
+            return "all versions"
         lived = f"what lived in the last {Decimal(self.seconds.numerator) / self.seconds.denominator:f} s"
         return f"{lived} and {self.versions} before" if self.versions else lived
 
@@ -149,11 +153,13 @@ class Needs:
     """What a query needs of its streams."""
 
     streams: Mapping[str, PathNeed]
+    evaluates_back: bool = False
+    """Whether an expression with variables is evaluated again at earlier moments, which must then be known apart."""
 
     def seconds(self, stream: str) -> tuple[Fraction, ...]:
         """After how many seconds a change of the stream may change an answer once more, by time alone; ascending."""
         found = {reach.seconds for _, each in self.streams[stream].tree() for reach in (*each.reaches, *each.below)}
-        return tuple(sorted(found - {Fraction(0)}))
+        return tuple(sorted(each for each in found if 0 < each < FOREVER))
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Each stream with a line in words for each path that is looked at: `stream("s")//a/b: 2 versions`."""
@@ -252,26 +258,3 @@ class Visibility:
 
 
 _Table = dict[tuple[frozenset[PathNeed], frozenset[PathNeed], Lookbacks], Visibility]
-
-
-def looks_at(tree: PathNeed, path: Path) -> bool:
-    """Whether a path of an entry, or something above or below it, may be looked at; entries stand below the root.
-
-    As in a query's lineage, a step to any depth counts where it may lead to the path itself.
-    """
-    found, deep = [tree], list[PathNeed]()  # what leads to the node so far, and what may lead to any node below it
-    for name in (None, None, *path.steps):
-        if any(each.below for each in found):
-            return True
-        steps = [step for each in found for step in each.steps.values()]
-        deep += [step for step in steps if step.axis == "descendant"]
-        found = [step for step in (*deep, *(each for each in steps if each.axis != "descendant")) if _leads(step, name)]
-    return bool(found)
-
-
-def _leads(step: PathNeed, name: str | None) -> bool:
-    """Whether a step leads to an element or attribute of this name; None is an element of any name."""
-    if name is None:
-        return step.axis != "attribute" and step.label != "text()"
-    local = name.rpartition(":")[2].removeprefix("@")
-    return (step.axis == "attribute") == name.startswith("@") and step.label in (local, "*", "node()")

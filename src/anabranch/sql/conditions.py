@@ -20,7 +20,7 @@ from anabranch.logic import COMPARES
 from anabranch.sql.functions import CASTS, FUNCTIONS, call
 from anabranch.sql.scope import SqlNames, SqlScope, nodes_in
 from anabranch.sql.times import bare
-from anabranch.values.operators import ComparisonOperator
+from anabranch.values.operators import TURNED, ComparisonOperator
 
 OPERATORS: dict[type[exp.Expr], ComparisonOperator] = {
     exp.EQ: "=",
@@ -37,14 +37,6 @@ OPPOSITES: dict[ComparisonOperator, ComparisonOperator] = {
     "<=": ">",
     ">": "<=",
     ">=": "<",
-}
-_TURNED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
 }
 CONDITIONS = (
     *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Like, exp.Escape, exp.Is),
@@ -136,7 +128,7 @@ class SqlConditions(SqlNames):
             return ast.And((*there, call("not", (ast.Comparison(operator, *sides, span=span),), span)), span=span)
         operator = operator if true else OPPOSITES[operator]
         a = self._beside(left, operator, right, scope)
-        b = self._beside(right, _TURNED[operator], left, scope)
+        b = self._beside(right, TURNED[operator], left, scope)
         return ast.Comparison(operator, a, b, span=span)
 
     def _beside(self, node: exp.Expr, operator: ComparisonOperator, other: exp.Expr, scope: SqlScope) -> ast.Expression:

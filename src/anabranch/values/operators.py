@@ -4,3 +4,12 @@ from typing import Literal, TypeAlias
 
 ArithmeticOperator: TypeAlias = Literal["+", "-", "*", "div", "mod"]
 ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+TURNED: dict[ComparisonOperator, ComparisonOperator] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""The operator that says the same where both sides change places."""

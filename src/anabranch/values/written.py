@@ -12,10 +12,22 @@ from fractions import Fraction
 from typing import Any
 
 from anabranch.stream.affine import Affine
-from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, JsonMark, Measure, Name, Text
+from anabranch.stream.tree import (
+    Attribute,
+    Comment,
+    Document,
+    Element,
+    Instruction,
+    JsonMark,
+    Measure,
+    MessageNotes,
+    Name,
+    Text,
+)
 from anabranch.values.atomic import NULL, Atomic, JsonNull, JsonNumber, Measured, Rounded, Untyped, WrittenDouble
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.objects.json_text import json_text
 from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import Value
 from anabranch.values.times import TIMES, TimeValue, read_time
@@ -88,8 +100,10 @@ def write_value(value: Value) -> list[Any]:
         case Element():
             attributes = [write_value(each) for each in value.attributes]
             children = [write_value(each) for each in value.children]
-            mark = [] if value.mark is None else [write_mark(value.mark)]
-            return ["element", _name(value.name), value.namespaces, attributes, children, *mark]
+            more: list[Any] = [] if value.mark is None else [write_mark(value.mark)]
+            if value.message is not None:
+                more = [*(more or [None]), [value.message.key, value.message.headers]]
+            return ["element", _name(value.name), value.namespaces, attributes, children, *more]
         case Document():
             return ["document", [write_value(each) for each in value.children]]
         case Attribute():
@@ -100,8 +114,13 @@ def write_value(value: Value) -> list[Any]:
             return ["comment", value.value]
         case Instruction():
             return ["instruction", value.target, value.value]
-        case FunctionItem() | JsonObject() | JsonArray():
-            raise AssertionError("no state holds functions, objects or arrays")
+        case JsonObject():
+            entries = [[key, [write_value(each) for each in several]] for key, several in value.entries.items()]
+            return ["object", entries, json_text(value)]
+        case JsonArray():
+            return ["array", [[write_value(each) for each in several] for several in value.members], value.text]
+        case FunctionItem():
+            raise AssertionError("no state holds functions")
         case _:
             return write_atom(value)
 
@@ -109,8 +128,12 @@ def write_value(value: Value) -> list[Any]:
 def read_value(data: Sequence[Any]) -> Value:
     """What `write_value` has written."""
     match data:
-        case ["element", name, namespaces, attributes, children, *mark]:
-            element = Element(Name(*name), dict(namespaces), read_mark(mark[0]) if mark else None)
+        case ["element", name, namespaces, attributes, children, *more]:
+            mark, message = (*more, None, None)[:2]
+            element = Element(Name(*name), dict(namespaces), None if mark is None else read_mark(mark))
+            if message is not None:
+                key, headers = message
+                element.message = MessageNotes(key, tuple((own, text) for own, text in headers))
             for _, own, text, measure in attributes:
                 element.set(Name(*own), text, None if measure is None else read_measure(measure))
             _fill(element, children)
@@ -127,6 +150,10 @@ def read_value(data: Sequence[Any]) -> Value:
             return Comment(text)
         case ["instruction", target, text]:
             return Instruction(target, text)
+        case ["object", entries, text]:
+            return JsonObject({key: [read_value(each) for each in several] for key, several in entries}, text)
+        case ["array", members, text]:
+            return JsonArray([[read_value(each) for each in several] for several in members], text)
         case _:
             return read_atom(data)
 

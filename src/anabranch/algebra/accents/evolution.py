@@ -146,11 +146,23 @@ class Evolution:
         """
         if self._layers:
             for path in (Path(()), *leaves(tree)):
-                changes = [layer.change for layer in self._concerning(path, tree)]
-                latest = next((each for each in reversed(changes) if not isinstance(each, Affine)), None)
-                if latest == "drop" and any(values(tree, path)):
+                if self.is_dropped(path, tree) and any(values(tree, path)):
                     return path
         return None
+
+    def is_dropped(self, path: Path, tree: Element) -> bool:
+        """Whether a path, or one above it, was dropped for an item, and not added again."""
+        changes = [layer.change for layer in self._concerning(path, tree)]
+        return next((each for each in reversed(changes) if not isinstance(each, Affine)), None) == "drop"
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether any path has evolved."""
+        return bool(self._layers)
+
+    def named_for(self, path: Path) -> Iterator[Path]:
+        """The paths by which the changes of a path, and of those above it, have described their items."""
+        return (name for each in and_above(path) if each in self._layers for name in self._layers[each].named)
 
     def bad(self, tree: Element) -> str | None:
         """Why an item is bad here (LAWS 4.5), or None."""

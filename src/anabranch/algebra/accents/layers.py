@@ -23,7 +23,7 @@ from anabranch.algebra.accents.boxes import boxes, inside, met, thinned
 from anabranch.algebra.accents.index import Box, Index
 from anabranch.algebra.accents.sets import names
 from anabranch.errors import StreamError
-from anabranch.predicate import Predicate, and_
+from anabranch.predicate import Predicate, and_, terms
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
@@ -76,6 +76,8 @@ class Layers:
         """By ascending number."""
         self._beginnings: Index[Layer] = Index()
         """The layers that begin anew, indexed separately: they are often few among many unit changes."""
+        self.named: set[Path] = set()
+        """All paths that boxes of layers have named."""
 
     def __iter__(self) -> Iterator[Layer]:
         """All layers, oldest first."""
@@ -93,6 +95,7 @@ class Layers:
         """A copy."""
         fresh = Layers()
         fresh._layers, fresh._beginnings = self._layers.copy(), self._beginnings.copy()
+        fresh.named = set(self.named)
         return fresh
 
     def of(self, tree: Element) -> Iterator[Layer]:
@@ -175,6 +178,7 @@ class Layers:
 
     def put(self, layer: Layer) -> None:
         """Put a layer over all others."""
+        self.named.update(term.path for literal in layer.box for term in terms(literal))
         key = self._layers.add(layer.box, layer)
         if not isinstance(layer.change, Affine):
             self._beginnings.put(key, layer.box, layer)

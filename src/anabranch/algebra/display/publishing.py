@@ -111,7 +111,14 @@ class Published(Display):
         for each in news:
             first.setdefault(each.id, each)
         gone = [each for each in first.values() if isinstance(each, _Deleted)]
-        return [*gone, *(_Deleted(id) for id, _ in self._parts_in(self.root) if id not in first)]
+        return [*gone, *(_Deleted(id) for id in self._known_in(self.root) if id not in first)]
+
+    def _known_in(self, body: Body) -> Iterator[str]:
+        """The ids of all that a reader knows in a body, inner ones first: who keeps results by id loses each."""
+        for id, part in self._parts_in(body):
+            if isinstance(part, DisplayElement):
+                yield from self._known_in(part)
+            yield id
 
     def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
         """All content of a body, as if it were new."""

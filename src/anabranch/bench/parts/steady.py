@@ -25,12 +25,13 @@ from anabranch.branch.display.branch import BranchContext, DisplayBranch, Displa
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.language import check, parse
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.parse import implied_root, parse_item
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import STREAM_NAMESPACE
 
 RISEN = """
@@ -54,6 +55,11 @@ def replacement(number: int, quote: int, at: int) -> str:
     """A new quote."""
     content = f"<quote>{quote}</quote>"
     return f'<s:replace xmlns:s="{STREAM_NAMESPACE}" target="{number}" at="{at}">{content}</s:replace>'
+
+
+def ticker_element(text: str, offset: int) -> StreamElement:
+    """An element of the stream of tickers."""
+    return element_of(parse_item(text.encode(), Limits()), Place("tickers", "bench", offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ class LongRun:
         ours, keepers = (None if each is None else BranchState.from_bytes(each) for each in self._states)
         given = BranchContext(limits=self._limits)
         branches: list[Branch] = [
-            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._store),
+            DisplayBranch([self._member], {"tickers": self._stream}, ours, given, self._store),
             Keeper(self._stream, keepers, self._limits, self._store, self._store),
         ]
         for each in branches:

@@ -10,6 +10,8 @@ together.
 Bad elements of a stream are reported by its keeper (`branch/document/keeper.py`), once for all queries; here are the
 errors of the query itself.
 A late branch begins with the document as it stands there (LAWS 3.6).
+Where a stream evolves, values are read in the units of query start, and the display stays in them (LAWS 4.7); an accent
+that the query cannot survive ends it.
 
 Its state is that of the machine, in layers (`branch/document/layers.py`), and the text on display, for readers of that
 alone.
@@ -18,19 +20,23 @@ alone.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import cached_property, partial
+from typing import Any, Generic, Protocol, TypeVar
 
 from anabranch.algebra.display.publishing import Published
-from anabranch.branch.display.continuous import ContinuousQuery, Machine
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
-from anabranch.branch.document.layers import Resumed
+from anabranch.branch.document.layers import Resumable, Resumed
+from anabranch.branch.document.projection import KeptDocument, LateStart
+from anabranch.branch.document.state import rare_gc
+from anabranch.branch.evolution.begun import begun_events, begun_inputs
+from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.members import BranchMember
@@ -40,11 +46,13 @@ from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm, outputs_of
 from anabranch.law.calls import PythonFunction
-from anabranch.law.history.changed import Dependence
+from anabranch.law.history.changed import doubted_time
 from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.path import TimeScale
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
@@ -81,6 +89,8 @@ class BranchContext:
 
     json: Mapping[str, str] = field(default_factory=dict)
     """The streams of JSON, each with the name of its items."""
+    scales: Mapping[str, Callable[[ItemPath | None], TimeScale]] = field(default_factory=dict)
+    """By stream, the time scale of the values at a path of its items."""
 
     def form(self, query: ast.Query) -> AnswerForm:
         """What the answer of a query is (LAWS 7.3)."""
@@ -90,14 +100,32 @@ class BranchContext:
     def around(self, name: str, query: ast.Query, text: str) -> Around:
         """The arguments of an evaluator for a query with this name and text."""
         form = self.form(query)
-        return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text, "form": form}
+        given: Around = {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
+        return {**given, "form": form, "scales": self.scales}
 
     def display(self, query: ast.Query) -> Callable[[], Published]:
         """The function that makes an empty display for the answer of a query."""
         return partial(Published, json=self.form(query) == "json")
 
 
-M = TypeVar("M", bound=Machine[Any])
+class EditedStreamsMachine(Resumable, Protocol):
+    """What takes the elements of streams that are edited, and tells what they change."""
+
+    kept: dict[str, KeptDocument]
+    """By stream, what is kept of it."""
+    is_behind: bool
+    """Whether documents behind `doc()` have changed, and there was no moment since."""
+
+    def call(self, functions: Mapping[str, PythonFunction]) -> None: ...
+
+    def consult(self, documents: Mapping[str, Input], *, changed: bool) -> None: ...
+
+    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterable[Any]: ...
+
+    def begin(self, documents: Mapping[str, LateStart]) -> Iterable[Any]: ...
+
+
+M = TypeVar("M", bound=EditedStreamsMachine)
 
 
 class EditedStreamsBranch(Merged, Generic[M]):
@@ -108,35 +136,39 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     def __init__(
         self,
-        member: DisplayMember,
+        members: Sequence[DisplayMember],
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
+        self._begun = begun_events(inputs, state, given.keepers)
+        inputs = begun_inputs(inputs, self._begun)
         super().__init__(inputs.values(), spill, self)
-        self._member = member
+        self._members = {each.key: each for each in members}
+        self._functions = given.functions
         self._inputs = inputs
         if state is not None and state.meta["operator"] != self.operator:
-            raise StateError(f"the state of '{member.name}' is that of another kind of branch")
+            raise StateError(f"the state of '{members[0].name}' is that of another kind of branch")
         roots = {name: stream.root for name, stream in inputs.items()}
         kept = None if state is None else state.meta["layers"]
-        self._resumed = Resumed(lambda: self._fresh(roots, given), ground_of(member, roots, given), kept, spill)
+        ground = ground_of(members, roots, given), retained(inputs)
+        self._resumed = Resumed(lambda: self._fresh(roots, given), ground, kept, spill)
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
         self._versions = dict(given.versions)
         self._seen = self._versions if state is None else state.meta.get("documents", {})
         """The versions of the documents that the display was computed with."""
         self._machine.consult(given.documents, changed=self._seen != self._versions)
-        self._ended: str | None = None if state is None else state.meta["ended"]
+        self._ended: dict[str, str] = {} if state is None else self._ended_in(state.meta)
+        """By member: why it has ended."""
         self.aborted: dict[str, str] = {}
-        self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
-        if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
-            self._abort(reason)
+        self._follow(None if state is None else state.meta)
+        self._merge.measure({name: each.admission for name, each in self._machine.kept.items()})
         self._open(None if state is None else state.meta)
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
-        elif given.keepers and self._ended is None:
+        elif given.keepers and self._goes_on:
             self._begin_late(given.keepers, given.limits, spill)
 
     @abstractmethod
@@ -175,24 +207,63 @@ class EditedStreamsBranch(Merged, Generic[M]):
         return self._machine.kept[name].admission.reached(partition)
 
     def _run(self) -> None:
-        for each in self._merge.released():
-            match each:
-                case _ if self._ended is not None:
-                    pass
-                case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
-                    self._abort(reason)
-                case Came(stream, partition, element, at):
-                    self._tell(self._machine.take(stream, element, at, partition))
-                case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
-                    self._abort(reason)
-                case _:
-                    pass
+        with rare_gc():
+            self._take_released()
         for kept in self._machine.kept.values():
             kept.admission.dead.clear()
 
-    def _abort(self, reason: str) -> None:
-        if self._ended is None:
-            self._ended = self.aborted[self._member.key] = reason
+    def _take_released(self) -> None:
+        for each in self._merge.released():
+            match each:
+                case Came(stream, partition, Accent() as accent):
+                    self._change(Changed(self._inputs[stream], partition, accent))
+                case Changed():
+                    self._change(each)
+                case _:
+                    pass
+            if isinstance(each, Came) and self._goes_on:
+                self._tell(self._machine.take(each.stream, each.element, each.at, each.partition))
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether there is a member that has not ended."""
+        return len(self._ended) < len(self._members)
+
+    @cached_property
+    def _following(self) -> Following:
+        """The evolution of the streams, for all members; made where a stream evolves."""
+        functions = self._functions
+        return Following([Absorbing.of(each, functions) for each in self._members.values()], self._merge, lambda: 0)
+
+    def _follow(self, meta: dict[str, Any] | None) -> None:
+        """Begin with the accents that are in force at the start, or go on behind those that came since."""
+        is_late = any(stream.starts is not None for stream in self._inputs.values())
+        self._followed: dict[str, Any] | None = None if meta is None else meta.get("following")
+        if meta is None and is_late:
+            self._following.begin()
+            self._check_following()
+        elif self._followed is not None:
+            self._following.restore(self._followed)
+
+    def _change(self, changed: Changed) -> None:
+        """Follow an accent, or what was left in doubt; it may end members."""
+        self._following.take(changed)
+        self._check_following()
+        if (reason := doubted_time(changed.stream.source, changed.change)) is not None:
+            for key in self._members:
+                self._abort(key, reason)
+
+    def _check_following(self) -> None:
+        for key, reason in self._following.aborted.items():
+            self._abort(key, reason)
+
+    def _abort(self, key: str, reason: str) -> None:
+        if key not in self._ended:
+            self._ended[key] = self.aborted[key] = reason
+
+    def _ended_in(self, meta: dict[str, Any]) -> dict[str, str]:
+        """By member: why it has ended, in a state."""
+        return {key: meta["ended"] for key in self._members if meta["ended"] is not None}
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -200,7 +271,10 @@ class EditedStreamsBranch(Merged, Generic[M]):
         """The state to save at the end of the epoch."""
         merge, waiting = self._merge.save()
         seen = self._seen if self._machine.is_behind else self._versions
-        meta = {**self._meta(), "merge": merge, "ended": self._ended, "documents": seen}
+        ended = next(iter(self._ended.values()), None)
+        followed = self._following.save() if "_following" in self.__dict__ else self._followed
+        evolution = {"begun": self._begun, "following": followed}
+        meta = {"ended": ended, **self._meta(), **evolution, "merge": merge, "documents": seen}
         return BranchState(meta, {"waiting": waiting})
 
     @property
@@ -220,13 +294,15 @@ class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
     operator = "display"
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> ContinuousQuery:
-        member = self._member
+        (member,) = self._members.values()
         query = member.query.query
         around = given.around(member.name, query, member.query.text)
+        around["retain"] = retained(self._inputs)
         return ContinuousQuery(query, roots, limits=given.limits, display=given.display(query), **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
-        self._showing = DisplayPublisher(self._machine, self._member.out, meta)
+        (member,) = self._members.values()
+        self._showing = DisplayPublisher(self._machine, member.out, meta)
 
     def _tell(self, news: Iterable[DisplayChange]) -> None:
         for change in news:
@@ -235,7 +311,8 @@ class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
     def _finish(self) -> None:
         """A query that fails when all inputs have ended has no answer."""
         if (error := self._machine.failure) is not None:
-            self._abort(error.message)
+            (key,) = self._members
+            self._abort(key, error.message)
 
     def _meta(self) -> dict[str, Any]:
         return self._showing.save(self._resumed, self.held)
@@ -247,8 +324,9 @@ class StrandBranch(EditedStreamsBranch[Strand]):
     operator = "strand"
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Strand:
-        member = self._member
+        (member,) = self._members.values()
         around = given.around(member.name, member.query.query, member.query.text)
+        around["retain"] = retained(self._inputs)
         return Strand(member.query.query, roots, *member.strand, limits=given.limits, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
@@ -269,17 +347,18 @@ class StrandBranch(EditedStreamsBranch[Strand]):
         return {"operator": "strand", "layers": layers, "moments": self._machine.moments}
 
 
-def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str | None:
-    """Why a query ends as it begins: an earlier change of a late stream is still in force there (LAWS 3.6)."""
-    shown = ((name, stream.starts() if stream.starts is not None else ()) for name, stream in inputs.items())
-    changes = ((name, change) for name, starts in shown for start in starts for change in start.shown)
-    return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
+def retained(inputs: Mapping[str, InputStream]) -> Fraction | None:
+    """The shortest time, in seconds, that a stream of a query is retained for; None where all are for good."""
+    found = [each.source.retain for each in inputs.values()]
+    return min((each for each in found if each is not None), default=None)
 
 
-def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: BranchContext) -> Any:
+def ground_of(members: Iterable[DisplayMember], roots: Mapping[str, Element], given: BranchContext) -> Any:
     """What a machine depends on beside its state, but for functions and documents, which it is given anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
-    return member.name, member.strand, member.query.text, written, given.form(member.query.query), given.limits
+    documents = [(name, each.json_item) for name, each in given.documents.items()]
+    asked = [(each.name, each.strand, each.query.text) for each in members]
+    return asked, written, documents, list(given.json.items()), given.limits
 
 
 class BraidBranch:
@@ -301,7 +380,7 @@ class BraidBranch:
         around = given.around(member.name, query, member.query.text)
         self._resumed = Resumed(
             lambda: Braid(query, roots, limits=given.limits, display=given.display(query), **around),
-            ("braid", ground_of(member, roots, given)),
+            ("braid", ground_of([member], roots, given)),
             None if meta is None else meta["layers"],
             spill,
         )

@@ -18,16 +18,18 @@ from fractions import Fraction
 from typing import Generic, TypeVar, Unpack
 
 from anabranch.algebra.display.display import Display
+from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, DocumentEvaluator, Entrywise
-from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, Part, WholePart
+from anabranch.branch.display.parts import ComputedPart, EachPart, EditedWindowPart, Folded, Part, WholePart
 from anabranch.branch.display.shown import DisplayChange, ShownQuery
-from anabranch.branch.display.split import split
-from anabranch.branch.display.stages import ComputedStage, EachStage, EntryPlaces, EntrySource, Stage, WholeStage
+from anabranch.branch.display.split import Splitter
+from anabranch.branch.display.stages import ComputedStage, EachStage, EntrySource, Stage, WholeStage
+from anabranch.branch.display.windows import EditedWindows, EditedWindowStage
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
-from anabranch.law.history.evaluate import Around, form_around, refuse_windows
+from anabranch.law.history.evaluate import Around, form_around, refuse_joined_windows
 from anabranch.law.inputs import Input
 from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import Place, StreamElement
@@ -50,13 +52,15 @@ class Machine(ShownQuery, Generic[N]):
         **around: Unpack[Around],
     ) -> None:
         """`display` makes the empty display of the answer."""
-        refuse_windows(query, around.get("text"))
+        refuse_joined_windows(query, around.get("text"))
         query = with_json_results(query, form_around(query, around), edited=True)
-        self.needs = needs_of(query)
+        self.needs = needs_of(query, around.get("retain"))
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
-        part = split(query, {stream: root.name.local for stream, root in roots.items()})
+        names = {stream: root.name.local for stream, root in roots.items()}
+        splitter = Splitter(query, names, around.get("functions") or {})
         unsplit = WholePart(query.body, tuple(self.needs.streams))
-        super().__init__(query, part, unsplit, DocumentEvaluator(query, **around), display)
+        evaluation = DocumentEvaluator(query, **around)
+        super().__init__(query, splitter.part(query.body), unsplit, evaluation, display, splitter.value_part)
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """The kept part of a stream's document, empty at first."""
@@ -71,11 +75,15 @@ class Machine(ShownQuery, Generic[N]):
             case ComputedPart():
 
                 def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
-                    assert isinstance(folded.over, EachPart), "streams of updates have no windows"
+                    assert isinstance(folded.over, EachPart), "aggregates of windows are evaluated anew"
                     self._evaluation.value(folded.over.first, scope, {}, {})
                     return self._entrywise(id, scope, folded.over)
 
                 return ComputedStage(id, self._site, scope, part, taken_over)
+            case EditedWindowPart(stream):
+                self._evaluation.value(part.first, scope, {}, {})
+                windows = EditedWindows(id, self._site, scope, part, self.kept[stream])
+                return EditedWindowStage(id, self._site, scope, windows)
             case WholePart():
                 return WholeStage(id, self._site, scope, part, lambda stream: self.kept[stream].whole())
             case _:
@@ -91,6 +99,7 @@ class Machine(ShownQuery, Generic[N]):
 
         A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
+        self.kept[stream].moment = max(each.moment for each in self.kept.values()) + 1  # all moments have an order
         for _ in self.kept[stream].take(element, at, partition):
             yield from self._moment(element.place)
 
@@ -119,8 +128,7 @@ class Machine(ShownQuery, Generic[N]):
         changed: dict[str, list[int]] = {}
         for name, each in self.kept.items():
             each.moved(self.now)
-            changed[name] = each.in_turn(each.changed)
-            each.changed.clear()
+            changed[name] = each.take_changed()
         return changed
 
     # --- state --------------------------------------------------------------------------------------------

@@ -11,26 +11,33 @@ fail (`failing`), and nothing is on display until it is gone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack
 
 from anabranch.algebra.display.display import Display, Piece
+from anabranch.branch.display.compiled_loops.kept_nodes import Unusual
+from anabranch.branch.display.compiled_loops.loops import CompiledLoop, ShownRow, compiled
+from anabranch.branch.display.compiled_loops.rounds import EntryRounds, NumberedRows
 from anabranch.branch.display.join_keys import ANY, Meeting
 from anabranch.branch.display.parts import EachPart
-from anabranch.branch.document.projection import KeptDocument
+from anabranch.branch.document.projection import KeptDocument, seen_of
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Known, ResultRow
-from anabranch.law.history.chains import DocumentContents
+from anabranch.law.evaluate import Known, ResultRow
+from anabranch.law.history.chains import Content, DocumentContents, with_moments
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
+from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory
 from anabranch.runtime.tables import Lookups
 from anabranch.runtime.units import piece_of
+from anabranch.sharing.needs import needs_of
+from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import DeadLetter
+from anabranch.values.atomic import Measured
 from anabranch.values.objects.json_text import json_lines, refuse_json
 from anabranch.values.sequences import Values, atomize
 
@@ -56,8 +63,18 @@ class AnswerScope:
         return Piece(piece.text, piece.begins, piece.ends)
 
 
-class _LookupEvaluator(Lookups, HistoryEvaluator):
-    """The law's evaluator, which looks rows of documents up by their keys."""
+class _LookupEvaluator(Remembering, Lookups, HistoryEvaluator):
+    """The law's evaluator, which looks up rows of documents by their keys, and values of the past."""
+
+    def moment_time(self) -> Fraction:
+        return self._now
+
+    def _as_of(self, then: Fraction, moment: int | None) -> HistoryEvaluator:
+        found = _LookupEvaluator(
+            self.query, self._documents, then, until=then, moment=moment, lives=self._lives, **self._around
+        )
+        found.histories = self.histories
+        return found
 
 
 C = TypeVar("C")
@@ -75,6 +92,8 @@ class PartEvaluator(ABC, Generic[C]):
         """How many evaluations there were; for tests and measurements."""
         self.aside: list[DeadLetter] = []
         """The dead letters of the latest evaluation."""
+        self.histories: dict[HistoryKey, ValueHistory] = {}
+        """The values of the past that evaluations look up."""
 
     def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
@@ -89,13 +108,18 @@ class PartEvaluator(ABC, Generic[C]):
     def texts(
         self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]
     ) -> tuple[str, ...] | None:
-        """The texts that an expression over nodes finds; None where something fails on the way."""
+        """The texts that an expression over nodes finds.
+
+        None where something fails on the way, or a change of unit has made a number: that meets other texts (LAWS 2.3).
+        """
         evaluator = self.over(documents, {})
         try:
-            found = tuple(str(each) for each in atomize(evaluator.top(expression, scope.env)))
+            found = atomize(evaluator.top(expression, scope.env))
         except DynamicError:
             return None
-        return None if evaluator.dead else found
+        if evaluator.dead or any(isinstance(each, Measured) for each in found):
+            return None
+        return tuple(map(str, found))
 
     def value(
         self,
@@ -110,23 +134,30 @@ class PartEvaluator(ABC, Generic[C]):
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def over(self, documents: Mapping[str, C], known: Known) -> Evaluator:
+    def over(self, documents: Mapping[str, C], known: Known) -> Remembering:
         """An evaluator for one evaluation, over what is given of the streams, with variables that are `known`."""
         self.evaluated += 1
         self.aside = []
         evaluator = self._over(documents)
         evaluator.known = known
+        evaluator.histories = self.histories
         return evaluator
 
     @abstractmethod
-    def _over(self, documents: Mapping[str, C]) -> Evaluator:
+    def _over(self, documents: Mapping[str, C]) -> Remembering:
         """An evaluator over what is given of the streams."""
 
 
 class DocumentEvaluator(PartEvaluator[DocumentContents]):
     """Evaluates parts of a query over documents that are edited."""
 
-    def _over(self, documents: Mapping[str, DocumentContents]) -> Evaluator:
+    def __init__(self, query: ast.Query, **around: Unpack[Around]) -> None:
+        super().__init__(query, **around)
+        self._evaluates_back = needs_of(query).evaluates_back
+
+    def _over(self, documents: Mapping[str, DocumentContents]) -> Remembering:
+        if self._evaluates_back:
+            documents = {name: with_moments(each) for name, each in documents.items()}
         return _LookupEvaluator(self.query, documents, self.now, **self.around)
 
 
@@ -165,6 +196,14 @@ class Entrywise:
         self.part = part
         self._id, self._site, self._scope, self._kept = id, site, scope, kept
         self._meetings = {name: Meeting() for name, _ in part.keys}
+        self._rounds: dict[int, EntryRounds] = {}
+        """By number: the rounds of large entries."""
+        is_plain = scope.form != "json" and not scope.declared and not scope.env.namespaces.get("")
+        self._compiled = (
+            compiled(part.expression, site.evaluation.query, kept[part.stream].root)
+            if is_plain and not part.beside
+            else None
+        )
 
     is_lasting = may_forget = False
 
@@ -190,6 +229,11 @@ class Entrywise:
         kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # their results are saved again
         return dict.fromkeys((*own, *sorted(met))) if met else own
 
+    def shown(self, entry: int) -> Sequence[ResultRow | ShownRow] | NumberedRows:
+        """The results of an entry, as they are shown where nothing in it is unusual; of a large one what changes."""
+        found = self._usual(entry)
+        return self.rows(entry) if found is None else found
+
     def rows(self, entry: int) -> list[ResultRow]:
         """The results of an entry; none where it is gone, or makes the whole answer fail."""
         try:
@@ -197,6 +241,42 @@ class Entrywise:
         except DynamicError as error:
             self.fails(entry, error)
             return []
+
+    def _usual(self, entry: int) -> list[ShownRow] | NumberedRows | None:
+        """The results of an entry, where nothing in it is unusual; else None."""
+        rounds = self._rounds.pop(entry, None)
+        loop, kept = self._compiled, self._kept[self.part.stream]
+        known = kept.by_number.get(entry)
+        if loop is None or known is None or known.content is None:
+            return None
+        evaluation = self._site.evaluation
+        if loop.calls and not loop.calls.isdisjoint(evaluation.around.get("functions") or ()):
+            return None
+        try:
+            rows = self._in_rounds(loop, entry, known.content, rounds) or loop.rows(known.content)
+        except (Unusual, DynamicError):
+            return None
+        evaluation.evaluated += 1
+        self._site.failing.pop((self._id, entry), None)
+        self._site.told.pop((self._id, entry), None)
+        return rows
+
+    def _in_rounds(
+        self, loop: CompiledLoop, entry: int, content: Content, rounds: EntryRounds | None
+    ) -> NumberedRows | None:
+        """What changes of the results of a large entry, or all of them; None for a small one."""
+        if not loop.is_separable:
+            return None
+        regions = self._kept[self.part.stream].within.get(entry)
+        rows = rounds.changed(regions) if rounds is not None and regions else None
+        if rows is None:
+            made = EntryRounds.of(loop, content)
+            if made is None:
+                return None
+            rounds, rows = made
+        assert rounds is not None
+        self._rounds[entry] = rounds
+        return rows
 
     def tried(self, entry: int) -> list[ResultRow]:
         """The results of an entry; none where it is gone."""
@@ -209,10 +289,19 @@ class Entrywise:
         for name in self.part.beside:
             meeting = self._meetings.get(name)
             documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))
-        documents[self.part.stream] = kept[self.part.stream].some((entry,))
+        documents[self.part.stream] = self._contents(entry)
         rows = self._site.evaluation.rows(self.part.expression, self._scope, documents)
         self._site.tell(self._id, entry)
         return rows
+
+    def _contents(self, entry: int) -> DocumentContents:
+        """What the query sees of an entry, and what its dead letters show; not what is kept in case that more comes."""
+        found = self._kept[self.part.stream].some((entry,))
+        return replace(found, entries=seen_of(found.entries, self._sight()))
+
+    def _sight(self) -> Visibility:
+        """What the query sees of the root of its stream."""
+        return self._kept[self.part.stream].sight
 
     def fails(self, entry: int, error: DynamicError) -> None:
         """Let the whole answer fail because of an entry."""
@@ -239,6 +328,8 @@ class Entrywise:
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
         """Replace what is known of an entry by what was saved of it; None for nothing."""
+        if stream == self.part.stream:
+            self._rounds.pop(entry, None)  # its nodes are others now
         nothing: tuple[dict[str, Any], None] = {}, None
         keys, told = data or nothing
         for name, meeting in self._meetings.items():

@@ -7,6 +7,7 @@
   their values;
 * `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
 * `WholePart`: an expression that does not split; it is evaluated anew as a whole, exact and slow.
+* `EditedWindowPart`: a loop over windows of a stream (LAWS 5.10), each of which is corrected by itself;
 
 Streams that only grow (`branch/growing/`) have more, since items that have come stay:
 
@@ -23,6 +24,7 @@ from typing import TypeAlias
 
 from anabranch.branch.display.join_keys import JoinKey
 from anabranch.language import ast
+from anabranch.language.windows.aggregates import AggregateCall
 from anabranch.runtime.standing import Standing
 
 
@@ -62,6 +64,39 @@ class WindowPart:
     flwor: ast.Flwor
     standing: Standing
     """The loop, taken apart as if it were a query of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditedWindowPart:
+    """A loop over windows of a stream of updates, which depends on nothing around it (`window_split.py`)."""
+
+    stream: str
+    flwor: ast.Flwor
+    clause: ast.For
+    """Its loop over windows."""
+    before: tuple[ast.For | ast.Let, ...]
+    """The clauses in front of that, which read no stream."""
+    seen: ast.Flwor
+    """The loop with variables for the aggregates of a window, or of a group in it; the same where it has none."""
+    behind: tuple[ast.For | ast.Let, ...] = ()
+    """The clauses in it behind the loop over windows."""
+    is_folded: bool = False
+    """Whether windows, or their groups, are seen through aggregates only."""
+    calls: tuple[AggregateCall, ...] = ()
+    paths: tuple[ast.Expression, ...] = ()
+    """What they are taken over, from `variable` on."""
+    variable: str = ""
+    """The window, or the item of a group, in `paths`, `where` and `keys`."""
+    where: ast.Expression | None = None
+    """The condition that an item must fulfil to be in a group."""
+    names: tuple[str, ...] = ()
+    keys: tuple[ast.Expression, ...] = ()
+    """The variables of the keys of groups, and what they are in each item; nothing where there are no groups."""
+
+    @property
+    def first(self) -> ast.Expression:
+        """What is evaluated before any entry is looked at, for the errors that it may raise: the first `let`s."""
+        return _first_lets(self.flwor.clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +253,7 @@ class ElementPart:
     content: tuple[ast.Characters | ast.CommentConstructor | Part, ...]
 
 
-Part: TypeAlias = FixedPart | EntriesPart | ComputedPart | WholePart | SequencePart | ElementPart
+Part: TypeAlias = FixedPart | EntriesPart | EditedWindowPart | ComputedPart | WholePart | SequencePart | ElementPart
 
 
 def _first_lets(clauses: tuple[ast.Clause, ...]) -> ast.Expression:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import blake2b
 from math import floor
 from typing import Any
@@ -37,14 +38,14 @@ class DisplayPublisher:
     def __init__(self, machine: ShownQuery, out: Output, meta: dict[str, Any] | None) -> None:
         self._machine = machine
         self._out = out
-        self._edits: list[Edit] = []
+        self.edits: list[Edit] = []
         """The edits of this epoch."""
         self._buried: dict[str, None] = {}
         """Digests of the latest dead letters, oldest first."""
         self._open: list[str] = []
         """The elements of a moment that may go on."""
         if meta is not None:
-            self._open = meta.get("open", [])
+            self._open = list(meta.get("open", ()))
             self._display.resume(ReaderState(*meta["told"]))
             self._buried = dict.fromkeys(meta["buried"])
 
@@ -59,7 +60,7 @@ class DisplayPublisher:
         self._open += self._display.wire(wire_time(change.at), hidden=self._machine.failure is not None)
         if not goes_on:
             self.over(change.at)
-        self._edits += change.edits
+        self.edits += change.edits
         for letter in change.dead:
             self._bury(letter)
 
@@ -82,20 +83,28 @@ class DisplayPublisher:
 
     def save(self, resumed: Resumed[Any], held: int) -> dict[str, Any]:
         """The state of the branch, that of the machine included."""
-        layers = resumed.save(held, self._edits, lambda: self._machine.text)
-        told = {"told": [*self._display.told], "buried": list(self._buried), "open": self._open}
-        return {"operator": "display", "layers": layers, **told}
+        layers = resumed.save(held, {"": self.edits}, lambda: {"": self._machine.text})
+        return {"operator": "display", "layers": layers, **self.told()}
+
+    def told(self) -> dict[str, Any]:
+        """What readers and users were told, which a publisher continues from."""
+        return {"told": [*self._display.told], "buried": list(self._buried), "open": self._open}
 
 
-def shown_in(state: BranchState, read: Callable[[str], bytes]) -> str | None:
-    """The text on display in a state; None before the first moment."""
-    if state.meta["operator"] != "display":
+def shown_in(state: BranchState, read: Callable[[str], bytes], key: Callable[[], str]) -> str | None:
+    """The text on display in a state; None before the first moment.
+
+    `key` gives what identifies the query where its branch serves several.
+    """
+    if state.meta["operator"] not in ("display", "displays"):
         found: list[str] = state.tables["shown"].column("text").to_pylist()
         return found[0] if found else None
     layers = read_layers(state.meta["layers"], read)
-    return None if layers[-1].more["is_new"] else shown(layers)
+    asked = key() if state.meta["operator"] == "displays" else ""
+    return None if layers[-1].more["is_new"] else shown(layers, asked)
 
 
+@lru_cache(maxsize=64)
 def wire_time(time: Fraction) -> Decimal:
     """A time as the wire can have it (`stream/reading/wire.py`): from 0 on, with at most thirty digits on each side."""
     units = min(max(floor(time * _UNIT), 0), _UNIT * _UNIT - 1)

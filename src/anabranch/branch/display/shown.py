@@ -14,7 +14,8 @@ from typing import Any
 
 from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
-from anabranch.branch.display.parts import ElementPart, FixedPart, Part, SequencePart
+from anabranch.branch.display.history_stage import HistoryStage
+from anabranch.branch.display.parts import ComputedPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import NONE, Single, Stage
 from anabranch.branch.document.state import Data
 from anabranch.errors import DynamicError
@@ -25,7 +26,9 @@ from anabranch.law.construct import construct
 from anabranch.law.env import Env
 from anabranch.law.history.evaluate import form_around
 from anabranch.law.inputs import Input
+from anabranch.runtime.past.value_histories import HistoryKey, ValueHistory, histories_of
 from anabranch.runtime.units import piece_of
+from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.serialize import escape_text
 from anabranch.stream.tree import Element, Name, namespaces_in_scope
@@ -53,9 +56,14 @@ class ShownQuery(ABC):
         unsplit: Part,
         evaluation: PartEvaluator[Any],
         display: Callable[[], Display],
+        value_part: Callable[[ast.Expression], ComputedPart | WholePart],
     ) -> None:
-        """`part` is how the query splits, and `unsplit` the same in one piece; `display` makes an empty display."""
+        """`part` is how the query splits, and `unsplit` the same in one piece; `display` makes an empty display.
+
+        `value_part` splits an expression whose values are remembered.
+        """
         self._evaluation = evaluation
+        self._value_part = value_part
         self._display = display
         self.now = Fraction(0)
         """The time of the latest element."""
@@ -75,7 +83,34 @@ class ShownQuery(ABC):
         self._site = QuerySite(self._evaluation, self._display())
         self._stages: list[Stage] = []
         self._elements = 0
+        self._evaluation.histories.clear()
+        for key, lookbacks in histories_of(query).items():
+            self._remember(key, ValueHistory(lookbacks), Env.of(query))
         self._put(self.part, None, AnswerScope(Env.of(query), form="json" if self.json else "xml"))
+
+    def _remember(self, key: HistoryKey, history: ValueHistory, env: Env) -> None:
+        """Add the stage that computes and remembers the values of an expression."""
+        expression, namespaces = key
+        part, id = self._value_part(expression), f"h{len(self._stages)}"
+
+        def inner(site: QuerySite, scope: AnswerScope) -> Single:
+            around, self._site = self._site, site
+            try:
+                stage = self._stage(id, part, scope)
+            except DynamicError:  # what it computes before any entry fails, and so the whole does
+                stage = self._stage(id, WholePart(expression, self._read_by(expression)), scope)
+            finally:
+                self._site = around
+            assert isinstance(stage, Single)
+            return stage
+
+        scope = AnswerScope(replace(env, namespaces=dict(namespaces)))
+        self._stages.append(HistoryStage(id, self._site, scope, history, inner, lambda: self._stages))
+        self._evaluation.histories[key] = history
+
+    def _read_by(self, expression: ast.Expression) -> tuple[str, ...]:
+        """The streams that an expression reads."""
+        return tuple(needs_of(replace(self._evaluation.query, body=expression)).streams)
 
     @abstractmethod
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
@@ -151,6 +186,8 @@ class ShownQuery(ABC):
         failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
         told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
         remembered: Data = {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
+        if remembering := {each.id: each.save() for each in self._stages if isinstance(each, HistoryStage)}:
+            remembered["histories"] = remembering
         if self._consults:  # other documents would give something else than what is on display
             remembered["stood"] = {each.id: each.written() for each in self._stages if isinstance(each, Single)}
         return remembered
@@ -160,6 +197,9 @@ class ShownQuery(ABC):
         self._is_new = data["is_new"]
         if self._is_new:
             return
+        for stage in self._stages:
+            if isinstance(stage, HistoryStage):
+                stage.restore(data["histories"][stage.id])
         for stage in self._stages:
             if self._consults and isinstance(stage, Single):
                 stage.stood(data["stood"][stage.id])

@@ -15,7 +15,7 @@ Whether a query looks at more than its entries is read off the tree of its needs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
     EachPart,
+    EditedWindowPart,
     ElementPart,
     EntriesPart,
     FixedPart,
@@ -37,27 +38,28 @@ from anabranch.branch.display.parts import (
     WindowPart,
     splits,
 )
+from anabranch.branch.display.window_split import edited_windows
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers, readings
 from anabranch.language.objects import JSON
-from anabranch.language.rewrite import bindings_in, bound_by, children, parts, rebuild
+from anabranch.language.rewrite import bindings_in, parts, rebuild
+from anabranch.language.versions import ValuePast, is_closed, remembered_in, uses_variables, value_past
 from anabranch.law.paths import base_of
 from anabranch.runtime.standing import results_of
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 
 
-def split(query: ast.Query, roots: Mapping[str, str]) -> Part:
-    """Split a checked query; `roots` are the local names of the root elements of its streams."""
-    return Splitter(query, roots).part(query.body)
-
-
 class Splitter:
-    """Splits the expressions of one query."""
+    """Splits the expressions of one checked query.
 
-    def __init__(self, query: ast.Query, roots: Mapping[str, str]) -> None:
+    `roots` are the local names of the root elements of its streams, and `functions` those that the user registered.
+    """
+
+    def __init__(self, query: ast.Query, roots: Mapping[str, str], functions: Collection[str] = ()) -> None:
         self._query = query
         self._roots = roots
+        self._user_functions = functions
         self._functions = {each.name: each for each in query.functions}
         self._readers = readers(self._functions)
         self._consulting = frozenset(self._functions) if _reads_document(query.functions) else frozenset()
@@ -71,11 +73,14 @@ class Splitter:
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
-            return ComputedPart(expression, ()) if self._consults(expression) else FixedPart(expression)
+            is_fixed = not self._consults(expression) and not remembers(expression)
+            return FixedPart(expression) if is_fixed else ComputedPart(expression, ())
         if self._makes_functions:
             return WholePart(expression, self._streams(expression))
         if (found := self._entries(expression)) is not None and (not self._makes_objects or _keeps_text(found)):
             return found
+        if isinstance(expression, ast.Flwor) and (windows := self._edited_windows(expression)) is not None:
+            return windows
         match expression:
             case ast.Sequence(items):
                 return SequencePart(tuple(self.part(each) for each in items))
@@ -108,6 +113,8 @@ class Splitter:
             match node:
                 case ast.Filter(ast.Variable(first.variable)) if is_path:
                     raise _Stays
+                case ast.Filter() if value_past(node) is not None and _names(node, first.variable):
+                    raise _Stays  # its past is that of the nodes that are there now
                 case ast.Path(ast.Variable(first.variable), steps):
                     if is_path and any(step.tail for step in steps):
                         raise _Stays
@@ -126,7 +133,7 @@ class Splitter:
 
     def _is_inlined(self, value: ast.Expression) -> bool:
         """Whether what a `let` names may stand in the place of the name."""
-        return isinstance(value, ast.Path | ast.Filter) and flows(value) and not _free(value)
+        return isinstance(value, ast.Path | ast.Filter) and flows(value) and not uses_variables(value)
 
     def _content(self, content: ast.Content) -> ast.Characters | ast.CommentConstructor | Part:
         match content:
@@ -144,7 +151,7 @@ class Splitter:
     def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | None:
         """The expression as what distributes over one stream's entries; None where it does not."""
         source = self._first(expression)
-        if source is None or self._readings(expression, source.name) != 1:
+        if source is None or self._readings(expression, source.name) != 1 or remembers(expression):
             return None
         stream = source.name
         if not self._distributes(expression, stream) or (is_shown and self._gives_attributes(expression)):
@@ -154,6 +161,22 @@ class Splitter:
         beside = self._beside(expression, stream)
         found = EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
         return None if self._consults(found.first) else found  # a document may make it fail, or not, without any entry
+
+    def _edited_windows(self, flwor: ast.Flwor) -> EditedWindowPart | None:
+        """A loop over windows of one stream of updates, whose entries tell which nodes are in windows."""
+        source = self._first(flwor)
+        if source is None or self._readings(flwor, source.name) != 1 or self._beside(flwor, source.name):
+            return None
+        at = next(place for place, each in enumerate(flwor.clauses) if isinstance(each, ast.For))
+        loop = flwor.clauses[at]
+        assert isinstance(loop, ast.For)
+        if loop.window is None or not self._inside(loop.source, source.name) or not is_closed(flwor):
+            return None
+        if self._reads(flwor.clauses[:at]) or self._consults(flwor) or self._gives_attributes(flwor):
+            return None
+        if self._looks_beyond(flwor, source.name) or any(isinstance(each, ast.Qualifier) for each in parts(flwor)):
+            return None
+        return edited_windows(source.name, flwor, at, self._user_functions)
 
     def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, JoinKey]]:
         for other in beside:
@@ -225,7 +248,7 @@ class Splitter:
 
         def visit(node: Any) -> Any:
             if isinstance(node, ast.Filter) and any(isinstance(each, ast.Qualifier) for each in node.tail):
-                return node  # it is evaluated over an earlier state of the document
+                return node  # it is remembered, or evaluated over an earlier state of the document
             folded = self._folded(node) if isinstance(node, ast.Call | ast.Quantified) else None
             if folded := folded or self._all(node):
                 name = f"fold{len(names)}"
@@ -236,7 +259,16 @@ class Splitter:
             return rebuild(node, visit)
 
         bare = visit(expression)
-        return None if self._reads(bare) else ComputedPart(bare, tuple(names.items()))
+        return None if self._reads(_without_remembered(bare)) else ComputedPart(bare, tuple(names.items()))
+
+    def value_part(self, expression: ast.Expression) -> ComputedPart | WholePart:
+        """A closed expression whose values are remembered, as what computes them."""
+        if not self._reads(expression):
+            return ComputedPart(expression, ())
+        computed = None if self._makes_functions else self._computed(expression)
+        if computed is not None and not any(_folds_objects(folded) for _, folded in computed.names):
+            return computed
+        return WholePart(expression, self._streams(expression))
 
     def _all(self, node: Any) -> Folded | None:
         """All results of a part, as an aggregate of their own; None for streams of updates."""
@@ -250,6 +282,8 @@ class Splitter:
             (_, source), *_ = node.bindings
             stream = self._first(source)
             if stream is None or not self._inside(source, stream.name) or self._readings(node, stream.name) != 1:
+                return None
+            if remembers(node):
                 return None
             if self._looks_beyond(node, stream.name):
                 return None
@@ -276,7 +310,7 @@ class Splitter:
 
     def _varies(self, node: Any) -> bool:
         """Whether a part of the query has a value that may change."""
-        return self._reads(node) or self._consults(node)
+        return self._reads(node) or self._consults(node) or remembers(node)
 
     def _streams(self, node: Any) -> tuple[str, ...]:
         """The streams that a part of the query reads, by itself or through functions."""
@@ -293,51 +327,29 @@ def _reads_document(node: Any) -> bool:
     return any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(node))
 
 
+def remembers(node: Any) -> bool:
+    """Whether a part of a query asks for values that are remembered."""
+    return any(True for _ in remembered_in(node))
+
+
+def _is_remembered(past: ValuePast | None) -> bool:
+    return past is not None and past.has_versions and is_closed(past.expression)
+
+
+def _without_remembered(node: Any) -> Any:
+    """A part of a query without what is looked up among remembered values."""
+    if isinstance(node, ast.Filter) and _is_remembered(past := value_past(node)):
+        assert past is not None
+        return _without_remembered(ast.Filter(ast.Sequence(()), past.behind)) if past.behind else ast.Sequence(())
+    return rebuild(node, _without_remembered)
+
+
+def _names(node: Any, variable: str) -> bool:
+    return any(isinstance(part, ast.Variable) and part.name == variable for part in parts(node))
+
+
 class _Stays(Exception):  # a signal between two functions, not an error
     """A variable cannot be replaced by what it stands for."""
-
-
-def is_closed(node: Any) -> bool:
-    """Whether a part of a query has the same value wherever it stands: it uses no variable or context around it."""
-    return not _free(node) and not _uses_context(node)
-
-
-def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
-    """Whether a variable in a part of a query is bound outside of it."""
-    match node:
-        case ast.Variable(name):
-            return name not in bound
-        case ast.Flwor(clauses, where, order, result):
-            for clause in clauses:
-                if _free(clause.source if isinstance(clause, ast.For) else clause.value, bound):
-                    return True
-                bound |= {clause.variable}
-            return _free((where, order, result), bound)
-        case ast.Pipeline(clauses, result):
-            for each in clauses:
-                if _free(children(each), bound):
-                    return True
-                bound |= {*bound_by(each)}
-            return _free(result, bound)
-        case ast.Quantified(_, bindings, condition):
-            for name, source in bindings:
-                if _free(source, bound):
-                    return True
-                bound |= {name}
-            return _free(condition, bound)
-        case _:
-            return any(_free(each, bound) for each in children(node))
-
-
-def _uses_context(node: Any) -> bool:
-    """Whether a part of a query uses the context item around it; predicates and windows in it have their own."""
-    match node:
-        case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
-            return True
-        case ast.Predicate() | ast.Positional() | ast.TimeWindow() | ast.SessionWindow():
-            return False
-        case _:
-            return any(map(_uses_context, children(node)))
 
 
 def _makes_objects(node: Any) -> bool:

@@ -13,14 +13,15 @@ Results with an `order by` stand in the order of their keys, those with equal ke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import total_ordering
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 from anabranch.aggregates.folds import Fold, Share
 from anabranch.algebra.display.display import Piece
-from anabranch.algebra.display.ordered import Ordered
+from anabranch.algebra.display.sorting import EntryPlaces, ResultId, SortedResults
+from anabranch.branch.display.compiled_loops.loops import ShownRow
+from anabranch.branch.display.compiled_loops.rounds import NumberedRows
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
 from anabranch.branch.display.parts import ComputedPart, Folded, WholePart
@@ -30,109 +31,6 @@ from anabranch.language import ast
 from anabranch.law.evaluate import ResultRow
 from anabranch.values.atomic import OrderRank
 from anabranch.values.sequences import Values
-
-ResultId: TypeAlias = tuple[int, int]
-"""A result: the number of its entry, and its own number among the results of that entry."""
-
-
-@total_ordering
-class _Descending:
-    """A rank in descending order."""
-
-    __slots__ = ("rank",)
-
-    def __init__(self, rank: OrderRank) -> None:
-        self.rank = rank
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and self.rank == other.rank
-
-    def __lt__(self, other: _Descending) -> bool:
-        return other.rank < self.rank
-
-    def __hash__(self) -> int:
-        return hash(self.rank)
-
-
-_Key: TypeAlias = tuple[OrderRank | _Descending, ...]
-
-
-class EntryPlaces(Protocol):
-    """The order of the entries, which others keep up to date."""
-
-    def precedes(self, one: int, other: int) -> bool: ...
-
-    def in_order(self, some: Collection[int]) -> list[int]:
-        """Some entries, in this order."""
-
-
-class SortedResults:
-    """`order by` as a state; `entries` is the order of the entries, which others keep up to date.
-
-    Where a new result belongs is found in logarithmic time; ascending and descending keys may be mixed (LAWS 2.3).
-    """
-
-    def __init__(self, entries: EntryPlaces, descending: Sequence[bool]) -> None:
-        self._entries = entries
-        self._descending = descending
-        self._order: Ordered[ResultId, int] = Ordered(0)
-        self._keys: dict[ResultId, _Key] = {}
-
-    def __iter__(self) -> Iterator[ResultId]:
-        """All results, in their order."""
-        return iter(self._order)
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def place(self, thing: ResultId) -> int:
-        """The place of a result in the order, from 0 on."""
-        return self._order.before(thing)
-
-    def at(self, place: int) -> ResultId:
-        """The result at a place."""
-        found = self._order.reaching(place + 1)
-        assert found is not None, "there is something at each place"
-        return found[0]
-
-    def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
-        """Add a result; returns the one that is now behind it."""
-        key = self._key(ranks)
-        last = self._order.last
-        behind: ResultId | None = None
-        if last is not None and self._precedes(thing, key, last):  # mostly it becomes the last
-            behind = self._order.search(lambda other: self._precedes(thing, key, other))
-        self._keys[thing] = key
-        if behind is None:
-            self._order.append(thing, 1)
-        else:
-            self._order.insert_before(behind, thing, 1)
-        return behind
-
-    def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
-        """Add many results where there are none yet; returns them in their order."""
-        entries = self._entries.in_order({entry for entry, _ in things})
-        places = {entry: place for place, entry in enumerate(entries)}
-        self._keys = {thing: self._key(ranks) for thing, ranks in things.items()}
-        ordered = sorted(things, key=lambda thing: (self._keys[thing], places[thing[0]], thing[1]))
-        for thing in ordered:
-            self._order.append(thing, 1)
-        return ordered
-
-    def _key(self, ranks: Sequence[OrderRank]) -> _Key:
-        return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
-
-    def remove(self, thing: ResultId) -> None:
-        """Remove a result."""
-        self._order.remove(thing)
-        del self._keys[thing]
-
-    def _precedes(self, thing: ResultId, key: _Key, other: ResultId) -> bool:
-        theirs = self._keys[other]
-        if key != theirs:
-            return key < theirs
-        (entry, number), (their_entry, their_number) = thing, other
-        return number < their_number if entry == their_entry else self._entries.precedes(entry, their_entry)
 
 
 class Finding(NamedTuple):
@@ -224,6 +122,9 @@ class EntrySource(Protocol):
     def rows(self, entry: int) -> Sequence[ResultRow]:
         """The results of an entry; none where it is gone, or makes the whole answer fail."""
 
+    def shown(self, entry: int) -> Sequence[ResultRow | ShownRow] | NumberedRows:
+        """The same, perhaps as they are shown, and of a large entry perhaps only what changes."""
+
     def tried(self, entry: int) -> Sequence[ResultRow]:
         """The results of an entry; none where it is gone, and an error where it fails."""
 
@@ -245,6 +146,14 @@ class ShownResult:
     piece: Piece
 
 
+@dataclass(frozen=True, slots=True)
+class NumberedResults:
+    """Results of a large entry by their numbers: all of them, or `only` those of some numbers."""
+
+    results: dict[int, ShownResult]
+    only: tuple[int, ...] | None = None
+
+
 class EachStage(Stage):
     """A part that distributes: a region of the display for each row of each entry."""
 
@@ -262,19 +171,30 @@ class EachStage(Stage):
         self.parts = (id,)
         self._entrywise = entrywise
         self._results: dict[int, tuple[ShownResult, ...]] = {}
-        self._recalled: dict[int, tuple[ShownResult, ...]] = {}
+        self._numbered: dict[int, dict[int, ShownResult]] = {}
+        """The results of large entries, by their numbers."""
+        self._recalled: dict[int, tuple[ShownResult, ...] | NumberedResults] = {}
         """The results that were restored and are not on display yet."""
         self._arranged = SortedResults(places, tuple(key.descending for key in order))
 
     def find(self, changed: Changed) -> Iterator[Finding]:
         for entry in self._entrywise.again(changed):
-            yield Finding(self.id, entry, tuple(self._results_of(entry, self._entrywise.rows(entry))))
+            rows = self._entrywise.shown(entry)
+            if isinstance(rows, NumberedRows):
+                results = {
+                    number: ShownResult(row.ranks, row.piece)
+                    for number, row in rows.rows.items()
+                    if row.piece is not None
+                }
+                yield Finding(self.id, entry, NumberedResults(results, rows.only))
+            else:
+                yield Finding(self.id, entry, tuple(self._results_of(entry, rows)))
 
-    def _results_of(self, entry: int, rows: Iterable[ResultRow]) -> Iterator[ShownResult]:
+    def _results_of(self, entry: int, rows: Iterable[ResultRow | ShownRow]) -> Iterator[ShownResult]:
         """The rows of an entry as they are shown."""
         for row in rows:
             try:
-                piece = self.scope.piece(row.values)
+                piece = row.piece if isinstance(row, ShownRow) else self.scope.piece(row.values)
             except DynamicError as error:
                 self._entrywise.fails(entry, error)
                 continue
@@ -282,15 +202,27 @@ class EachStage(Stage):
                 yield ShownResult(row.ranks, piece)
 
     def take(self, finding: Finding) -> None:
-        self._show(finding.entry, finding.value)
+        if isinstance(finding.value, NumberedResults):
+            self._show_numbered(finding.entry, finding.value)
+        else:
+            if finding.entry in self._numbered:
+                self._show_numbered(finding.entry, NumberedResults({}))
+            self._show(finding.entry, finding.value)
 
     def write(self, value: Any) -> Any:
+        if isinstance(value, NumberedResults):
+            numbers = sorted(value.results)
+            written = self.write([value.results[number] for number in numbers])
+            return {"numbers": numbers, "results": written, "only": value.only}
         return [
             [[write_rank(rank) for rank in each.ranks], each.piece.text, each.piece.begins, each.piece.ends]
             for each in value
         ]
 
     def read(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            only = None if data["only"] is None else tuple(data["only"])
+            return NumberedResults(dict(zip(data["numbers"], self.read(data["results"]), strict=True)), only)
         return tuple(
             ShownResult(tuple(read_rank(rank) for rank in ranks), Piece(text, begins, ends))
             for ranks, text, begins, ends in data
@@ -316,16 +248,45 @@ class EachStage(Stage):
         if results:
             self._results[entry] = results
 
+    def _show_numbered(self, entry: int, change: NumberedResults) -> None:
+        """Replace results of a large entry on display, all or some."""
+        if entry in self._results:
+            self._show(entry, ())
+        display, known = self.site.display, self._numbered.setdefault(entry, {})
+        numbers = sorted(known.keys() | change.results.keys() if change.only is None else change.only)
+        for number in numbers:
+            thing, before, result = (entry, number), known.get(number), change.results.get(number)
+            if before is not None and (result is None or result.ranks != before.ranks):
+                display.delete(self._name(thing))
+                self._arranged.remove(thing)
+                del known[number]
+            elif before is not None and result is not None:
+                if result.piece != before.piece:
+                    display.rewrite(self._name(thing), (result.piece,))
+                known[number] = result
+        for number in numbers:
+            if (result := change.results.get(number)) is not None and number not in known:
+                thing = entry, number
+                behind = self._arranged.put(thing, result.ranks)
+                display.region(
+                    self._name(thing), (result.piece,), before=self.id if behind is None else self._name(behind)
+                )
+                known[number] = result
+        if not known:
+            del self._numbered[entry]
+
     def _name(self, thing: ResultId) -> str:
         entry, number = thing
         return f"{self.id}.{entry}.{number}"
 
     def keeps(self, stream: str, entry: int) -> bool:
-        return stream == self._entrywise.stream and entry in self._results
+        return stream == self._entrywise.stream and (entry in self._results or entry in self._numbered)
 
     def remembered(self, stream: str, entry: int) -> Any:
         known = self._entrywise.remembered(stream, entry)
-        results = self._results.get(entry, ()) if stream == self._entrywise.stream else ()
+        results: Any = self._results.get(entry, ()) if stream == self._entrywise.stream else ()
+        if stream == self._entrywise.stream and entry in self._numbered:
+            results = NumberedResults(self._numbered[entry])
         if known is None and not results:
             return None
         return [known, self.write(results)]
@@ -333,19 +294,24 @@ class EachStage(Stage):
     def recall(self, stream: str, entry: int, data: Any) -> None:
         known, written = data or (None, ())
         self._entrywise.recall(stream, entry, known)
-        if stream == self._entrywise.stream and (written or entry in self._results or entry in self._recalled):
+        shown = (self._results, self._numbered, self._recalled)
+        if stream == self._entrywise.stream and (written or any(entry in each for each in shown)):
             self._recalled[entry] = self.read(written)
 
     def recalled(self) -> None:
         found, self._recalled = self._recalled, {}
-        if self._results:
+        if self._results or self._numbered:
             for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # removals first
-                self._show(entry, several)
+                self.take(Finding(self.id, entry, several))
             return
-        self._results = {entry: several for entry, several in found.items() if several}
-        results = {
-            (entry, number): result for entry, several in self._results.items() for number, result in enumerate(several)
-        }
+        results: dict[ResultId, ShownResult] = {}
+        for entry, several in found.items():
+            if isinstance(several, NumberedResults):
+                self._numbered[entry] = several.results
+                results |= {(entry, number): result for number, result in several.results.items()}
+            elif several:
+                self._results[entry] = several
+                results |= {(entry, number): result for number, result in enumerate(several)}
         for thing in self._arranged.fill({thing: result.ranks for thing, result in results.items()}):
             self.site.display.region(self._name(thing), (results[thing].piece,), before=self.id)
 

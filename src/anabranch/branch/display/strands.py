@@ -26,6 +26,7 @@ from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
     EachPart,
+    EditedWindowPart,
     ElementPart,
     FixedPart,
     GroupPart,
@@ -116,7 +117,7 @@ def spreads(part: Part) -> bool:
             return not part.beside
         case ComputedPart(_, names):
             return all(spreads(folded.over) for _, folded in names)
-        case WholePart() | WindowPart() | GroupPart() | DistinctPart() | SlicePart():
+        case WholePart() | EditedWindowPart() | WindowPart() | GroupPart() | DistinctPart() | SlicePart():
             return False
         case SequencePart(inner):
             return all(map(spreads, inner))

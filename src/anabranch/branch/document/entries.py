@@ -16,12 +16,13 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.document.ids import KeptRegister
-from anabranch.law.history.admission import UpdateAdmission
-from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare_element
-from anabranch.sharing.retention import Needs, Visibility, kept
+from anabranch.branch.document.judging import KeptAdmission
+from anabranch.law.history.chains import Chain, Content, DocumentContents, DocumentMoment, Lived, Version, bare_element
+from anabranch.sharing.retention import Lookbacks, Needs, Visibility, kept
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 
@@ -69,6 +70,12 @@ class Unsaved:
     """Entries that existed then and were removed."""
 
 
+@lru_cache(maxsize=256)
+def _least_kept(need: Lookbacks) -> tuple[int, bool]:
+    """How many versions are kept at any time, and whether more are for some time."""
+    return 1 + max(reach.versions for reach in need), any(reach.seconds for reach in need)
+
+
 class DocumentEntries:
     """The entries of one stream in their order, the chains in them, and their due times."""
 
@@ -76,7 +83,7 @@ class DocumentEntries:
         self.root = bare_element(root, dict(root.namespaces))
         """The root element, without content."""
         self.register = KeptRegister()
-        self.admission = UpdateAdmission(limits, self.register)
+        self.admission = KeptAdmission(limits, self.register)
         self.now = Fraction(0)
         """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
@@ -84,8 +91,13 @@ class DocumentEntries:
         self.order: Ordered[int, int] = Ordered(0)
         """All entries by number, including marks, in document order."""
         self.by_number: dict[int, DocumentEntry] = {}
-        self.changed: dict[int, None] = {}
-        """The entries to be evaluated again, some of them removed; the evaluator clears it."""
+        self.changed: dict[int, tuple[Chain, ...] | None] = {}
+        """The entries to be evaluated again, some of them removed; the evaluator clears it.
+
+        Where nothing has changed but what some regions hold, these are named.
+        """
+        self.within: dict[int, tuple[Chain, ...]] = {}
+        """Of the entries that are evaluated again now: the regions, where these are all that has changed."""
         self.held: dict[Chain, ChainPlace] = {}
         self.sight = Visibility.of(needs.streams[stream]).into(root.name.local)
         self._seconds = needs.seconds(stream)
@@ -93,9 +105,19 @@ class DocumentEntries:
         self._at = Fraction(0)  # the time of the current element; `now` may be later, by another partition
         self.next_number = 0
         self.next_version = 0
+        self.moment = 0
+        """The number of the moment that comes next; versions note it where the query evaluates something back."""
+        self._notes_moments = needs.evaluates_back
         self.unsaved = Unsaved(0)
 
     # --- versions -----------------------------------------------------------------------------------------
+
+    @property
+    def _noted(self) -> DocumentMoment | None:
+        """The moment that what comes now is noted with; None where the query needs no moments."""
+        if not self._notes_moments:
+            return None
+        return DocumentMoment(self.moment, self.now if self.clock is None else max(self.clock, self.now))
 
     def _end(self, held: ChainPlace) -> Fraction | None:
         """When the life of everything around a chain ended."""
@@ -111,10 +133,11 @@ class DocumentEntries:
     def _trim(self, chain: Chain, held: ChainPlace) -> None:
         """Drop the versions that the query can never ask for again."""
         versions, need = chain.versions, held.sight.chains
-        if len(versions) <= 1 + max(reach.versions for reach in need):
-            return
-        now = self.now if self.clock is None else max(self.clock, self.now)
-        extra = len(versions) - kept(need, self._ends(chain, held), now)
+        least, is_timed = _least_kept(need)
+        extra = len(versions) - least
+        if extra > 0 and is_timed:
+            now = self.now if self.clock is None else max(self.clock, self.now)
+            extra = len(versions) - kept(need, self._ends(chain, held), now)
         if extra > 0:
             self._forget([each for version in versions[:extra] for each in version.content])
             del versions[:extra]
@@ -142,7 +165,8 @@ class DocumentEntries:
         end = self._end(held)
         ends = [end]
         for following in reversed(chain.versions[1:]):
-            end = following.start if end is None else min(end, following.start)
+            start = following.start if following.moment is None else following.moment.now  # as what is evaluated back
+            end = start if end is None else min(end, start)
             ends.append(end)
         return ends
 
@@ -194,20 +218,23 @@ class DocumentEntries:
         """Record a change of an entry."""
         self.changed[number] = self.unsaved.entries[number] = None
         entry = self.by_number[number]
-        if self._seconds and (not entry.marks or entry.marks[-1] != at):
-            entry.marks.append(at)
-            self._schedule(number, entry, [at])
+        noted = self._noted
+        for each in (at,) if noted is None or noted.now == at else (at, noted.now):
+            if self._seconds and (not entry.marks or entry.marks[-1] != each):
+                entry.marks.append(each)
+                self._schedule(number, entry, [each])
 
     # --- time ---------------------------------------------------------------------------------------------
 
     def moved(self, now: Fraction) -> None:
         """Advance the time: expired versions are dropped, and their entries evaluated again."""
-        self.clock = now
+        since, self.clock = self.clock, now
         while self._due and self._due[0][0] <= now:
             due, number = heapq.heappop(self._due)
             entry = self.by_number.get(number)
             if entry is None or entry.due != due:
                 continue
+            self._fall_due(number, entry.marks, since, now)
             entry.marks = [each for each in entry.marks if each + self._seconds[-1] > now]
             entry.due = None
             self._schedule(number, entry, entry.marks)
@@ -217,6 +244,9 @@ class DocumentEntries:
                     self._trim(chain, self.held[chain])
                     if self.held[chain].is_unnamed:
                         self._free(chain)
+
+    def _fall_due(self, number: int, marks: Sequence[Fraction], since: Fraction | None, now: Fraction) -> None:
+        """Called when time alone has changed an entry, whose latest changes were at these times."""
 
     def remind(self, number: int, marks: list[Fraction]) -> None:
         """Set the change times of a restored entry."""
@@ -268,6 +298,13 @@ class DocumentEntries:
             self.held.pop(chain, None)
             chain.versions, chain.host = [], []
         return entry
+
+    def take_changed(self) -> list[int]:
+        """The entries that are to be evaluated again now, in the order of evaluation."""
+        self.within = {number: regions for number, regions in self.changed.items() if regions is not None}
+        found = self.in_turn(self.changed)
+        self.changed.clear()
+        return found
 
     def in_turn(self, numbers: Iterable[int]) -> list[int]:
         """Entries in order of evaluation: first the removed ones, then by number."""

@@ -1,7 +1,7 @@
 """A register of ids with its changes, so that all of it can be saved or only the changes.
 
-It is written as rows: for each region with an id what is known of it, with its first and its newest id, and for each
-past id the region that it names.
+It is written as rows: for each region with an id what is known of it, with its first and its newest id and its place in
+its item, and for each past id the region that it names.
 A row of only a number is a removal; numbers are never used again.
 So of several rows with one number the latest counts.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from anabranch.law.history.admission import Named, Register, Registered
-from anabranch.law.history.chains import Chain
+from anabranch.law.history.chains import Chain, InsideItem
+from anabranch.stream.path import Path
 
 Rows: TypeAlias = list[list[Any]]
 
@@ -81,7 +82,9 @@ class KeptRegister(Register):
         flags = chain.between | region.inserted << 1 | region.is_deleted << 2 | region.is_over << 3
         around = None if region.around is None else self.known[region.around].number
         row = [number, region.partition, chain.depth, flags, around, region.first]
-        return row if region.newest == region.first else [*row, region.newest]
+        if region.newest != region.first:
+            row.append(region.newest)
+        return row if chain.inside is None else [*row, _inside_row(chain.inside)]
 
     def _past_row(self, number: int) -> list[Any]:
         if number not in self._past:
@@ -99,7 +102,8 @@ class KeptRegister(Register):
             if not row:
                 self._forget_region(number)
             elif number not in self._chains:
-                self._chains[number] = Chain(row[1], bool(row[2] & 1))
+                inside = _read_inside(row[-1]) if isinstance(row[-1], list) else None
+                self._chains[number] = Chain(row[1], bool(row[2] & 1), inside=inside)
                 self.known[self._chains[number]] = Registered(row[0], number, bool(row[2] & 2))
         for number, partition, name, region in sorted(row for row in past if len(row) > 1):
             self._past[number] = partition, name
@@ -146,11 +150,12 @@ class KeptRegister(Register):
         flags: int,
         around: int | None,
         first: str | None,
-        *newest: str | None,
+        *more: str | list[Any] | None,
     ) -> None:
         region = self.known[chain]
         region.is_deleted, region.is_over = bool(flags & 4), bool(flags & 8)
-        region.first, region.newest = first, newest[0] if newest else first
+        newest = first if not more or isinstance(more[0], list) else more[0]
+        region.first, region.newest = first, newest
         self._move(chain, region, None if around is None else self._chains[around])
         for name in (region.first, region.newest, *region.ids):
             if name is not None:
@@ -164,3 +169,13 @@ class KeptRegister(Register):
         region.around = around
         if around is not None:
             self.known[around].inner[chain] = None
+
+
+def _inside_row(inside: InsideItem) -> list[Any]:
+    """The place of a region in its item as data."""
+    return [list(inside.steps), *([list(path.steps), text] for path, text in inside.facts)]
+
+
+def _read_inside(row: list[Any]) -> InsideItem:
+    steps, *facts = row
+    return InsideItem.of(tuple(steps), tuple((Path(tuple(path)), text) for path, text in facts))

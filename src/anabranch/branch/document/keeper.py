@@ -7,7 +7,8 @@ It alone sets bad elements aside, once for all queries: updates of unknown regio
 that run backwards.
 Other readers of the stream judge by the same rules over the same elements, with the same result.
 
-A late subscription starts from the keeper's document and backlog.
+A late subscription starts from the keeper's document and backlog, and from the accents that the keeper has taken; its
+document is in the units of the stream's beginning, and each value knows the map that has led there.
 Where the stream is retained for a time only, an entry leaves the document with the element that shows that it has not
 changed for so long; its ids stay known as if it were there.
 Running queries have documents of their own, which this does not change.
@@ -19,20 +20,25 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
+from anabranch.algebra.accents.events import Announced
+from anabranch.branch.document.judging import exact_time
 from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
-from anabranch.branch.document.state import Data, decode, encode, without_gc
+from anabranch.branch.document.state import Data, decode, encode, rare_gc, without_gc
+from anabranch.branch.evolution.begun import EditedStart, events_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came, Merged
+from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
+from anabranch.law.evolution.canonical import canonical
 from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.timeline import time_of
+from anabranch.law.history.units import bring
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import StreamElement
+from anabranch.stream.elements import Accent, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import serialize
 
@@ -47,12 +53,18 @@ class Keeper(Merged):
         self._stream = stream
         self._out = out
         self.aborted: dict[str, str] = {}
+        self._events: list[Announced] = []
+        """The accents that it has taken, and what was left in doubt."""
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
+            self._events = events_of(state.meta.get("events", []))
+            for each in self._events:
+                self._merge.sources[each.stream, each.partition].vantage.take(each.event)
         kept = None if state is None else _layers(state, stream)
         ground = stream.name, serialize(stream.root), stream.source.retain, limits
         self._resumed = Resumed(lambda: _WholeStream(stream, limits), ground, kept, spill)
         self._kept = self._resumed.machine
+        self._merge.measure({stream.name: self._kept.admission})
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of the next element; a bad one is set aside, for all."""
@@ -67,11 +79,19 @@ class Keeper(Merged):
         return self._kept.admission.reached(key[1])
 
     def _run(self) -> None:
-        for each in self._merge.released():
-            if isinstance(each, Came):
-                for moment in self._kept.take(each.element, each.at, each.partition):
-                    self._kept.moved(moment)
-                self._kept.changed.clear()
+        with rare_gc():
+            for each in self._merge.released():
+                match each:
+                    case Came(stream, partition, Accent() as accent):
+                        self._events.append(Announced(stream, partition, accent))
+                    case Changed(stream, partition, change):
+                        self._events.append(Announced(stream.name, partition, change))
+                    case _:
+                        pass
+                if isinstance(each, Came):
+                    for moment in self._kept.take(each.element, each.at, each.partition):
+                        self._kept.moved(moment)
+                    self._kept.changed.clear()
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -79,7 +99,9 @@ class Keeper(Merged):
         """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         layers = self._resumed.save(self.held)
-        return BranchState({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
+        events = [each.json for each in self._events]
+        meta = {"operator": "keeper", "merge": merge, "layers": layers, "events": events}
+        return BranchState(meta, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -93,11 +115,14 @@ class Keeper(Merged):
 
 
 def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
-    """The document in a keeper's state, for a late subscription."""
+    """The document in a keeper's state, for a late subscription: in the units that hold for all items there."""
     kept = _WholeStream(stream, limits)
     with without_gc():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
-    return LateStart(kept.whole(), kept.admission, kept.now)
+    contents = kept.whole()
+    if events := state.meta.get("events"):
+        bring(contents.entries, EditedStart.behind(stream.source, events_of(events)).units)
+    return LateStart(contents, kept.admission, kept.now)
 
 
 def _layers(state: BranchState, stream: InputStream) -> Data:
@@ -111,7 +136,14 @@ def good_time(
 ) -> Fraction | None:
     """The time of an element that is good after all those taken of its partition (LAWS 1.3); None for a bad one."""
     reached = admission.reached(partition)
-    at = time_of(element, stream.source.time, reached if arrived is None else arrived)
+    if element.at is not None:
+        at = exact_time(element.at)
+    else:
+        evolution = admission.evolutions.get(partition)
+        meant: StreamElement = element  # in a stream of updates times do not evolve
+        if isinstance(element, Item) and evolution is not None and not stream.source.updates:
+            meant = replace(element, tree=canonical(element.tree, evolution))
+        at = time_of(meant, stream.source.time, reached if arrived is None else arrived)
     if not stream.source.updates:  # items may come out of order, without turning time back
         at = max(at, reached)
     return at if admission.judge(element, at, partition) is not None else None

@@ -19,7 +19,7 @@ A process that never had it, or too long ago, restores all layers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Generic, Protocol, TypeVar
@@ -37,7 +37,10 @@ from anabranch.errors import StateError
 _ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
 _ENTRY = 2
 """The kind of row that is an entry; the other kinds are regions and past ids."""
-_EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
+_EDITS = pa.schema(
+    [("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string()), ("display", pa.string())]
+)
+"""The edits of displays; that of a query with a branch to itself has an empty name."""
 _VERSION = 2
 """Version 1 kept all ids for good, with their regions."""
 _KNOWN_SAVES = 64
@@ -59,8 +62,8 @@ class StateLayer:
     edits: pa.Table
 
     @staticmethod
-    def of(data: Data, edits: Iterable[Edit] = ()) -> StateLayer:
-        """A layer from plain data with `streams`, and the edits of the display."""
+    def of(data: Data, edits: Mapping[str, Iterable[Edit]] | None = None) -> StateLayer:
+        """A layer from plain data with `streams`, and the edits of displays, by their names."""
         streams: dict[str, list[Data]] = {}
         rows: list[tuple[str, int, int, str]] = []
         for name, (order, ids, rest, entries) in data["streams"].items():
@@ -69,8 +72,9 @@ class StateLayer:
                 rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
         more = {key: value for key, value in data.items() if key != "streams"}
         edited = [
-            (each.position, 0, each.text) if isinstance(each, Insert) else (each.position, each.length, "")
-            for each in edits
+            (each.position, 0, each.text, name) if isinstance(each, Insert) else (each.position, each.length, "", name)
+            for name, several in (edits or {}).items()
+            for each in several
         ]
         return StateLayer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
 
@@ -106,9 +110,10 @@ class StateLayer:
         rows: int = self.rows.num_rows + self.edits.num_rows
         return 1 + rows + placed
 
-    def edited(self) -> Iterator[Edit]:
-        """The edits of the display."""
-        for position, removed, text in zip(*(each.to_pylist() for each in self.edits.columns), strict=True):
+    def edited(self, display: str = "") -> Iterator[Edit]:
+        """The edits of a display."""
+        edits = self.edits.filter(pc.equal(self.edits["display"], display)).drop_columns(["display"])
+        for position, removed, text in zip(*(each.to_pylist() for each in edits.columns), strict=True):
             yield Remove(position, removed) if removed else Insert(position, text)
 
     def to_bytes(self) -> bytes:
@@ -124,7 +129,10 @@ class StateLayer:
                 f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",
             )
-        return StateLayer(state.meta["streams"], state.meta["more"], state.tables["rows"], state.tables["edits"])
+        edits = state.tables["edits"]
+        if "display" not in edits.column_names:  # an earlier release had one display to a state
+            edits = edits.append_column(_EDITS.field("display"), pa.array([""] * edits.num_rows, pa.string()))
+        return StateLayer(state.meta["streams"], state.meta["more"], state.tables["rows"], edits)
 
 
 def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
@@ -150,11 +158,11 @@ def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[StateLayer]:
     return [StateLayer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
 
 
-def shown(layers: Sequence[StateLayer]) -> str:
-    """The text that all edits together give."""
+def shown(layers: Sequence[StateLayer], display: str = "") -> str:
+    """The text that all edits of a display together give."""
     chunks = [""]
     for layer in layers:
-        for edit in layer.edited():
+        for edit in layer.edited(display):
             _apply(edit, chunks)
     return "".join(chunks)
 
@@ -232,15 +240,20 @@ class Resumed(Generic[R]):
     def _read(self, laid: _LayerPlace) -> StateLayer:
         return StateLayer.from_bytes(self._spill.read(laid.ref))
 
-    def save(self, held: int, edits: Sequence[Edit] = (), text: Callable[[], str] = str) -> Data:
+    def save(
+        self,
+        held: int,
+        edits: Mapping[str, Sequence[Edit]] | None = None,
+        texts: Callable[[], Mapping[str, str]] = dict,
+    ) -> Data:
         """Write the changes, or all; gives the locations. The value is not used any more.
 
-        `held` is its weight; `edits` are those of the epoch, and `text` gives the result of all edits.
+        `held` is its weight; `edits` are those of the epoch by display, and `texts` gives the results of all edits.
         """
         with without_gc():
-            if whole := self._wants_all(self.machine.changes + len(edits)):
+            if whole := self._wants_all(self.machine.changes + sum(map(len, (edits or {}).values()))):
                 self._laid.clear()
-                edits = (Insert(0, text()),)
+                edits = {name: (Insert(0, text),) for name, text in texts().items() if text}
             self._put(StateLayer.of(self.machine.encode(whole=whole), edits))
         self.machine.settled()
         cache.here.put((self._born, self._ground), (self._saves[-1], self.machine), held)

@@ -13,16 +13,20 @@ other entries, between two marks, and a replacement removes some entries and add
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
+from anabranch.branch.document.judging import PlainReplacement
 from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
 from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Element, JsonMark
+
+C = TypeVar("C", Lived, Version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class KeptDocument(DocumentEntries):
         super().__init__(root, stream, needs, limits)
         self._opens = self.sight.chains == {CURRENT}
         self._completed = False  # whether a node was completed since the last moment
+        self._coming: list[Lived | Version] = []  # what has come since then, where moments are noted
 
     # --- elements -----------------------------------------------------------------------------------------
 
@@ -69,12 +74,29 @@ class KeptDocument(DocumentEntries):
         if admitted is None:
             return
         self._move(at)
-        if admitted.tree is not None:
+        if isinstance(admitted, PlainReplacement):
+            self._replace(admitted, element.place)
+        elif admitted.tree is not None:
             yield from self._see(InsertionPoint(self.sight), [admitted.tree], admitted, element.place, between=True)
         for chain in self.admission.take(admitted, partition):
             self._free(chain)
+        yield self._reached()
+
+    def _reached(self) -> Fraction:
+        """A moment is reached; what has come at it notes its time, which is known now."""
         self._completed = False
-        yield self.now
+        for each in self._coming:
+            each.moment = self._noted
+        self._coming.clear()
+        self.moment += 1
+        return self.now
+
+    def _came(self, each: C) -> C:
+        """What comes, with its moment where the query needs moments."""
+        if self._notes_moments:
+            each.moment = self._noted
+            self._coming.append(each)
+        return each
 
     def _move(self, at: Fraction) -> None:
         self._at = at
@@ -92,7 +114,7 @@ class KeptDocument(DocumentEntries):
             elif isinstance(child, Element):
                 yield from self._put(point, child, admitted, place, between)
             elif point.sight and point.sight.finds(child) and not (between and is_layout(child)):
-                self._append(point, Lived(bare(child), {}, self._at, place))
+                self._append(point, self._came(Lived(bare(child), {}, self._at, place)))
 
     def _put(
         self, point: InsertionPoint, element: Element, admitted: Admitted, place: Place, between: bool
@@ -102,7 +124,7 @@ class KeptDocument(DocumentEntries):
             if admitted.acts:  # it may contain updates of visible regions
                 yield from self._see(NOWHERE, element.children, admitted, place, between=False)
             return
-        lived = Lived(bare(element), declared_on(element, between), self._at, place)
+        lived = self._came(Lived(bare(element), declared_on(element, between), self._at, place))
         entry = self._append(point, lived)
         below = InsertionPoint(sight, lived.content, point.inside, entry) if entry in self.by_number else NOWHERE
         yield from self._see(below, element.children, admitted, place, between=False)
@@ -130,6 +152,37 @@ class KeptDocument(DocumentEntries):
         elif entry in self.by_number:
             self._leave(entry)
 
+    def _replace(self, admitted: PlainReplacement, place: Place) -> None:
+        """Apply an update that only gives a region other content, which has no regions."""
+        chain, update = admitted.chain, admitted.update
+        held = self.held.get(chain)
+        regions = () if held is None else self.changed.get(held.entry, ())
+        point = self._begin(chain, admitted.end, update.mark)
+        if point.host is not None and point.sight is not None:
+            self._fill(point.host, point.sight, update.content, place, chain.between)
+            if held is not None and regions is not None and held.entry in self.changed:
+                self.changed[held.entry] = (*regions, chain)
+        elif point.sight is not None:  # it stands among the entries
+            assert not list(self._see(point, update.content, admitted, place, chain.between)), "it has no regions"
+
+    def _fill(
+        self, host: list[Content], sight: Visibility, children: Sequence[Child], place: Place, between: bool
+    ) -> None:
+        """Add the visible part of content without regions."""
+        for child in children:
+            if not isinstance(child, Element):
+                if sight.finds(child) and not (between and is_layout(child)):
+                    host.append(Lived(bare(child), {}, self._at, place))
+                continue
+            below = sight.into(child.name.local)
+            if below.blind and not below.seen:
+                continue
+            lived = Lived(bare(child), declared_on(child, between), self._at, place)
+            if child.children:
+                self._fill(lived.content, below, child.children, place, between=False)
+            if below.seen or lived.content:  # else it is kept only for a descendant, which is missing
+                host.append(lived)
+
     # --- regions and updates ------------------------------------------------------------------------------
 
     def _do(
@@ -137,8 +190,7 @@ class KeptDocument(DocumentEntries):
     ) -> Iterator[Fraction]:
         """Apply a region or an update: a version begins at its place, and is filled."""
         if act.at > self._at and self._completed:
-            self._completed = False
-            yield self.now
+            yield self._reached()
         self._move(act.at)
         chain = act.chain
         match act.kind:
@@ -200,7 +252,7 @@ class KeptDocument(DocumentEntries):
                 assert inner is not None
                 self._leave(inner)
             return InsertionPoint(held.sight, None, None, held.end)
-        version = Version(at, number, mark=mark)
+        version = self._came(Version(at, number, mark=mark))
         chain.versions.append(version)
         self._trim(chain, held)
         self._touch(held.entry, at)
@@ -219,10 +271,11 @@ class KeptDocument(DocumentEntries):
         copies: dict[Chain, Chain] = {}
         self._copy(InsertionPoint(self.sight), start.contents.entries, copies)
         register = start.admission.register
-        chains = {chain: copies.get(chain) or Chain(chain.depth, chain.between) for chain in register.known}
+        chains = {chain: copies.get(chain) or _alike(chain) for chain in register.known}
         register.copied_to(self.register, chains)
         for chain in [each for each in self.held if each not in self.register.known]:
             self._free(chain)
+        self._reached()
 
     def _copy(self, point: InsertionPoint, content: Sequence[Content], copies: dict[Chain, Chain]) -> None:
         for each in content:
@@ -239,7 +292,71 @@ class KeptDocument(DocumentEntries):
                 case Lived(node, _, _, place):
                     if point.sight and point.sight.finds(node):
                         self._append(point, Lived(bare(node), {}, self.now, place))
-                case Chain(depth, between, _, versions):
-                    chain = copies[each] = Chain(depth, between)
+                case Chain(versions=versions):
+                    chain = copies[each] = _alike(each)
                     self._hold(chain, point)
                     self._copy(self._begin(chain, self.now, versions[-1].mark), versions[-1].content, copies)
+
+    # --- when queries leave -------------------------------------------------------------------------------
+
+    def narrow(self) -> None:
+        """Drop what was kept for queries that are gone: all that the others cannot see, now or later."""
+        now = self.now if self.clock is None else max(self.clock, self.now)
+        for number in [*self.by_number]:
+            entry = self.by_number[number]
+            content = [] if entry.content is None else [entry.content]
+            marks = [each for each in entry.marks if self._seconds and each + self._seconds[-1] > now]
+            if self._narrowed(self.sight, content) or marks != entry.marks:
+                entry.marks = marks
+                self.unsaved.entries[number] = None
+                if entry.content is not None and not content and number in self.by_number:
+                    self._leave(number)
+
+    def _narrowed(self, sight: Visibility, content: list[Content]) -> bool:
+        """Narrow some content; gives whether something was dropped."""
+        is_narrower = False
+        for each in [*content]:
+            match each:
+                case Lived(Element() as element):
+                    inner = sight.into(element.name.local)
+                    is_narrower |= self._narrowed(inner, each.content)
+                    is_seen = inner.seen or bool(each.content)
+                case Lived(node):
+                    is_seen = sight.finds(node)
+                case Chain(versions=versions):
+                    is_seen, before = bool(sight.chains), len(versions)
+                    for version in versions if is_seen else ():
+                        is_narrower |= self._narrowed(sight, version.content)
+                    if is_seen:
+                        self._trim(each, self.held[each])
+                        is_narrower |= len(each.versions) < before
+            if not is_seen:
+                content.remove(each)
+                self._forget([each])
+                is_narrower = True
+        return is_narrower
+
+
+def _alike(chain: Chain) -> Chain:
+    """A chain without versions at the same place."""
+    return Chain(chain.depth, chain.between, inside=chain.inside)
+
+
+def seen_of(content: Sequence[Content], sight: Visibility) -> list[Content]:
+    """What a query sees of some content, in all versions that are kept."""
+    found: list[Content] = []
+    for each in content:
+        match each:
+            case Lived(Element() as element):
+                inner = sight.into(element.name.local)
+                inside = seen_of(each.content, inner)
+                if inner.seen or inside:
+                    found.append(replace(each, content=inside))
+            case Lived(node) if sight.finds(node):
+                found.append(each)
+            case Chain(versions=versions) if sight.chains:
+                lives = [replace(version, content=seen_of(version.content, sight)) for version in versions]
+                found.append(replace(each, versions=lives))
+            case _:
+                pass
+    return found

@@ -23,13 +23,13 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
-from anabranch.law.history.chains import Chain, Content, Lived, Version
+from anabranch.law.history.chains import Chain, Content, DocumentMoment, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, MessageNotes, Name, Text
+from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, MessageNotes, Name, Text
 from anabranch.values.atomic import TEXT, OrderRank
 from anabranch.values.numbers import read_fraction, write_fraction
-from anabranch.values.written import read_mark, write_mark
+from anabranch.values.written import read_mark, read_measure, write_mark, write_measure
 
 
 def write_rank(rank: OrderRank) -> Any:
@@ -59,6 +59,8 @@ def read_rank(data: Any) -> OrderRank:
             raise AssertionError(data)
 
 
+_RARELY = 50_000
+"""The number of new objects between two collections of garbage while elements are taken."""
 Data: TypeAlias = Any
 """Numbers, texts, None, and lists and dictionaries of these."""
 
@@ -115,6 +117,7 @@ def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
     kept.clock = None if clock is None else read_fraction(clock)
     kept.admission.times.update({partition: read_fraction(time) for partition, time in times})
     kept.next_version = max(kept.next_version, reader.versions)
+    kept.moment = max(kept.moment, reader.moments)
     kept.settled()
 
 
@@ -143,6 +146,17 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def rare_gc() -> Iterator[None]:
+    """Collect garbage rarely while elements are taken: each leaves little, and a document is large to look through."""
+    before = gc.get_threshold()
+    gc.set_threshold(_RARELY, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator[Data]:
     """The data of an entry; nothing for a mere place.
 
@@ -162,18 +176,26 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
     The origin of a node is written only below the root (`top`), directly or in chains.
     """
     match content:
-        case Lived(node, namespaces, start, place, inner):
-            written = [_node(node, namespaces), None if start == around else write_fraction(start)]
+        case Lived(node, namespaces, start, place, inner, moment):
+            same = start is around or start == around
+            written = [_node(node, namespaces), None if same else write_fraction(start)]
             if inner or top:
                 written.append([_content(kept, each, start) for each in inner])
-            return [*written, [place.partition, place.offset]] if top else written
+            noted = () if moment is None else _moment(moment)
+            return [*written, [place.partition, place.offset, *noted]] if top else written
         case Chain(versions=versions):
             lives: list[Data] = []
             for each in versions:
                 inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
-                mark = [] if each.mark is None else [write_mark(each.mark)]
-                lives.append([write_fraction(each.start), each.number, inside, *mark])
+                more: list[Data] = [] if each.mark is None else [write_mark(each.mark)]
+                if each.moment is not None:
+                    more = [*(more or [None]), *_moment(each.moment)]
+                lives.append([write_fraction(each.start), each.number, inside, *more])
             return [kept.register.number(content), lives]
+
+
+def _moment(moment: DocumentMoment) -> list[Data]:
+    return [moment.number, write_fraction(moment.now)]
 
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
@@ -181,20 +203,28 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
         case Element(name=Name(local, "", ""), mark=None, message=None) if not namespaces and not node.attributes:
             return [local]
         case Element(message=None):
-            attributes = [[*_name(each.name), each.value] for each in node.attributes]
+            attributes = list(map(_attribute, node.attributes))
             mark = [] if node.mark is None else [write_mark(node.mark)]
             return [*_name(node.name), dict(namespaces), attributes, *mark]
         case Element(message=message):
             assert message is not None
-            attributes = [[*_name(each.name), each.value] for each in node.attributes]
+            attributes = list(map(_attribute, node.attributes))
             told = None if node.mark is None else write_mark(node.mark)
             return [*_name(node.name), dict(namespaces), attributes, told, [message.key, message.headers]]
-        case Text():
+        case Text(measure=None):
             return node.value
+        case Text(measure=measure):
+            assert measure is not None
+            return ["measured", node.value, write_measure(measure)]
         case Comment():
             return ["comment", node.value]
         case Instruction():
             return ["instruction", node.target, node.value]
+
+
+def _attribute(attribute: Attribute) -> Data:
+    written = [*_name(attribute.name), attribute.value]
+    return written if attribute.measure is None else [*written, write_measure(attribute.measure)]
 
 
 def _name(name: Name) -> list[str]:
@@ -207,6 +237,7 @@ class _RowReader:
         self._stream = stream
         self._place = Place(stream, "", 0)
         self.versions = 0
+        self.moments = 0
         """One more than the largest version number."""
 
     def entry(self, data: Data) -> None:
@@ -250,13 +281,24 @@ class _RowReader:
         if data[0] is None or isinstance(data[0], int):
             return self.chain(data, host, sight, inside, entry)
         node, namespaces = _read_node(data[0])
+        moment: DocumentMoment | None = None
         if len(data) > 3:
-            self._place = Place(self._stream, *data[3])
-        lived = Lived(node, namespaces, around if data[1] is None else read_fraction(data[1]), self._place)
+            partition, offset, *noted = data[3]
+            self._place = Place(self._stream, partition, offset)
+            moment = self.moment(noted)
+        start = around if data[1] is None else read_fraction(data[1])
+        lived = Lived(node, namespaces, start, self._place, moment=moment)
         below = sight.into(node.name.local) if isinstance(node, Element) else sight
         for each in data[2] if len(data) > 2 else ():
             lived.content.append(self.content(each, lived.content, below, inside, entry, lived.start))
         return lived
+
+    def moment(self, noted: list[Data]) -> DocumentMoment | None:
+        if not noted:
+            return None
+        number, now = noted
+        self.moments = max(self.moments, number + 1)
+        return DocumentMoment(number, read_fraction(now))
 
     def chain(
         self, data: Data, host: list[Content], sight: Visibility, inside: tuple[Chain, Version] | None, entry: int
@@ -266,8 +308,9 @@ class _RowReader:
         chain.host, chain.versions = host, []
         unnamed = chain not in self._kept.register.known
         self._kept.held[chain] = ChainPlace(sight, entry, inside, is_unnamed=unnamed)
-        for start, number, written, *mark in versions:
-            version = Version(read_fraction(start), number, mark=read_mark(mark[0]) if mark else None)
+        for start, number, written, *more in versions:
+            mark = read_mark(more[0]) if more and more[0] is not None else None
+            version = Version(read_fraction(start), number, mark=mark, moment=self.moment(more[1:]))
             self.versions = max(self.versions, number + 1)
             chain.versions.append(version)
             for each in written:
@@ -284,6 +327,8 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
             return Element(Name(local)), {}
         case ["comment", text]:
             return Comment(text), {}
+        case ["measured", text, [*measure]]:
+            return Text(text, read_measure(measure)), {}
         case ["instruction", target, text]:
             return Instruction(target, text), {}
         case [local, uri, prefix, namespaces, attributes, *rest]:
@@ -292,8 +337,8 @@ def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
             if message is not None:
                 key, headers = message
                 element.message = MessageNotes(key, tuple((name, value) for name, value in headers))
-            for *name, value in attributes:
-                element.set(Name(*name), value)
+            for local, uri, prefix, value, *measure in attributes:
+                element.set(Name(local, uri, prefix), value, read_measure(measure[0]) if measure else None)
             return element, namespaces
         case _:
             raise AssertionError(data)

@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from anabranch.aggregates.folds import EntryShare, Fold
+from anabranch.algebra.display.sorting import ResultId, SortedResults
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
 from anabranch.branch.display.parts import GroupCount, GroupFold, GroupPart
-from anabranch.branch.display.stages import ResultId, SortedResults
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.items import Entries

@@ -7,14 +7,16 @@ query does not split (`split.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import itemgetter
 from typing import Unpack
 
 from anabranch.algebra.display.display import Display
+from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator
+from anabranch.branch.display.history_stage import HistoryStage
 from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
@@ -29,34 +31,46 @@ from anabranch.branch.display.parts import (
     order_of,
 )
 from anabranch.branch.display.shown import DisplayChange, ShownQuery
-from anabranch.branch.display.stages import EachStage, EntryPlaces, EntrySource, Stage, WholeStage
+from anabranch.branch.display.stages import EachStage, EntrySource, Stage, WholeStage
 from anabranch.branch.document.state import Data
 from anabranch.branch.growing.distinct import DistinctSource
 from anabranch.branch.growing.groups import GroupSource, NumberedGroups
 from anabranch.branch.growing.items import Entries, StreamItems, TakenItem
 from anabranch.branch.growing.slices import SlicedStage
-from anabranch.branch.growing.split import parts_in, split_growing
+from anabranch.branch.growing.split import GrowingSplitter, parts_in
 from anabranch.branch.growing.stages import ItemSource, RunningStage, WindowSource
 from anabranch.branch.ports import InputStream
 from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
-from anabranch.law.evaluate import Evaluator, ResultRow
+from anabranch.law.evaluate import ResultRow
 from anabranch.law.history.evaluate import Around, form_around
 from anabranch.law.inputs import Input
+from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory, histories_of
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.tables import Lookups
 from anabranch.stream.elements import Place
 from anabranch.values.numbers import read_fraction, write_fraction
 
 
+class _ItemLookups(Remembering, Lookups):
+    """The law's evaluator, which looks up rows of documents by their keys, and values of the past."""
+
+    now = Fraction(0)
+
+    def moment_time(self) -> Fraction:
+        return self.now
+
+
 class _ItemEvaluator(PartEvaluator[Input]):
     """Evaluates parts of a query over items."""
 
-    def _over(self, documents: Mapping[str, Input]) -> Evaluator:
+    def _over(self, documents: Mapping[str, Input]) -> Remembering:
         around = self.around
         inputs = {**(around.get("inputs") or {}), **documents}
-        return Lookups(self.query, inputs, around.get("functions") or {}, around.get("name"))
+        found = _ItemLookups(self.query, inputs, around.get("functions") or {}, around.get("name"))
+        found.now = self.now
+        return found
 
 
 class GrowingDisplay(ShownQuery):
@@ -78,14 +92,16 @@ class GrowingDisplay(ShownQuery):
         self._read = streams
         query = with_json_results(query, form_around(query, around))
         roots = {name: each.root.name.local for name, each in streams.items()}
-        part = split_growing(query, around.get("functions") or {}, roots)
+        splitter = GrowingSplitter(query, around.get("functions") or {}, roots)
         self._streams: dict[str, StreamItems] = {}
         self._entries: dict[str, Entries] = {}
         unsplit = WholePart(query.body, tuple(streams))
-        super().__init__(query, part, unsplit, _ItemEvaluator(query, **around), display)
+        evaluation = _ItemEvaluator(query, **around)
+        super().__init__(query, splitter.part(query.body), unsplit, evaluation, display, splitter.value_part)
 
     def _build(self, query: ast.Query) -> None:
-        needed = set(_needed(self.part))
+        values = [self._value_part(expression) for expression, _ in histories_of(query)]
+        needed = {name for part in (self.part, *values) for name in _needed(part)}
         self._streams = {
             name: StreamItems(stream, rank, needs_all=name in needed)
             for rank, (name, stream) in enumerate(self._read.items())
@@ -152,6 +168,16 @@ class GrowingDisplay(ShownQuery):
 
     # --- elements -----------------------------------------------------------------------------------------
 
+    @property
+    def streams(self) -> Collection[str]:
+        """The streams that it reads."""
+        return self._streams.keys()
+
+    @property
+    def histories(self) -> Mapping[HistoryKey, ValueHistory]:
+        """The values of the past that it remembers."""
+        return self._evaluation.histories
+
     def stream(self, name: str) -> StreamItems:
         """The items of a stream."""
         return self._streams[name]
@@ -212,7 +238,7 @@ class GrowingDisplay(ShownQuery):
     def encode(self, *, whole: bool = True) -> Data:
         """The whole state as plain data, or else what has changed since `settled`."""
         data = self._remembered({name: each.encode(whole=whole) for name, each in self._entries.items()})
-        running = {each.id: each.save() for each in self._stages if isinstance(each, RunningStage)}
+        running = {each.id: each.save() for each in self._running()}
         return {**data, "running": running, "now": write_fraction(self.now)}
 
     def settled(self) -> None:
@@ -237,10 +263,16 @@ class GrowingDisplay(ShownQuery):
                         stage.recall(name, number, found.get(stage.id))
         last = several[-1]
         self.now = self._evaluation.now = read_fraction(last["now"])
-        for stage in self._stages:
-            if isinstance(stage, RunningStage):
-                stage.restore(last["running"][stage.id])
+        for stage in self._running():
+            stage.restore(last["running"][stage.id])
         self._recalled(last)
+
+    def _running(self) -> Iterator[RunningStage]:
+        """The stages of aggregates, also of those whose values are only remembered."""
+        for each in self._stages:
+            stage = each.inner if isinstance(each, HistoryStage) else each
+            if isinstance(stage, RunningStage):
+                yield stage
 
 
 def _needed(part: Part) -> Iterator[str]:

@@ -14,12 +14,9 @@ from math import ceil, floor
 
 from anabranch.branch.display.parts import PlaceInterval
 from anabranch.language import ast
-from anabranch.values.operators import ComparisonOperator
+from anabranch.values.operators import TURNED, ComparisonOperator
 
 _NONE = PlaceInterval(0, 0)
-_TURNED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
-}  # fmt: skip
 
 
 def sliced(expression: ast.Expression) -> tuple[ast.Expression, PlaceInterval] | None:
@@ -57,7 +54,7 @@ def _asked(condition: ast.Expression) -> PlaceInterval | None:
         case ast.Comparison(operator, left, right):
             if _is_call(left, "position"):
                 return _compared(operator, right)
-            return _compared(_TURNED[operator], left) if _is_call(right, "position") else None
+            return _compared(TURNED[operator], left) if _is_call(right, "position") else None
         case ast.And(operands):
             return _in_all([_asked(each) for each in operands])
         case _:
@@ -146,7 +143,7 @@ def asked_below(condition: ast.Expression, variable: str) -> int | None:
         case ast.Comparison(operator, ast.Variable(name), border) if name == variable:
             found = _compared(operator, border)
         case ast.Comparison(operator, border, ast.Variable(name)) if name == variable:
-            found = _compared(_TURNED[operator], border)
+            found = _compared(TURNED[operator], border)
         case _:
             return None
     return None if found is None or found.is_from_back else found.end

@@ -13,17 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from anabranch.algebra.display.sorting import EntryPlaces, ResultId, SortedResults
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.parts import PlaceInterval
-from anabranch.branch.display.stages import (
-    EachStage,
-    EntryPlaces,
-    EntrySource,
-    Finding,
-    ResultId,
-    ShownResult,
-    SortedResults,
-)
+from anabranch.branch.display.stages import EachStage, EntrySource, Finding, ShownResult
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.language import ast
 from anabranch.law.evaluate import ResultRow

@@ -28,7 +28,7 @@ from anabranch.branch.display.parts import (
     WindowPart,
     order_of,
 )
-from anabranch.branch.display.split import Splitter, is_closed
+from anabranch.branch.display.split import Splitter, remembers
 from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.grouping import group_part
 from anabranch.branch.growing.places import sliced
@@ -36,11 +36,13 @@ from anabranch.errors import DynamicError, Span
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows
 from anabranch.language.rewrite import parts
-from anabranch.law.arrivals.recall import asks
+from anabranch.language.versions import asks_otherwise, is_closed
 from anabranch.law.calls import PythonFunction
 from anabranch.law.paths import base_of
 from anabranch.law.steps import made_here
+from anabranch.runtime.past.value_histories import histories_of
 from anabranch.runtime.standing import Standing, results_of, standing
+from anabranch.sharing.needs import needs_of
 
 _UNKNOWN_ROOT = ""
 """No element has this name; it stands for the root of a stream whose name is not known yet."""
@@ -64,28 +66,28 @@ def growing_query(found: Standing, functions: Mapping[str, PythonFunction]) -> G
     It cannot be where it reads no stream, asks for a past without a bound, or computes something from all windows
     together.
     """
-    if found.reason is None or not found.streams or asks(found.query):
+    if found.reason is None or not found.streams or asks_otherwise(found.query) or needs_of(found.query).evaluates_back:
         return None
-    if any(map(_has_windows, parts_in(split_growing(found.query, functions)))):
+    splitter = GrowingSplitter(found.query, functions)
+    values = [splitter.value_part(expression) for expression, _ in histories_of(found.query)]
+    if any(map(_has_windows, (*parts_in(splitter.part(found.query.body)), *values))):
         return None
     return GrowingQuery(found.query, found.text, found.streams)
 
 
-def split_growing(
-    query: ast.Query, functions: Mapping[str, PythonFunction], roots: Mapping[str, str] | None = None
-) -> Part:
-    """Split a checked query; `roots` are the local names of the root elements of its streams, as far as known."""
-    names = {each.name for each in parts(query) if isinstance(each, ast.Source)}
-    known = {**dict.fromkeys(names, _UNKNOWN_ROOT), **(roots or {})}
-    return _GrowingSplitter(query, known, functions).part(query.body)
+class GrowingSplitter(Splitter):
+    """Splits the expressions of one checked query over streams that only grow."""
 
-
-class _GrowingSplitter(Splitter):
-    def __init__(self, query: ast.Query, roots: Mapping[str, str], functions: Mapping[str, PythonFunction]) -> None:
-        super().__init__(query, roots)
+    def __init__(
+        self, query: ast.Query, functions: Mapping[str, PythonFunction], roots: Mapping[str, str] | None = None
+    ) -> None:
+        names = {each.name for each in parts(query) if isinstance(each, ast.Source)}
+        super().__init__(query, {**dict.fromkeys(names, _UNKNOWN_ROOT), **(roots or {})})
         self._registered = functions
 
     def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
+        if remembers(expression):
+            return None
         each = self._each(expression, is_shown)
         if each is not None:
             return None if each.beside else each  # what is joined with another stream needs all items of that again
@@ -100,6 +102,10 @@ class _GrowingSplitter(Splitter):
                 return self._sliced(expression, is_shown)
             case _:
                 return None
+
+    def _edited_windows(self, flwor: ast.Flwor) -> None:
+        """Windows of streams that only grow are those of `_entries`."""
+        return
 
     def _is_inlined(self, value: ast.Expression) -> bool:
         """A window that fails is set aside wherever its results are used, so the loop may be inlined anywhere."""
@@ -244,7 +250,9 @@ class Growth:
 
 def growth_of(query: ast.Query, functions: Mapping[str, PythonFunction]) -> tuple[Growth, ...]:
     """What grows with the streams while such a query is answered."""
-    found = [each for part in parts_in(split_growing(query, functions)) for each in _growth(part)]
+    splitter = GrowingSplitter(query, functions)
+    values = (splitter.value_part(expression) for expression, _ in histories_of(query))
+    found = [each for part in (*parts_in(splitter.part(query.body)), *values) for each in _growth(part)]
     return tuple(dict.fromkeys(found))
 
 

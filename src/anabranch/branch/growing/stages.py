@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any
 
 from anabranch.aggregates.folds import EntryShare, Fold, Share
+from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.folds import fold
 from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, SlicePart, order_of
-from anabranch.branch.display.stages import ComputedStage, EntryPlaces, EntrySource, Finding
+from anabranch.branch.display.stages import ComputedStage, EntrySource, Finding
 from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.slices import RankedResult, ResultSlice
 from anabranch.errors import DynamicError
@@ -46,6 +47,8 @@ class GrowingSource(ABC):
         except DynamicError as error:
             self.fails(entry, error)
             return ()
+
+    shown = rows
 
     @abstractmethod
     def tried(self, entry: int) -> Sequence[ResultRow]:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anabranch.branch.intake.usual_updates import UsualUpdates
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
 from anabranch.columnar.items.growing_look import GrowingLook, Use, chosen
@@ -24,7 +25,7 @@ from anabranch.columnar.messages import MessageColumns
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import UsualTrees, is_plain_around
-from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
+from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement, Update
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.messages import note
 from anabranch.stream.tree import Element
@@ -173,6 +174,7 @@ class EntryReader:
         self._stream = stream
         self._reader = stream.reader()
         self._usual = UsualTrees()
+        self._usual_updates = UsualUpdates()
         self._growing = GrowingLook(is_json=stream.is_json)
 
     def read(self, entry: RawEntry) -> StreamElement | DeadLetter:
@@ -185,7 +187,13 @@ class EntryReader:
             item = Item(tree, Place(origin.stream, origin.file, cut.start))
             note(item, cut)
             return item
+        if plain and cut.key is None and cut.headers is None:
+            update = self._usual_updates.read(cut.raw, Place(origin.stream, origin.file, cut.start), cut.root)
+            if update is not None:
+                return update
         (element,) = self._reader.elements([cut], origin.file)
+        if isinstance(element, Update) and plain and not self._stream.is_json:
+            self._usual_updates.learn(cut.raw, element, cut.root)
         if isinstance(element, Item):
             if plain:
                 self._usual.learn(cut.raw, element.tree)

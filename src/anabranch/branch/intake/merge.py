@@ -36,6 +36,7 @@ from anabranch.branch.state import fraction, written
 from anabranch.branch.timeline import AnswerMoment, Timed
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.evolution.vantage import Change, Vantage
+from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.inputs import element_time
 from anabranch.law.rounds.windows import Reach
 from anabranch.stream.affine import Affine
@@ -177,6 +178,8 @@ class MergeInput:
         self.backlog.take()
         if self._judge is not None and not isinstance(head.element, DeadLetter):
             self.dated |= self.stream.source.updates and head.element.at is not None
+            if isinstance(head.element, Accent):
+                self.vantage.take(head.element)
             return Came(self.stream.name, self._partition, head.element, head.time, head.entry)
         match head.element:
             case Item() as item:
@@ -216,6 +219,12 @@ class Merge:
         self._judged = judge is not None
         self._moment = AnswerMoment()
         self._timed: Sequence[Timed] = ()
+
+    def measure(self, admissions: Mapping[str, UpdateAdmission]) -> None:
+        """Have the documents of streams read values by what the accents taken here say of them."""
+        for (name, partition), source in self.sources.items():
+            if name in admissions:
+                admissions[name].evolutions[partition] = source.vantage.evolution
 
     def tell(self, timed: Sequence[Timed]) -> None:
         """Report the moment of each element to some outputs."""

@@ -15,39 +15,53 @@ An evaluation reads the whole memory, so its cost grows with the documents.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.display.branch import BranchContext, begun_behind
+from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
+from anabranch.branch.evolution.begun import begun_events, begun_inputs
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.members import BranchMember
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
+from anabranch.branch.past.values import ArrivingItem
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.language import ast
 from anabranch.law.arrivals.mixed import MixedEvaluator, StandingResults
 from anabranch.law.env import Env
+from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.history.chains import Content
-from anabranch.law.history.changed import Dependence
+from anabranch.law.history.changed import doubted_time
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Arrival, Signal, element_time
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
+from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
+from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
 NOWHERE = Place("", "", 0)
 """The place of a branch that begins late."""
+
+
+class _MixedLookups(Remembering, MixedEvaluator):
+    """The law's evaluator, which looks up values of the past."""
+
+    def moment_time(self) -> Fraction:
+        return self._now
 
 
 class MixedMemory:
@@ -72,6 +86,8 @@ class MixedMemory:
         self._contents: dict[Arrival, Content] = {}
         """Items as documents hold them."""
         self._dead: dict[DeadLetter, None] = {}
+        self.histories: Mapping[HistoryKey, ValueHistory] = {}
+        """The values of the past that are looked up."""
 
     @property
     def now(self) -> Fraction:
@@ -102,6 +118,7 @@ class MixedMemory:
         document = self._documents[arrival.place.stream]
         for _ in document.take(Item(arrival.item, arrival.place), arrival.time, arrival.partition):
             self._contents[arrival] = document.entries.pop()
+        document.moments.clear()
 
     def begin(self, documents: Mapping[str, LateStart]) -> None:
         """Begin late, with the present documents of streams of updates (LAWS 3.6)."""
@@ -129,7 +146,8 @@ class MixedMemory:
             stood.rows.update({(loop, each.place): [] for loop in loops for each in others})
         items = {name: each.contents for name, each in self._documents.items()}
         documents = {name: each.whole() for name, each in self.edited.items()}
-        evaluator = MixedEvaluator(self._query, {**documents, **items}, self.now, stood, **self._around)
+        evaluator = _MixedLookups(self._query, {**documents, **items}, self.now, stood, **self._around)
+        evaluator.histories = self.histories
         try:
             return evaluator.top(expression, env)
         finally:
@@ -166,13 +184,15 @@ class MixedPastBranch(PastBranch):
         given: BranchContext,
         spill: Spill,
     ) -> None:
+        self._begun = begun_events(inputs, state, given.keepers)
+        inputs = begun_inputs(inputs, self._begun)
         super().__init__(member, inputs, state, given, spill, self)
-        self._depends = Dependence.of(member.query.query, {name: stream.source.time for name, stream in inputs.items()})
+        needs = needs_of(member.query.query)
         for name, stream in inputs.items() if state is None else ():
-            if not stream.source.updates and beyond_entries(self._depends.needs.streams[name], stream.root.name.local):
+            if not stream.source.updates and beyond_entries(needs.streams[name], stream.root.name.local):
                 self._abort(REACHES_ROOT)
-        if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
-            self._abort(reason)
+        self._check_following()
+        self._merge.measure({name: each.admission for name, each in self._mixture.edited.items()})
         if state is None and given.keepers and self._ended is None:
             for kept in given.keepers.values():
                 self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
@@ -185,6 +205,7 @@ class MixedPastBranch(PastBranch):
         asked = self._member.query
         around = given.around(self._member.name, asked.query, asked.text)
         self._mixture = MixedMemory(asked, self._recollection, self._roots, given.limits, around)
+        self._mixture.histories = self._values.histories
 
     @property
     def _memory(self) -> Memory:
@@ -198,8 +219,14 @@ class MixedPastBranch(PastBranch):
         if name in self._mixture.edited:
             return good_time(self._mixture.edited[name].admission, self._inputs[name], partition, element, arrived)
         assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
+        meant = self._canonical(key, element)[0] if isinstance(element, Item) else element
         now = self._merge.sources[key].now  # items out of order do not turn time back
-        return max(now, element_time(element, self._inputs[name].source.time, now if arrived is None else arrived))
+        return max(now, element_time(meant, self._inputs[name].source.time, now if arrived is None else arrived))
+
+    def _canonical(self, key: Key, item: Item) -> tuple[Item, Mapping[Path, Affine]]:
+        """The next item of an input in the units of query start, and the maps that lead there."""
+        units = self._merge.sources[key].vantage.units(item.tree)
+        return (replace(item, tree=remeasured(item.tree, units)), units) if units else (item, units)
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
@@ -212,19 +239,31 @@ class MixedPastBranch(PastBranch):
             match each:
                 case _ if self._ended is not None:
                     pass
-                case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
-                    self._abort(reason)
-                case Came():
+                case Came(stream, partition, element):
+                    if isinstance(element, Accent):
+                        self._change(Changed(self._inputs[stream], partition, element))
                     try:
-                        self._come(each)
+                        if self._ended is None:
+                            self._come(each)
                     except WholeNeeded:
                         self._abort(REACHES_ROOT)
-                case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
-                    self._abort(reason)
+                case Changed():
+                    self._change(each)
                 case _:
                     pass
         for kept in self._mixture.edited.values():
             kept.admission.dead.clear()  # the keeper of the document reports them
+
+    def _change(self, changed: Changed) -> None:
+        """Follow an accent, or what was left in doubt; it may end the query."""
+        self._following.take(changed)
+        self._check_following()
+        if (reason := doubted_time(changed.stream.source, changed.change)) is not None:
+            self._abort(reason)
+
+    def _check_following(self) -> None:
+        if (reason := self._following.aborted.get(self._member.key)) is not None:
+            self._abort(reason)
 
     def _come(self, came: Came) -> None:
         place = came.element.place
@@ -232,21 +271,24 @@ class MixedPastBranch(PastBranch):
             for _ in self._mixture.edit(came.stream, came.element, came.at, came.partition):
                 self._show(place, None)
         elif isinstance(came.element, Item):
-            arrival = self._arrival(came.entry, came.element, came.at, {})
+            item, units = self._canonical((came.stream, came.partition), came.element)
+            arriving = ArrivingItem(came.entry, item, units, came.at, self.taken)
+            arrival = self._arrival(came.entry, item, came.at, units)
             self._mixture.arrive(arrival)
-            self._show(place, arrival)
+            self._show(place, arrival, arriving)
         else:
             self._mixture.move(came.stream, came.element, came.at)
             self._show(place, None)
 
-    def _show(self, place: Place, item: Arrival | None) -> None:
+    def _show(self, place: Place, item: Arrival | None, came: ArrivingItem | None = None) -> None:
         self._merge.moved(self._mixture.now)
+        self._remember(place, came)
         self._answer.take(self._mixture, place, item)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
     def _put_away(self) -> dict[str, Any]:
-        return {**super()._put_away(), "edited": self._mixture.encode()}
+        return {**super()._put_away(), "edited": self._mixture.encode(), "begun": self._begun}
 
     def _restore(self, state: BranchState) -> None:
         super()._restore(state)

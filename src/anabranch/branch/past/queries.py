@@ -9,15 +9,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anabranch.branch.past.values import reads
 from anabranch.errors import Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.versions import asks_otherwise, is_closed, value_past
 from anabranch.law.arrivals.mixed import mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.calls import PythonFunction
+from anabranch.law.env import Env
 from anabranch.runtime.past.recollection import PastPath, asked_of, only_past
+from anabranch.runtime.past.value_histories import histories_of
 from anabranch.runtime.standing import Standing, standing
+from anabranch.sharing.needs import needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def recalled_query(
     beside = tuple(each for each in streams if each in edited)
     if beside:
         return _mixed(query, functions, text, streams, beside)
-    if not asks(query):
+    if not asks(query) or not _knows_values(query, ()):
         return None
     whole = standing(query, functions, text, past=True)
     asked = asked_of(query)
@@ -57,6 +62,32 @@ def recalled_query(
     if whole.kind == "items":
         return RecalledQuery(query, whole.text, whole.streams, asked, whole)
     return RecalledQuery(query, text or "", streams, asked, None) if only_past(query) else None
+
+
+def _knows_values(query: ast.Query, beside: Collection[str]) -> bool:
+    """Whether the values that a query asks for of what is no path can be kept up to date.
+
+    The streams `beside` are those of updates.
+    """
+    if needs_of(query).evaluates_back and (beside or any(map(_asks_inside, parts(query)))):
+        return False
+    for expression, namespaces in histories_of(query):
+        own = replace(query, body=expression)
+        if namespaces != frozenset(Env.of(query).namespaces.items()):
+            return False
+        if asks_otherwise(expression) or reads(query, expression, beside):
+            items = [each for each in named(own) if each not in beside]
+            if items and not only_past(own, beside):
+                return False
+        elif any(isinstance(each, ast.For) and each.window is not None for each in parts(expression)):
+            return False
+    return True
+
+
+def _asks_inside(part: object) -> bool:
+    """Whether a part asks for values of an expression with variables that itself asks for the past."""
+    past = value_past(part)
+    return past is not None and past.has_versions and not is_closed(past.expression) and asks(past.expression)
 
 
 def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:
@@ -84,7 +115,7 @@ def _mixed(
     beside: tuple[str, ...],
 ) -> RecalledQuery | None:
     items = [each for each in streams if each not in beside]
-    asked = asked_of(query, beside) if mixes(query, items) else None
+    asked = asked_of(query, beside) if mixes(query, items) and _knows_values(query, beside) else None
     if asked is None:
         return None
     whole = standing(_turned(query, "stream", "doc", beside), functions, text, past=True)

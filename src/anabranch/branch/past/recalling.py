@@ -32,6 +32,7 @@ from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
 from anabranch.branch.members import AnswerWriter, BranchMember
 from anabranch.branch.past.queries import RecalledQuery
+from anabranch.branch.past.values import ArrivingItem, PastValues
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
@@ -202,6 +203,9 @@ class PastBranch(Merged):
         empty = {name: Input(_document(self._roots[name]), time=stream.source.time) for name, stream in streams}
         asked, name = self._member.query, self._member.name
         self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
+        around = given.around(name, asked.query, asked.text)
+        self._values = PastValues(asked.query, self._inputs, around, asked.edited)
+        self._recollection.look_up(self._values.histories)
 
     # --- elements -----------------------------------------------------------------------------------------
 
@@ -213,7 +217,8 @@ class PastBranch(Merged):
                 case Released(entry, item, units):
                     origin = entry.origin
                     time = self._merge.sources[origin.stream, origin.partition].now
-                    self._take(origin.stream, self._arrival(entry, item, time, units))
+                    came = ArrivingItem(entry, item, units, time, self.taken)
+                    self._take(origin.stream, self._arrival(entry, item, time, units), came)
                 case StreamSignal(stream, partition, punctuation) if punctuation is not None:
                     self._following.signal(each)
                     self._pass(stream.name, partition, punctuation.place)
@@ -244,15 +249,23 @@ class PastBranch(Merged):
         self._entries[arrival] = entry, number, units
         return arrival
 
-    def _take(self, stream: str, element: Arrival | Passed) -> None:
+    def _take(self, stream: str, element: Arrival | Passed, came: ArrivingItem | None = None) -> None:
         try:
             self._recollection.take(stream, element)
+            self._remember(element.place if isinstance(element, Arrival) else element.punctuation.place, came)
             if isinstance(element, Arrival):
                 self._answer.take(self._memory, element.place, element)
             else:
                 self._answer.take(self._memory, element.punctuation.place, None)
         except WholeNeeded:
             self._abort(REACHES_ROOT)
+
+    def _remember(self, place: Place, came: ArrivingItem | None = None) -> None:
+        """Take the values of a moment that are asked for later."""
+        self._values.moment(self._memory, place, came)
+        for letter in self._values.dead:
+            self._member.out.bury(letter)
+        self._values.dead.clear()
 
     @property
     def _memory(self) -> Memory:
@@ -281,7 +294,8 @@ class PastBranch(Merged):
     def _put_away(self) -> dict[str, Any]:
         """The JSON part of the state."""
         events = self._following.save()
-        return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": events}
+        known = {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": events}
+        return {**known, "values": self._values.save()} if self._values.histories else known
 
     def _restore(self, state: BranchState) -> None:
         meta = state.meta
@@ -302,6 +316,8 @@ class PastBranch(Merged):
             arrival = self._arrival(entry, item, Fraction(row["time"]), units, row["number"])
             found.append((arrival, row["paths"]))
         self._recollection.restore(Fraction(meta["now"]), found)
+        if self._values.histories:
+            self._values.restore(meta["values"])
         self._answer.restore(meta["answer"], state.tables["shown"].column("text").to_pylist())
 
     @property

@@ -78,11 +78,10 @@ class HeldWindowColumns:
         entries = self._ahead.entries()
         if entries is None or (self._compiled is None and not self._reader.learn(first_entries(entries), self._use)):
             return False
-        assert self._compiled is not None
-        batches = [self._reader.batch(self._compiled, (), each) for each in entries]
-        for given, batch in zip(entries, batches, strict=True):
-            if self._reader.grow(given.some, batch.shredded.fits, self._use):
-                return True
+        batches = self._batches(entries)
+        read = zip(entries, batches, strict=True)
+        if any(self._reader.grow(given.some, batch.shredded.fits, self._use) for given, batch in read):
+            batches = self._batches(entries)  # now they are taken: what fits one partition may not fit another
         try:
             moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
             order = self._ahead.order(moments, entries)
@@ -98,6 +97,10 @@ class HeldWindowColumns:
             self._following.punctuation(*source.key, signal)
         self._ahead.skip(order)
         return True
+
+    def _batches(self, entries: Sequence[NextEntries]) -> list[EntryBatch]:
+        assert self._compiled is not None
+        return [self._reader.batch(self._compiled, (), each) for each in entries]
 
     def _use(self, look: Look) -> bool:
         """Compile for a look; whether that succeeded."""

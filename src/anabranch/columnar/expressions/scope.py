@@ -21,6 +21,8 @@ from anabranch.stream.reading.json_names import key_of_step
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
+_MOST_PREDICATES = 10
+"""Along one path: each condition refers twice to those before it, so to compare them takes twice as long with each."""
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 _KINDS: Mapping[str, Kind] = {
@@ -332,6 +334,8 @@ class PathScope:
         Positions are counted in each row of the frame `counted`; None where other parts are counted along.
         """
         for each in tail:
+            if len(spot.asked) == _MOST_PREDICATES:
+                raise NotColumnar(f"more than {_MOST_PREDICATES} predicates along one path")
             match each:
                 case ast.Predicate(asked):
                     condition = self.predicate(spot, asked)

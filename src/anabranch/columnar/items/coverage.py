@@ -28,6 +28,8 @@ class ReadCounts:
     """Other items that have the look of the stream's items."""
     unclear: int = 0
     """Pairs of an item in columns and a query that columns could not decide, so that the law did."""
+    bytes: int = 0
+    """The bytes that they were read from."""
 
     def __add__(self, other: ReadCounts) -> ReadCounts:
         return ReadCounts(
@@ -35,6 +37,7 @@ class ReadCounts:
             self.by_template + other.by_template,
             self.by_scanner + other.by_scanner,
             self.unclear + other.unclear,
+            self.bytes + other.bytes,
         )
 
     @property

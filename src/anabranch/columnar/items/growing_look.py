@@ -32,7 +32,7 @@ _FITTING = 3
 """The number of fitting items in a sample for each other one, at most."""
 _FEW = 50
 _BETTER = 0.75
-"""Learning has helped where the share of items that do not fit has fallen to this part of it."""
+"""Learning has helped where the share of items that do not fit has fallen to this part of the least share before."""
 _LONGEST_PAUSE = 256
 
 Use: TypeAlias = Callable[[Look], bool]
@@ -48,7 +48,8 @@ class GrowingLook:
         self._is_json = is_json
         self._lines = lines
         self._scope = scope
-        self._share = inf
+        self._least = inf
+        """The least share of items that did not fit, of all times that the look grew."""
         self._pause = 0
         """The length of the last pause, in batches."""
         self._waiting = 0
@@ -66,10 +67,10 @@ class GrowingLook:
         Returns whether there is a new look in use.
         """
         found = self._grown(items, share, use)
-        helped = found is not None and share <= _BETTER * self._share
+        helped = found is not None and share <= _BETTER * self._least
         self._pause = 0 if helped else min(max(1, 2 * self._pause), _LONGEST_PAUSE)
         self._waiting = self._pause
-        self._share = share
+        self._least = min(share, self._least)
         self.look = found or self.look
         return found is not None
 

@@ -138,18 +138,29 @@ def _grid_arrays(blocks: Sequence[_Block], sizes: Sequence[int]) -> _GridArrays:
     fine = most if not sizes[1] else min(most, 1 + 4 * int(np.sqrt(len(conditions))))
     while True:
         bins = (_bins(sizes[0], fine), _bins(sizes[1], fine))
-        wide = int(bins[1][-1]) + 1
-        heads = np.zeros((int(bins[0][-1]) + 1) * wide + 1, np.int64)
-        given = (spans[0], spans[1], bins[0], spans[2], spans[3], bins[1], wide)
-        total = fill_cells(*given, heads, np.empty(0, np.int64))
+        # reckoned, not counted: a hundred thousand open intervals touch billions of the finest cells
+        total = _touched(spans, bins)
         if total <= _SPREAD * len(conditions) or fine == 1:
             break
         fine //= 2
+    wide = int(bins[1][-1]) + 1
+    heads = np.zeros((int(bins[0][-1]) + 1) * wide + 1, np.int64)
+    given = (spans[0], spans[1], bins[0], spans[2], spans[3], bins[1], wide)
+    fill_cells(*given, heads, np.empty(0, np.int64))
     bounds = np.cumsum(heads)
     members = np.empty(total, np.int64)
     if total:
         fill_cells(*given, bounds[:-1].copy(), members)
     return _GridArrays(bins, wide, bounds, conditions[members], clauses[members], np.stack(spans, 1)[members])
+
+
+def _touched(spans: Sequence[Places], bins: tuple[Places, Places]) -> int:
+    """How often intervals, or boxes, touch cells: as `fill_cells` would count it."""
+    given = (spans[0] <= spans[1]) & (spans[2] <= spans[3])
+    lows, highs, more_lows, more_highs = (each[given] for each in spans)
+    first = bins[0][highs].astype(np.int64) - bins[0][lows] + 1
+    second = bins[1][more_highs].astype(np.int64) - bins[1][more_lows] + 1
+    return int((first * second).sum())
 
 
 def _bins(size: int, fine: int) -> Places:

@@ -6,9 +6,10 @@ Each partition evolves by itself (LAWS 4.5); of several the number is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 from anabranch import logic
 from anabranch.algebra.accents.events import judged
@@ -23,11 +24,14 @@ from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.log import LoggedEvent, read_log
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
+from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, DeadLetter, Drop, Punctuation
 from anabranch.stream.reading.source import Source, StreamForm
 
+AccentKind: TypeAlias = Literal["add", "drop", "alter", "unknown"]
+"""What an accent does with its path; of one that could not be read it is unknown."""
 EVERYTHING = "all items"
 """The text for the description of all items."""
 
@@ -85,6 +89,8 @@ class Event:
     """The reason why it is not valid there; empty if it is."""
     reactions: tuple[SubscriptionReaction, ...]
     """The reactions of the subscriptions that it concerns."""
+    path: str
+    kind: AccentKind
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,8 @@ class StreamCourse:
 
     source: Source
     checkpoint: Checkpoint | None
+    committed: Manifest | None = None
+    """The newest manifest, where the caller has it."""
 
     @cached_property
     def _order(self) -> OrderLog | None:
@@ -138,22 +146,31 @@ class StreamCourse:
     @cached_property
     def _last(self) -> int:
         """The newest epoch, -1 if there is none."""
+        if self.committed is not None:
+            return self.committed.epoch
         epochs = Manifests(self.checkpoint.manifests).epochs() if self.checkpoint else range(0)
         return epochs[-1] if epochs else -1
 
     @cached_property
     def newest(self) -> Manifest | None:
         """The newest manifest, None if no epoch was committed."""
+        if self.committed is not None:
+            return self.committed
         return Manifests(self.checkpoint.manifests).load(self._last) if self.checkpoint and self._last >= 0 else None
 
     @cached_property
-    def _changes(self) -> list[LoggedEvent]:
+    def changes(self) -> list[LoggedEvent]:
+        """All events of its log."""
         logged = self.newest.evolution.get(self.source.name) if self.newest else None
         return [] if logged is None or self.checkpoint is None else read_log(self.checkpoint.evolution, logged)
 
     def now(self, partition: int) -> Evolution:
         """The committed evolution of a partition; the caller may change it."""
-        return self._evolution(partition, self._changes)
+        return self._evolution(partition, self.changes)
+
+    def begun(self, partition: int) -> Evolution:
+        """The evolution of a partition before its first event."""
+        return self._evolution(partition, ())
 
     def _evolution(self, partition: int, changes: Sequence[LoggedEvent]) -> Evolution:
         evolution = Evolution.of(self.source)
@@ -168,30 +185,34 @@ class StreamCourse:
         """Its paths now, behind an epoch, or for an item that begins at a byte of a file."""
         match at:
             case None:
-                return self._schema("now", range(len(self.source.partitions)), self._changes)
+                return self._schema("now", range(len(self.source.partitions)), self.changes)
             case int(epoch):
                 if not 0 <= epoch <= self._last:
                     raise UsageError(f"there is no epoch {epoch}", hint=f"the newest is {self._last}")
-                changes = [each for each in self._changes if each.epoch <= epoch]
+                changes = [each for each in self.changes if each.epoch <= epoch]
                 return self._schema(f"behind epoch {epoch}", range(len(self.source.partitions)), changes)
             case (str(file), int(offset)):
                 partition, position = self._position(file, offset)
-                changes = [each for each in self._changes if each.position < position]
+                changes = [each for each in self.changes if each.position < position]
                 return self._schema(f"{file} at byte {offset:,}", [partition], changes)
         raise UsageError(f"'{at}' is no place in a stream", hint="give an epoch, or a file and a byte: ('a.xml', 120)")
 
     def _schema(self, place: str, partitions: Sequence[int], changes: Sequence[LoggedEvent]) -> StreamSchema:
         rows: list[PathState] = []
         for partition in partitions:
-            evolved = self._evolution(partition, changes).schema()
-            known = {each.path for each in evolved}
-            schema = self.source.schema
-            declared = {path: None for item in schema.items for path in schema.paths(item)} if schema else {}
-            rows += [
-                PathState(partition, str(path), EVERYTHING, "declared", "") for path in declared if path not in known
-            ]
-            rows += [PathState(partition, str(each.path), _items(each.where), *_words(each.state)) for each in evolved]
+            rows += self.rows(partition, self._evolution(partition, changes))
         return StreamSchema(self.source.name, place, tuple(rows))
+
+    def rows(self, partition: int, evolution: Evolution) -> list[PathState]:
+        """The paths of a partition as they are behind some events."""
+        evolved = evolution.schema()
+        known = {each.path for each in evolved}
+        schema = self.source.schema
+        declared = {path: None for item in schema.items for path in schema.paths(item)} if schema else {}
+        found = [PathState(partition, str(path), EVERYTHING, "declared", "") for path in declared if path not in known]
+        return found + [
+            PathState(partition, str(each.path), _items(each.where), *_words(each.state)) for each in evolved
+        ]
 
     def _position(self, file: str, offset: int) -> tuple[int, Position]:
         """A place in a file; of a file that has grown after its end, in the stretch that contains it."""
@@ -207,13 +228,13 @@ class StreamCourse:
 
     # --- history ----------------------------------------------------------------------------------------------
 
-    def history(self) -> History:
-        """All accents so far."""
+    def history(self, plan: Plan | None = None) -> History:
+        """All accents so far; `plan` is that of the newest epoch, where the caller has it."""
         evolutions = [self._evolution(number, ()) for number in range(len(self.source.partitions))]
         newest = self.newest
-        deeds = reactions(self.checkpoint, self.source.name, newest) if self.checkpoint and newest else {}
+        deeds = reactions(self.checkpoint, self.source.name, newest, plan) if self.checkpoint and newest else {}
         events: list[Event] = []
-        for change in self._changes:
+        for change in self.changes:
             event, partition = change.announced.event, change.partition
             found = judged(event, evolutions[partition])
             place = change.epoch, partition, event.place.partition, event.place.offset
@@ -221,13 +242,19 @@ class StreamCourse:
             match event:
                 case Accent():
                     refused = found.reason if isinstance(found, DeadLetter) else ""
-                    events.append(Event(*place, *_told_accent(event), refused, did))
+                    kind = _KINDS[type(event.evolution)]
+                    path = str(event.evolution.path)
+                    events.append(Event(*place, *_told_accent(event), refused, did, path, kind))
                 case DeadLetter(doubts=doubts, reason=reason):
-                    unknown = ((f"'{each.path}' is unknown", _items(each.where)) for each in doubts)
-                    events += (Event(*place, *each, reason, did) for each in unknown)
+                    for each in doubts:
+                        told = f"'{each.path}' is unknown", _items(each.where)
+                        events.append(Event(*place, *told, reason, did, str(each.path), "unknown"))
                 case Punctuation():
                     pass  # a punctuation changes no path
         return History(self.source.name, tuple(events))
+
+
+_KINDS: Mapping[type[Add | Drop | Alter], AccentKind] = {Add: "add", Drop: "drop", Alter: "alter"}
 
 
 def _told_accent(accent: Accent) -> tuple[str, str]:

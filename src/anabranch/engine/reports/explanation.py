@@ -4,14 +4,14 @@ Ten thousand subscriptions are counted, and a few of each stream are shown: one 
 does not show ten thousand times the same.
 Nothing is derived for the others, so they cost no more than counting.
 A plan of the builder shares nothing; it is shown as its operators.
-Nor does a query about the past; its lookback at regions or items is shown.
+A query about the past is shown with its lookback at regions or items; over one stream of updates it may share that.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from anabranch.engine.reports.columns import SupposedLook, columns_verdict
 from anabranch.engine.reports.html import explanation_html
 from anabranch.engine.reports.retention import growth_explained, past_explained
 from anabranch.errors import Unsupported
-from anabranch.language import check, parse
+from anabranch.language import ast, check, parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Shape, Shaped
 from anabranch.sharing.explain.drawing import draw
@@ -191,7 +191,7 @@ def explanation(
     supposed = {name: SupposedLook.of(source, source.schema) for name, source in sources.items() if name in read}
     looks = {name: look for name, look in supposed.items() if look is not None}
     shown = [_explained(asked[query], texts, schemas, looks, functions) for query in chosen]
-    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:MOST_NAMED]]
+    shown += [explained_alone(each.names, each.query, given) for each in list(alone.values())[:MOST_NAMED]]
     for each in list(alone.values())[MOST_NAMED:]:
         more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
     return Explanation(
@@ -240,16 +240,17 @@ def _chosen(asked: Mapping[Shaped, Sequence[str]]) -> tuple[list[Shaped], dict[s
     return [query for query in asked if query in chosen], dict(more)
 
 
-def _explained_alone(alone: _Alone, edited: Collection[str]) -> Explained:
-    """The explanation of a query that is answered by itself."""
-    name, *alike = alone.names
-    if isinstance(alone.query, PlanKind):
-        operators = "; ".join(line.strip() for line in str(alone.query.operators).splitlines())
+def explained_alone(names: Sequence[str], query: QueryKind, given: QueryContext) -> Explained:
+    """The explanation of a query without a property tree, which has these subscriptions."""
+    name, *alike = names
+    if isinstance(query, PlanKind):
+        operators = "; ".join(line.strip() for line in str(query.operators).splitlines())
         return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
-    if isinstance(alone.query, GrowingKind):
-        return growth_explained(name, alone.query.query.query, alone.query.functions, tuple(alike))
-    assert isinstance(alone.query, PastKind | DisplayKind)
-    found = past_explained(name, alone.query.query.query, edited, tuple(alike))
+    if isinstance(query, GrowingKind):
+        return growth_explained(name, query.query.query, query.functions, tuple(alike))
+    assert isinstance(query, PastKind | DisplayKind)
+    roots = {name: stream.root().name.local for name, stream in given.streams.items()}
+    found = past_explained(name, query.query.query, given.edited, tuple(alike), roots)
     assert found is not None, "others have property trees"
     return found
 
@@ -264,9 +265,21 @@ def _explained(
     """The explanation of the first of some equal queries, with the names of the others."""
     name, *alike = names
     checked = check(parse(texts[name], name), texts[name], functions=functions, name=name)
-    columns = columns_verdict(checked.query, texts[name], looks, functions)
+    found = explained_query(name, checked.query, texts[name], schemas, looks, functions)
+    return replace(found, alike=tuple(alike))
+
+
+def explained_query(
+    name: str,
+    query: ast.Query,
+    text: str,
+    schemas: Mapping[str, Schema],
+    looks: Mapping[str, SupposedLook],
+    functions: Mapping[str, PythonFunction],
+) -> Explained:
+    """The explanation of a checked query that was read from a text."""
+    columns = columns_verdict(query, text, looks, functions)
     try:
-        forest = derive_forest(checked.query, schemas, texts[name])
-        return Explained(name, forest, None, tuple(alike), columns=columns)
+        return Explained(name, derive_forest(query, schemas, text), columns=columns)
     except Unsupported as error:
-        return Explained(name, None, error.message, tuple(alike), columns=columns)
+        return Explained(name, None, error.message, columns=columns)

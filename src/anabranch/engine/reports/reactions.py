@@ -12,9 +12,8 @@ which of two accents of one epoch come out together may differ from the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
@@ -29,7 +28,6 @@ from anabranch.branch.plans.plans import partitioned, source_of
 from anabranch.errors import Aborted
 from anabranch.language import parse
 from anabranch.law.arrivals.past import named
-from anabranch.law.history.changed import Dependence
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.tracing import lineage_of
@@ -37,13 +35,12 @@ from anabranch.runtime.standing import standing
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.evolution.log import Logged
-from anabranch.spark.evolution.views import known_log
-from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.spark.evolution.views import KnownLog, known_log
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds.kind import shapes_of
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.stream.elements import Accent, Place, Punctuation
-from anabranch.stream.path import Path
 from anabranch.stream.reading.source import KnownStream
 
 Deed: TypeAlias = Literal["passes it on", "reckons with it", "ends"]
@@ -82,9 +79,10 @@ def forecast(
     reasons: dict[str, str] = {}
     others: list[str] = []
     going = replace(plan, subscriptions=tuple(each for each in plan.subscriptions if not each.aborted))
+    logs = _Logs(checkpoint, newest.evolution if newest else {})
     for group, names in _groups(going, stream).items():
         listener = _listener_of(group)
-        for each, _ in _told(checkpoint, newest.evolution if newest else {}, group):
+        for each, _ in _told(logs, group):
             _deed(listener, each)
         found = [_deed(listener, each) for each in announced]
         deed = next((deed for deed in reversed(DEEDS) if deed in (each for each, _ in found)), None)
@@ -97,14 +95,17 @@ def forecast(
 
 
 def reactions(
-    checkpoint: Checkpoint, stream: str, newest: Manifest
+    checkpoint: Checkpoint, stream: str, newest: Manifest, plan: Plan | None = None
 ) -> Mapping[_Place, tuple[SubscriptionReaction, ...]]:
-    """By partition and place of an accent: the reactions of the newest epoch's subscriptions that it concerns."""
-    plan = Plans(checkpoint).ran(newest.epoch)
+    """By partition and place of an accent: the reactions of the newest epoch's subscriptions that it concerns.
+
+    `plan` is that of the newest epoch, where the caller has it.
+    """
     found: dict[_Place, dict[Deed, list[str]]] = {}
-    for group, names in _groups(plan, stream).items():
+    logs = _Logs(checkpoint, newest.evolution)
+    for group, names in _groups(plan or Plans(checkpoint).ran(newest.epoch), stream).items():
         listener = _listener_of(group)
-        for each, is_shown in _told(checkpoint, newest.evolution, group):
+        for each, is_shown in _told(logs, group):
             deed, _ = _deed(listener, each)
             if deed is not None and each.stream == stream and not is_shown:
                 found.setdefault((each.partition, each.event.place), {}).setdefault(deed, []).extend(names)
@@ -121,64 +122,98 @@ def _reactions(did: Mapping[Deed, Sequence[str]]) -> tuple[SubscriptionReaction,
 class _SubscriberGroup:
     """Subscriptions with equal reactions."""
 
-    asked: Lineage | Operators | Dependence
+    asked: Lineage | Operators
     policy: Policy
     firsts: tuple[int, ...]
     """By input: their first epoch, -1 for the beginning of the stream."""
-    streams: tuple[KnownStream, ...]
-    """By input."""
+    names: tuple[str, ...]
+    """By input: its stream."""
+    streams: tuple[KnownStream, ...] = field(compare=False)
+    """The same; in one plan the name tells all, and a schema cannot be hashed."""
 
 
 def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
-    """The subscriptions to a stream."""
+    """The subscriptions to a stream.
+
+    Those with the same question, policy and beginning are of one group, and lineage is found once for them.
+    """
     streams = {each.name: each for each in plan.streams}
     roots = {name: each.namespaces for name, each in streams.items()}
-    shapes = shapes_of(())
-    found: dict[_SubscriberGroup, list[str]] = {}
-    for each in plan.subscriptions:
-        asked: Lineage | Operators | Dependence
-        if each.kind == PlanKind.name:
-            asked = read_plan(each.text)
-            names = streams_of(asked)
-        elif each.shows or each.edited:
-            query = parse(each.text)
-            names = named(query)
-            if not set(names) <= streams.keys():
-                continue
-            if any(streams[name].source.updates for name in names):
-                asked = _dependence(each.text, tuple((name, streams[name].source.time) for name in names))
-            else:
-                asked = lineage_of(standing(query, {}, each.text), roots=roots)
-                names = asked.streams
-        else:
-            shape = shapes.of(each.text).shape
-            asked = lineage_of(
-                standing(parse(each.text), {}) if shape.computes_results else shape.standing, roots=roots
-            )
-            names = asked.streams
-        if stream in names and set(names) <= streams.keys():
-            firsts = tuple(each.first if name in each.late else -1 for name in names)
-            group = _SubscriberGroup(asked, each.policy, firsts, tuple(streams[name] for name in names))
-            found.setdefault(group, []).append(each.name)
-    return found
+    alike: dict[Hashable, list[tuple[int, Registration]]] = {}
+    for number, each in enumerate(plan.subscriptions):
+        if not each.streams or stream in each.streams:
+            alike.setdefault((_question(each), each.policy, each.first, each.late), []).append((number, each))
+    found: dict[_SubscriberGroup, list[tuple[int, str]]] = {}
+    for members in alike.values():
+        group = _group_of(members[0][1], streams, roots)
+        if group is not None and any(each.name == stream for each in group.streams):
+            found.setdefault(group, []).extend((number, each.name) for number, each in members)
+    return {group: [name for _, name in sorted(members)] for group, members in found.items()}
 
 
-@lru_cache(maxsize=256)
-def _dependence(text: str, times: tuple[tuple[str, Path | None], ...]) -> Dependence:
-    """The dependence of a query over updates; cached, for equal queries."""
-    return Dependence.of(parse(text), dict(times))
+def _question(subscription: Registration) -> Hashable:
+    """What subscriptions with one lineage have in common: the shape, where no result is computed from constants."""
+    if subscription.kind == PlanKind.name or subscription.shows or subscription.edited:
+        return subscription.text
+    shape = shapes_of(()).of(subscription.text).shape
+    return subscription.text if shape.computes_results else shape
 
 
-def _told(
-    checkpoint: Checkpoint | None, logged: Mapping[str, Logged], group: _SubscriberGroup
-) -> Iterator[tuple[Announced, bool]]:
+def _group_of(
+    subscription: Registration, streams: Mapping[str, KnownStream], roots: Mapping[str, Mapping[str, str]]
+) -> _SubscriberGroup | None:
+    """The group of a subscription; None where one of its streams is not there."""
+    text = subscription.text
+    asked: Lineage | Operators
+    if subscription.kind == PlanKind.name:
+        asked = read_plan(text)
+        names = streams_of(asked)
+    elif subscription.shows or subscription.edited:
+        query = parse(text)
+        names = named(query)
+        if not set(names) <= streams.keys():
+            return None
+        asked = lineage_of(standing(query, {}, text), roots=roots)
+        names = asked.streams
+    else:
+        shape = shapes_of(()).of(text).shape
+        asked = lineage_of(standing(parse(text), {}) if shape.computes_results else shape.standing, roots=roots)
+        names = asked.streams
+    if not set(names) <= streams.keys():
+        return None
+    firsts = tuple(subscription.first if name in subscription.late else -1 for name in names)
+    known = tuple(streams[name] for name in names)
+    return _SubscriberGroup(asked, subscription.policy, firsts, tuple(names), known)
+
+
+class _Logs:
+    """The logs of streams, read once for all groups: apart from those that tasks in this process read on in."""
+
+    def __init__(self, checkpoint: Checkpoint | None, logged: Mapping[str, Logged]) -> None:
+        self._checkpoint = checkpoint
+        self._logged = logged
+        self._read: dict[str, KnownLog] = {}
+
+    def of(self, stream: KnownStream) -> KnownLog | None:
+        """The log of a stream; None where it has none."""
+        logged = self._logged.get(stream.name)
+        if self._checkpoint is None or logged is None:
+            return None
+        if stream.name not in self._read:
+            found = self._read[stream.name] = known_log(self._checkpoint.evolution, stream, None)
+            if not found.read_on(self._checkpoint.evolution, logged):
+                raise logged.damaged(self._checkpoint.evolution)
+        return self._read[stream.name]
+
+
+def _told(logs: _Logs, group: _SubscriberGroup) -> Iterator[tuple[Announced, bool]]:
     """The events of a group, in order, and whether each was shown at its beginning."""
     later: list[tuple[int, Announced]] = []
-    for plan, first in dict.fromkeys(zip(group.streams, group.firsts, strict=True)):
-        log = logged.get(plan.name)
-        if checkpoint is None or log is None:
+    streams = {each.name: each for each in group.streams}
+    for name, first in dict.fromkeys(zip(group.names, group.firsts, strict=True)):
+        known = logs.of(streams[name])
+        if known is None:
             continue
-        known = known_log(checkpoint.evolution, plan, log)
         view = known.view(first)
         yield from ((each, True) for each in view.events[: view.initial])
         since = view.events[view.initial :]
@@ -199,23 +234,8 @@ def _listener_of(group: _SubscriberGroup) -> _Listener:
     match group.asked:
         case Lineage() as lineage:
             return _following(lineage, group)
-        case Dependence() as dependence:
-            return _depending(dependence)
         case operators:
             return _operating(operators, group)
-
-
-def _depending(asked: Dependence) -> _Listener:
-    """A query over updates, which has no follower."""
-
-    def listen(announced: Announced) -> Deed | None:
-        event = announced.event
-        reason = None if isinstance(event, Punctuation) else asked.ended_by(announced.stream, event)
-        if reason:
-            raise Aborted(reason)
-        return None
-
-    return listen
 
 
 def _following(lineage: Lineage, group: _SubscriberGroup) -> _Listener:

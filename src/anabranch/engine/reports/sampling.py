@@ -1,31 +1,34 @@
-"""The paths of the newest items of a partition.
+"""The newest items of a partition, and their paths.
 
 Without a schema the paths of items are unknown, and an accent on a misspelt path is valid.
 So the publisher of an accent is warned of a path that no recent item has: some of the newest data is read for it,
 newest files first, and the warning says how much that was.
 A long file of lines is read from its end, a document from its front, because of its root; of a topic, the newest
-messages of the partition are.
+messages of the partition are, and of a pushed stream what its spool still has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.errors import StateError
 from anabranch.kafka.faults import KafkaFault
 from anabranch.kafka.topics import TopicWatch
-from anabranch.spark.intake import storage
+from anabranch.spark.intake import folders, storage
+from anabranch.spark.spool.files import PUSHED, names, read_file
 from anabranch.storage import Location
 from anabranch.stream import description
-from anabranch.stream.elements import Accent, Add, Item
+from anabranch.stream.elements import Accent, Add, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, gunzip
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source, StreamForm
-from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
+from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.reading.topic import Topic
 from anabranch.stream.schema import Learner, Schema
 
@@ -66,31 +69,79 @@ def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: Str
 def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
     """Sample the newest items of a partition."""
     root = parse_root(form.root.encode())
-    learner, items, left = Learner(root.name.local), 0, MOST_BYTES
-    reader = ElementReader(source.name, form.format, Limits(), root, source.item or "item")
+    learner, items = Learner(root.name.local), 0
     looked: list[str] = []
-    for name, read in _newest_parts(source, partition, document=form.format == "document"):
-        data = read(left)
-        splitter = (DocumentSplitter if form.format == "document" else LineSplitter)(Limits())
-        cuts = [*splitter.feed(data), *splitter.finish()]
-        for element in reader.elements(cuts[-MOST_ITEMS:], name):
+    for part in newest_parts(source, partition, form, MOST_ITEMS):
+        for element in part.elements(source, form):
             if isinstance(element, Item):
                 learner.add(element.tree)
                 items += 1
-        looked.append(name)
-        left -= len(data)
-        if items >= MOST_ITEMS or left <= 0:
-            break
+        looked.append(part.name)
     return ItemSample(items, tuple(looked), learner.schema())
 
 
-def _newest_parts(source: Source, partition: int, *, document: bool) -> Iterator[tuple[str, Callable[[int], bytes]]]:
+def form_of(course: StreamCourse) -> StreamForm | None:
+    """The format of a stream: as a run has found it, or else by its first bytes; None where nothing tells."""
+    source = course.source
+    if course.form is not None:
+        return course.form
+    if source.topic is None and source.http is None:
+        there = [[str(file) for file in source.files_of(each)] for each in source.partitions if each.exists()]
+        found = folders.form_of(source, there, decide=True)
+        if found is not None:
+            return found
+    return None if source.format == "auto" else StreamForm(source.format, f"<{source.implied_root}/>")
+
+
+@dataclass(frozen=True, slots=True)
+class NewestPart:
+    """Some of the newest elements of a partition, as they are written in one file, or in a partition of a topic."""
+
+    name: str
+    cuts: Sequence[Cut]
+
+    def elements(self, source: Source, form: StreamForm) -> Iterator[StreamElement | DeadLetter]:
+        """Its elements; a bad one is a dead letter."""
+        root = parse_root(form.root.encode())
+        return ElementReader(source.name, form.format, Limits(), root, source.item_name).elements(self.cuts, self.name)
+
+
+def newest_parts(source: Source, partition: int, form: StreamForm, most: int) -> Iterator[NewestPart]:
+    """The newest elements of a partition, about `most` or `MOST_BYTES` of them; those of the newest file first."""
+    elements, left, is_document = 0, MOST_BYTES, form.format == "document"
+    for name, read in _newest_files(source, partition, document=is_document):
+        data = read(left)
+        splitter = (DocumentSplitter if is_document else LineSplitter)(Limits())
+        cuts = [*splitter.feed(data), *splitter.finish()][-(most - elements) :]
+        yield NewestPart(name, cuts)
+        elements += len(cuts)
+        left -= len(data)
+        if elements >= most or left <= 0:
+            return
+
+
+def _newest_files(source: Source, partition: int, *, document: bool) -> Iterator[tuple[str, Callable[[int], bytes]]]:
     """The files of a partition, newest first, or a partition of a topic, by name; each can be read for some bytes."""
     if source.topic is not None:
         yield source.topic.label(partition), partial(_newest_messages, source.topic, partition)
         return
-    for file in reversed(source.files_of(source.partitions[partition])[-MOST_FILES:]):
+    where = source.partitions[partition]
+    if source.http is not None:
+        yield PUSHED, partial(_newest_pushed, where)
+        return
+    for file in reversed(source.files_of(where)[-MOST_FILES:]):
         yield file.name, partial(_newest, file, document=document)
+
+
+def _newest_pushed(spool: Location, most: int) -> bytes:
+    """What a spool still has, in whole bodies."""
+    found: list[bytes] = []
+    for name in reversed(names(spool)[-MOST_FILES:]):
+        if sum(map(len, found)) >= most:
+            break
+        with suppress(StateError):  # a run at work has removed it meanwhile
+            found.append(read_file(spool / str(name))[1])
+    return b"".join(reversed(found))
 
 
 def _newest_messages(topic: Topic, partition: int, most: int) -> bytes:

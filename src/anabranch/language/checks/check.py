@@ -28,7 +28,7 @@ from anabranch.language.checks.streams import (
     is_edited,
     over_updates,
 )
-from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
+from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers, readings
 from anabranch.language.objects import step_to
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
@@ -122,6 +122,9 @@ class _Checker(PathChecker):
             hint = "give objects only, or elements only"
             raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
 
+    def reads(self, expression: ast.Expression) -> bool:
+        return bool(readings(expression, self.reading))
+
     def is_bounded(self, scope: Scope) -> bool:
         """Whether no stream of items may be read at a place: inside a round, unless all streams are finite."""
         return scope.in_round and not self.finite
@@ -139,9 +142,13 @@ class _Checker(PathChecker):
         return query
 
     def check_windows(self) -> None:
-        """Refuse windows beside temporal qualifiers: a window has no single moment from which to look back."""
+        """Refuse windows of items beside temporal qualifiers: such a window has no single moment to look back from.
+
+        Windows of streams of updates are those of the document as it stands.
+        """
         found = list(parts(self.query))
-        if any(isinstance(each, ast.Qualifier) for each in found):
+        streams = {each.name for each in found if isinstance(each, ast.Source) and each.kind == "stream"}
+        if not streams <= {*self.edited} and any(isinstance(each, ast.Qualifier) for each in found):
             for each in found:
                 if isinstance(each, ast.Window):
                     raise refuse("window beside a temporal qualifier", self.text, each.span)

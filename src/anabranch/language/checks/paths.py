@@ -13,6 +13,7 @@ from anabranch.language.checks.streams import UNKNOWN, Known, Position, Scope
 from anabranch.language.checks.unbounded import is_loop, qualified
 from anabranch.language.positions import asks_position
 from anabranch.language.printer import print_path
+from anabranch.language.versions import is_closed, value_past
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
@@ -79,7 +80,14 @@ class PathChecker(ABC):
             refusal = "position beside a temporal qualifier"
         elif known.flowing and not known.looped and not is_loop(base):
             refusal = "positional predicate"
+        past = value_past(filtered)
+        if past is not None and past.has_versions and not is_closed(past.expression) and self.reads(past.expression):
+            raise refuse("past of what reads a stream for a variable", self.text, past.qualifier.span)
         return self.tail(known, filtered.tail, scope, is_path=isinstance(base, _PATHS), refusal=refusal)
+
+    @abstractmethod
+    def reads(self, expression: ast.Expression) -> bool:
+        """Whether an expression reads a stream, itself or through a function."""
 
     def lacking(self, span: Span, what: str) -> QueryError:
         return self.error(
@@ -172,11 +180,7 @@ class PathChecker(ABC):
                         if refusal:
                             raise refuse(refusal, self.text, each.span)
                         known = replace(known, flowing=known.flowing and is_path)  # a few results of a loop
-                case ast.Qualifier(kind, window, amount):
-                    if not is_path and kind == "version":
-                        raise refuse("version of what is no path", self.text, each.span)
-                    if not is_path and window:
-                        raise refuse("window of the past on what is no path", self.text, each.span)
+                case ast.Qualifier(kind, _, amount):
                     if kind == "version" and not amount.text.isdigit():
                         raise self.error(f"version '{amount.text}' is no whole number", amount.span)
                     if isinstance(amount, ast.Number) and "e" in amount.text.lower():

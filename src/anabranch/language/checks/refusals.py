@@ -164,18 +164,16 @@ _ALL = (
         "for $w in stream('s')/r/i|count 2| return window-start($w)",
     ),
     Refusal("step out of the item", "'..' stays inside an item", "for $p in stream('s')/r/i return $p/.."),
-    Refusal("version of what is no path", "ask for a time with '?', or put '#' behind a path", "(1, 2)#1"),
     Refusal(
-        "window of the past on what is no path",
-        "put '?[t]' behind a path, or ask for one time with '?t'",
-        "(1 + 1)?[60]",
+        "past of what reads a stream for a variable",
+        "ask for the past of what reads streams only, or of what reads the variable only",
+        "for $x in stream('s')/r/i return (count(stream('t')/r/i[a = $x/a]))#1",
     ),
     Refusal(
         "window beside a temporal qualifier",
         "write '?[t]' or '#[v]' in the place of the window",
         "for $w in stream('s')/r/i|count 2| return stream('t')/r/i#1",
     ),
-    Refusal("several temporal qualifiers", "one of '#' and '?' per step", "stream('s')/r/i#1?2"),
 )
 
 REFUSALS = {refusal.name: refusal for refusal in _ALL}

@@ -63,7 +63,12 @@ class PathParser(LookupParser):
         else:
             first = self.axis_step(deep=False) if self.begins_step(first=True) else self.postfix_expr()
             root, steps = (None, [first]) if isinstance(first, ast.Step) else (first, [])
-        while self.at_symbol("/", "//"):
+        while self.at_symbol("/", "//", "#", "?"):
+            if self.at_symbol("#", "?"):  # a second qualifier is that of the path so far (LAWS 5.4)
+                path = ast.Path(root, tuple(steps), span=self.since(start)) if steps else root
+                assert path is not None
+                root, steps = ast.Filter(path, self.tail(), span=self.since(start)), []
+                continue
             deep = self.advance().text == "//"
             if self.begins_step():
                 steps.append(self.axis_step(deep))
@@ -156,17 +161,17 @@ class PathParser(LookupParser):
         return ast.KindTest(cast(ast.NodeKind, kind), name or None)
 
     def tail(self) -> tuple[ast.Tail, ...]:
-        """Predicates and temporal qualifiers behind a step or a primary expression."""
+        """Predicates and temporal qualifiers behind a step or a primary expression, up to a second qualifier."""
         found: list[ast.Tail] = []
         while self.at_symbol("[", "#", "?") and not self.at_member():
+            if not self.at_symbol("[") and any(isinstance(each, ast.Qualifier) for each in found):
+                break
             mark = self.advance()
             if mark.text == "[":
                 condition = self.expr()
                 self.expect("]")
                 found.append(ast.Predicate(condition, span=self.since(mark.start)))
                 continue
-            if any(isinstance(each, ast.Qualifier) for each in found):
-                raise refuse("several temporal qualifiers", self.text, mark.span)
             window = self.take("[")
             if mark.text == "?" and not window and not self.at_amount():
                 raise refuse("lookup", self.text, mark.span)

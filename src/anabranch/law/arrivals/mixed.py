@@ -17,19 +17,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias, Unpack
+from typing import Self, TypeAlias, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
 from anabranch.language.rewrite import parts
+from anabranch.language.versions import is_path
 from anabranch.law.answer import ShownAnswer
-from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
+from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import ResultRow
-from anabranch.law.history.chains import DocumentContents
+from anabranch.law.history.chains import DocumentContents, DocumentMoment
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around, Clauses, HistoryEvaluator, RoundResults, Unit, form_around
 from anabranch.law.history.timeline import Arriving
@@ -64,15 +65,25 @@ class MixedEvaluator(HistoryEvaluator):
         stood: StandingResults,
         *,
         until: Fraction | None = None,
+        moment: int | None = None,
         lives: Lives | None = None,
         **around: Unpack[Around],
     ) -> None:
-        super().__init__(query, documents, now, until=until, lives=lives, **around)
+        super().__init__(query, documents, now, until=until, moment=moment, lives=lives, **around)
         self._stood = stood
+        self._replayed = StandingResults(stood.items)
+        """The results that stood at the moments before, for values of these."""
 
-    def _as_of(self, then: Fraction) -> HistoryEvaluator:
+    def _at_moment(self, moment: DocumentMoment) -> Self:
+        found = super()._at_moment(moment)
+        found._stood = self._replayed
+        return found
+
+    def _as_of(self, then: Fraction, moment: int | None) -> HistoryEvaluator:
         stood = StandingResults(self._stood.items)
-        return MixedEvaluator(self.query, self._documents, then, stood, until=then, lives=self._lives, **self._around)
+        return MixedEvaluator(
+            self.query, self._documents, then, stood, until=then, moment=moment, lives=self._lives, **self._around
+        )
 
     # --- rounds that stand --------------------------------------------------------------------------------
 

@@ -75,13 +75,6 @@ def qualified(expression: ast.Expression | None) -> Qualified | None:
             return None
 
 
-def is_path(expression: ast.Expression) -> bool:
-    """Whether an expression is a path, so that it has versions; any other is evaluated over an earlier state."""
-    if isinstance(expression, ast.Filter):
-        return is_path(expression.base)
-    return isinstance(expression, ast.Path | ast.Variable | ast.Source | ast.ContextItem | ast.Root)
-
-
 def _last_qualifier(tail: tuple[ast.Tail, ...]) -> int | None:
     places = [place for place, each in enumerate(tail) if isinstance(each, ast.Qualifier)]
     return places[-1] if places else None

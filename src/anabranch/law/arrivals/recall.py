@@ -14,6 +14,7 @@ An evaluation is that of `evaluate.py` over all that has arrived by a moment, an
   Steps behind a qualifier are taken version by version, so the newest stay first.
 * `(e)?t` on what is no path is evaluated over what had arrived `t` seconds ago, with that time as now; its variables,
   too, hold no item that arrived later.
+  Other qualifiers there choose among the values that it had at the moments so far (`law/history/values.py`).
 * A tuple of items that `for`s bring together is a unit like a pair of a join: an error sets aside that tuple, under its
   last item (LAWS 2.4).
   An error on the way to an item of the past concerns that item, if nothing but the item decides it.
@@ -32,11 +33,13 @@ from typing import TypeAlias, TypeVar
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
+from anabranch.language.versions import is_closed, is_path
 from anabranch.law.arrivals.past import BEFORE, Moments
-from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
+from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, ResultRow
+from anabranch.law.history.values import WrittenValues, chosen_values, frozen, successive
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import Walker, base_of
 from anabranch.law.rounds.rounds import Round
@@ -68,6 +71,8 @@ class Recalling(Evaluator):
         """The expression whose round is run: its tuples are units of their own, unlike those of one inside it."""
         self._items: frozenset[Arrival] = frozenset()
         """The items of the unit at hand."""
+        self._values: dict[tuple[ast.Expression, frozenset[tuple[str, str]], int], WrittenValues] = {}
+        """The values that closed expressions had at moments, each found once."""
 
     @contextmanager
     def at(self, moment: int, now: Fraction | None = None) -> Iterator[None]:
@@ -183,7 +188,9 @@ class Recalling(Evaluator):
     def _asked_for(self, asked: Qualified, env: Env) -> Found:
         """The versions that a qualifier asks for."""
         if not is_path(asked.base):
-            return self._value_as_of(asked.base, self._now - asked.qualifier.amount.exact, env)
+            if asked.qualifier.kind == "time" and not asked.qualifier.window:
+                return self._value_as_of(asked.base, self._now - asked.qualifier.amount.exact, env)
+            return self._placed(self._value_versions(asked.base, asked.qualifier, env))
         if qualified(asked.base) is not None:
             return self._chosen(self._versions(asked.base, env), asked.qualifier)
         if self._stream(asked.base) is None:
@@ -200,15 +207,64 @@ class Recalling(Evaluator):
     def _value_as_of(self, expression: ast.Expression, then: Fraction, env: Env) -> Found:
         """The values of an expression at an earlier time; its variables hold no item that arrived later."""
         moment = self._past.until(self._moment, then)
-
-        def arrived(values: Values) -> Values:
-            return [each for each in values if self._number(self._arrival(each)) <= moment]
-
-        if env.context is not None and not arrived([env.context]):
+        if env.context is not None and not self._arrived([env.context], moment):
             return []
-        variables = {name: arrived(values) for name, values in env.variables.items()}
+        variables = {name: self._arrived(values, moment) for name, values in env.variables.items()}
         with self.at(moment, then):
             return self._placed(self.value(expression, replace(env, variables=variables)))
+
+    def _arrived(self, values: Values, moment: int) -> Values:
+        """The values that had come by a moment."""
+        return [each for each in values if self._number(self._arrival(each)) <= moment]
+
+    def _value_versions(self, expression: ast.Expression, qualifier: ast.Qualifier, env: Env) -> Values:
+        """The versions asked for of an expression that is no path, newest first."""
+        closed = is_closed(expression)
+        own = replace(self._start, namespaces=env.namespaces) if closed else env
+        failure: DynamicError | None = None
+        latest = WrittenValues()
+        try:
+            latest = frozen(self._by_itself(expression, own) if closed else self.value(expression, own))
+        except DynamicError as error:
+            failure = error
+        values: list[tuple[Fraction, WrittenValues]] = []
+        for moment in range(self._moment):
+            with self.at(moment):
+                written = self._written(expression, own, moment, closed=closed)
+            values += [] if written is None else [(self._past.now(moment), written)]
+        versions = successive((*values, (self._now, latest)))
+        return chosen_values(versions, qualifier, self._now, failure)
+
+    def _written(self, expression: ast.Expression, env: Env, moment: int, *, closed: bool) -> WrittenValues | None:
+        """The value of an expression at a moment, as it is kept; None where what its variables hold had not come."""
+        key = expression, frozenset(env.namespaces.items()), moment
+        if closed and key in self._values:
+            return self._values[key]
+        try:
+            if closed:
+                written = frozen(self._by_itself(expression, env))
+            else:
+                names = {part.name for part in parts(expression) if isinstance(part, ast.Variable)}
+                variables = {name: self._arrived(values, moment) for name, values in env.variables.items()}
+                if any(name in names and env.variables[name] and not held for name, held in variables.items()):
+                    return None
+                if env.context is not None and not self._arrived([env.context], moment):
+                    return None
+                written = frozen(self.value(expression, replace(env, variables=variables)))
+        except DynamicError:
+            written = []
+        if closed:
+            self._values[key] = written
+        return written
+
+    def _by_itself(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of a closed expression, which is evaluated as if it were a query."""
+        before = self._in_unit, self._round, self._items
+        self._in_unit, self._round, self._items = False, None, frozenset()
+        try:
+            return self.alone(expression, env)
+        finally:
+            self._in_unit, self._round, self._items = before
 
     def _looked_back(self, asked: Qualified, env: Env) -> Found:
         """The versions asked for, found from the newest item of a stream back, no further than needed."""

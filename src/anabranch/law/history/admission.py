@@ -30,8 +30,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import Literal
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.errors import BadItem
-from anabranch.law.history.chains import Chain
+from anabranch.law.history.chains import Chain, InsideItem
+from anabranch.law.history.units import canonised, inside_item
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.wire import tree_of, write
@@ -254,7 +256,9 @@ DEEPEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A good element: what was written, what its regions and updates do in their order, and the time at its end."""
+    """A good element: what was written, in the units of the start, what its regions and updates do in their order, and
+    the time at its end.
+    """
 
     tree: Element | None
     acts: dict[Element, Act]
@@ -290,6 +294,8 @@ class UpdateAdmission:
         """By partition, the time of its latest element."""
         self.dead: list[DeadLetter] = []
         """The bad elements."""
+        self.evolutions: dict[int, Evolution] = {}
+        """By partition, what its accents say of values that come; the owner applies accents."""
         self._depth = min((limits or Limits()).depth, DEEPEST)
         self._next: dict[int, tuple[StreamElement, Fraction, Admitted]] = {}
         """By partition, the element that was judged last and is not taken yet."""
@@ -307,21 +313,27 @@ class UpdateAdmission:
         if known is not None and known[0] is element and known[1] == at:
             return known[2]
         names = ChainMap({}, self.register.of(partition))
-        judging = _Judging(names, self.register.known, self._depth, self.times.get(partition, at))
+        evolution = self.evolutions.get(partition)
+        now = self.times.get(partition, at)
         try:
             tree = _tree(element)
+            judging = _Judging(names, self.register.known, self._depth, now, tree, evolution)
             judging.move(at)
             if tree is not None:
                 judging.look(tree, 1, between=True)
-            if isinstance(element, Update) and not judging.acts:  # an upsert that deletes what is not there
+            acts = judging.acts
+            if isinstance(element, Update) and not acts:  # an upsert that deletes what is not there
                 tree = None
+            if tree is not None and evolution is not None and evolution.is_changed:
+                tree, twins = canonised(tree, acts, evolution)
+                acts = {twins[each]: act for each, act in acts.items()} if twins else acts
         except BadItem as error:
             self.dead.append(DeadLetter(element.place, error.message, write(element)[:LONGEST_RAW]))
             return None
         except RecursionError:  # where the cap on an item's depth is set higher than Python goes
             self.dead.append(DeadLetter(element.place, "nested too deep", ""))
             return None
-        admitted = Admitted(tree, judging.acts, judging.now)
+        admitted = Admitted(tree, acts, judging.now)
         self._next[partition] = element, at, admitted
         return admitted
 
@@ -360,6 +372,8 @@ class _Judging:
     regions: Mapping[Chain, Registered]
     deepest: int
     now: Fraction
+    top: Element | None
+    evolution: Evolution | None
     acts: dict[Element, Act] = field(default_factory=dict)
     open_ids: set[str] = field(default_factory=set)
     open_chains: list[Chain] = field(default_factory=list)
@@ -392,7 +406,7 @@ class _Judging:
             self.check_free(own)
         match written.name.local:
             case "mutable":
-                chain = Chain(depth, between)
+                chain = Chain(depth, between, inside=self.inside(written, between))
                 around = self.open_chains[-1] if self.open_chains else None
                 act = Act("mutable", chain, chain, self.now, own, around)
             case "replace":
@@ -402,11 +416,16 @@ class _Judging:
                 act = Act("replace", chain, chain, self.now, own, is_empty=is_empty(written, chain.between))
             case "before" | "after" as kind:
                 anchor = self.known(target, complete=kind == "after")
-                chain = Chain(anchor.depth, anchor.between)
+                chain = Chain(anchor.depth, anchor.between, inside=anchor.inside)
                 act = Act(kind, chain, anchor, self.now, own)
             case other:
                 raise AssertionError(other)  # the wire knows no other
         self.act(written, act)
+
+    def inside(self, written: Element, between: bool) -> InsideItem | None:
+        """Where a new region stands in its item."""
+        assert self.top is not None
+        return None if between else inside_item(written, self.top, self.acts, self.evolution)
 
     def upsert(self, written: Element, depth: int) -> None:
         """Replace the region of a name, or begin it; nothing, where there is none to be deleted (LAWS 5.9)."""

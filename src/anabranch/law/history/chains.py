@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from anabranch.stream.elements import Place
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Comment, Element, Instruction, JsonMark, Text
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DocumentMoment:
+    """A moment of a document: its number, which grows over the moments of all documents, and the time that is now then.
+
+    Where an element of another partition has a later time, that is later than the time of what comes at the moment.
+    """
+
+    number: int
+    now: Fraction
 
 
 @dataclass(eq=False, slots=True)
@@ -21,6 +34,8 @@ class Lived:
     start: Fraction
     place: Place
     content: list[Content] = field(default_factory=list)
+    moment: DocumentMoment | None = None
+    """The moment at which it came, where moments are known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -33,6 +48,24 @@ class Version:
     content: list[Content] = field(default_factory=list)
     mark: JsonMark | None = None
     """What the content is in JSON (LAWS 7.5)."""
+    moment: DocumentMoment | None = None
+    """The moment at which it came, where moments are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsideItem:
+    """Where a region stands in its item, and what describes the item to accents (LAWS 4.9)."""
+
+    steps: tuple[str, ...]
+    """The names from below the item down to the element that the region stands in."""
+    facts: tuple[tuple[Path, str], ...] = ()
+    """The values that the item had at the paths of declared domains when it came."""
+
+    @staticmethod
+    @lru_cache(maxsize=4_096)
+    def of(steps: tuple[str, ...], facts: tuple[tuple[Path, str], ...]) -> InsideItem:
+        """The same for all regions that stand alike: there may be millions."""
+        return InsideItem(steps, facts)
 
 
 @dataclass(eq=False, slots=True)
@@ -46,6 +79,8 @@ class Chain:
     host: list[Content] = field(default_factory=list)
     """The list that it stands in, among its siblings."""
     versions: list[Version] = field(default_factory=list)
+    inside: InsideItem | None = None
+    """None where it stands between items."""
 
 
 Content: TypeAlias = Lived | Chain
@@ -58,6 +93,8 @@ class DocumentContents:
     root: Element
     """The root element, without what stands in it."""
     entries: Sequence[Content]
+    moments: Sequence[DocumentMoment] = ()
+    """The moments so far, as far as they are known."""
 
 
 def bare(node: Child, namespaces: dict[str, str] | None = None) -> Child:
@@ -80,3 +117,19 @@ def bare_element(element: Element, namespaces: dict[str, str] | None = None) -> 
     for attribute in element.attributes:
         fresh.set(attribute.name, attribute.value, attribute.measure)
     return fresh
+
+
+def with_moments(contents: DocumentContents) -> DocumentContents:
+    """Contents with the moments at which something in them has come."""
+    moments: dict[DocumentMoment, None] = {}
+    pending: list[Content] = list(contents.entries)
+    while pending:
+        match pending.pop():
+            case Lived(content=inner, moment=moment):
+                pending += inner
+                moments |= {} if moment is None else {moment: None}
+            case Chain(versions=versions):
+                for each in versions:
+                    moments |= {} if each.moment is None else {each.moment: None}
+                    pending += each.content
+    return replace(contents, moments=sorted(moments))

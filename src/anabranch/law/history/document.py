@@ -24,10 +24,13 @@ from fractions import Fraction
 from itertools import count
 
 from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
-from anabranch.law.history.chains import Content, DocumentContents, Lived, Version, bare_element
+from anabranch.law.history.chains import Content, DocumentContents, DocumentMoment, Lived, Version, bare_element
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Element
+
+_MOMENTS = count(1)
+"""Numbers moments as they come, also those of several documents, whose elements are taken in their merged order."""
 
 
 class EditedDocument:
@@ -44,11 +47,14 @@ class EditedDocument:
         self._numbers = count()
         self._at = Fraction(0)  # the time of what is being taken; `now` may be later, by another partition
         self._news = False  # whether something has completed since the last moment
+        self.moments: list[DocumentMoment] = []
+        """All moments so far."""
+        self._number = 0  # that of the moment that comes next
 
     @property
     def contents(self) -> DocumentContents:
         """The document as it stands."""
-        return DocumentContents(self.root, self.entries)
+        return DocumentContents(self.root, self.entries, self.moments)
 
     def take(self, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Fraction]:
         """Apply an element that came at a time; gives the times of its moments, and at each the document is as of it.
@@ -58,12 +64,24 @@ class EditedDocument:
         admitted = self.admission.judge(element, at, partition)
         if admitted is None:
             return
+        self._number = next(_MOMENTS)
         self._move(at)
         if admitted.tree is not None:
             yield from self._fill(self.entries, [admitted.tree], admitted, element.place, between=True)
         self.admission.take(admitted, partition)
+        yield self._reached()
+
+    def _reached(self) -> Fraction:
+        """A moment is reached."""
         self._news = False
-        yield self.now
+        self.moments.append(DocumentMoment(self._number, self.now))
+        self._number = next(_MOMENTS)
+        return self.now
+
+    @property
+    def _moment(self) -> DocumentMoment:
+        """The moment that comes next."""
+        return DocumentMoment(self._number, self.now)
 
     def _fill(
         self, host: list[Content], children: Sequence[Child], admitted: Admitted, place: Place, between: bool
@@ -75,7 +93,7 @@ class EditedDocument:
                 continue
             if between and is_layout(child):
                 continue
-            lived = Lived(child, declared_on(child, between), self._at, place)
+            lived = Lived(child, declared_on(child, between), self._at, place, moment=self._moment)
             host.append(lived)
             if isinstance(child, Element):
                 yield from self._fill(lived.content, child.children, admitted, place, between=False)
@@ -85,8 +103,7 @@ class EditedDocument:
     ) -> Iterator[Fraction]:
         """A region or an update: a version begins where it belongs, and is filled."""
         if act.at > self._at and self._news:
-            self._news = False
-            yield self.now
+            yield self._reached()
         self._move(act.at)
         chain = act.chain
         match act.kind:
@@ -96,7 +113,7 @@ class EditedDocument:
             case "before" | "after":
                 chain.host = act.anchor.host
                 chain.host.insert(chain.host.index(act.anchor) + (act.kind == "after"), chain)
-        version = Version(act.at, next(self._numbers), mark=written.mark)
+        version = Version(act.at, next(self._numbers), mark=written.mark, moment=self._moment)
         chain.versions.append(version)
         yield from self._fill(version.content, written.children, admitted, place, chain.between)
         self._news = True

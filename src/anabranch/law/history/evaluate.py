@@ -1,44 +1,53 @@
 """What a query answers over streams of updates at a moment (LAWS 5): the reference evaluator over nodes with lives.
 
 An unqualified path sees the newest versions, which are ordinary trees (`view.py`), so it is evaluated as ever.
-New are three things:
+New are four things:
 
 * *Qualifiers* on paths give versions chain by chain (`versions.py`); `(e)?t` on what is no path is evaluated over the
   document of `t` seconds ago, with that as now; nodes in its variables are those nodes as they were then, and a node
   that had not come is left out.
+  Other qualifiers there choose among the values that it had at the moments so far (`values.py`).
 * The unit of an error is the *entry*, a child of the stream's root in any of its versions (LAWS 2.4): a path is taken
   entry by entry, and each round of `for`s over streams is named by the entries that its variables come from.
 * Every `for` over updates is evaluated anew at each moment, so no result stands.
+* A window holds what its path selects in the document as it stands: nothing is late, and nothing waits (LAWS 5.10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.checks.outputs import AnswerForm, outputs_of
-from anabranch.language.checks.unbounded import flows
+from anabranch.language.checks.unbounded import flows, readings
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
+from anabranch.language.versions import is_path
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, ResultRow
-from anabranch.law.history.chains import DocumentContents
+from anabranch.law.evaluate import ResultRow
+from anabranch.law.history.chains import DocumentContents, DocumentMoment
+from anabranch.law.history.value_versions import ValueVersions
 from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import DocumentView, Lives
-from anabranch.law.inputs import Input
+from anabranch.law.history.windows import PlacedNode, window_round, windows_of
+from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.pipelines import StreamUnit
-from anabranch.law.slices import Slice, WholeNeeded, slice_of
+from anabranch.law.rounds.rounds import Round
+from anabranch.law.rounds.windows import WindowContent
+from anabranch.law.slices import Slice, WholeNeeded, path_in_item, slice_of
+from anabranch.law.spelling import Spelling
 from anabranch.stream import tree
 from anabranch.stream.culprits import letter_for, letter_of
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.path import PLAIN, Path, TimeScale
 from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, Node, Text
 from anabranch.values.sequences import NODES, Value, Values
@@ -57,6 +66,10 @@ class Around(TypedDict, total=False):
     """The text that errors point into."""
     form: AnswerForm
     """Whether its answer is JSON or XML (LAWS 7.3)."""
+    retain: Fraction | None
+    """How many seconds back values for nodes are counted, where nothing else says how far (LAWS 5.4)."""
+    scales: Mapping[str, Callable[[Path | None], TimeScale]]
+    """By stream, the time scale of the values at a path of its items (LAWS 3.1)."""
 
 
 def form_around(query: ast.Query, around: Around) -> AnswerForm:
@@ -78,7 +91,7 @@ class RoundResults:
     failed: dict[Unit, DynamicError] = field(default_factory=dict)
 
 
-class HistoryEvaluator(Evaluator):
+class HistoryEvaluator(ValueVersions):
     """Evaluates the expressions of one query over documents of updates, as of a moment."""
 
     def __init__(
@@ -88,20 +101,22 @@ class HistoryEvaluator(Evaluator):
         now: Fraction,
         *,
         until: Fraction | None = None,
+        moment: int | None = None,
         lives: Lives | None = None,
         **around: Unpack[Around],
     ) -> None:
         self._lives = lives or Lives()
         self._documents = documents
         self._around = around
-        self._views = {stream: DocumentView(each, self._lives, until) for stream, each in documents.items()}
+        self._until, self._moment = until, moment
+        self._views = {stream: DocumentView(each, self._lives, until, moment) for stream, each in documents.items()}
         for stream, view in self._views.items():
             self._lives.tops |= {view.document: stream, view.root: stream}
         shown = {stream: Input(view.document) for stream, view in self._views.items()}
         inputs = {**(around.get("inputs") or {}), **shown}
         super().__init__(query, inputs, around.get("functions") or {}, around.get("name"))
         self._now = now
-        self._pasts: dict[Fraction, HistoryEvaluator] = {}
+        self._pasts: dict[tuple[Fraction, int | None], HistoryEvaluator] = {}
 
     # --- paths, entry by entry ----------------------------------------------------------------------------
 
@@ -216,12 +231,14 @@ class HistoryEvaluator(Evaluator):
             case ast.Path(_, (*steps, last)) if cut(last.tail)[1] is None:
                 behind = replace(last, tail=(*last.tail, *before, qualifier))
                 return self.walk(replace(base, steps=(*steps, behind)), env, part)
-            case ast.Path() | ast.Filter() | ast.Variable() | ast.Source() | ast.ContextItem() | ast.Root():
+            case _ if is_path(base):
                 versions = Asked(qualifier, self._now, self._lives).versions(self.walk(base, env, part))
                 return self._filter(within(part, versions), before, env, part)
             case _:
-                assert qualifier.kind == "time", "the checks refuse all else"
-                return self._value_as_of(ast.Filter(base, before) if before else base, qualifier.amount.exact, env)
+                expression = ast.Filter(base, before) if before else base
+                if qualifier.kind == "time" and not qualifier.window:
+                    return self._value_as_of(expression, qualifier.amount.exact, env)
+                return self._value_versions(expression, qualifier, env)
 
     # --- the document of then -----------------------------------------------------------------------------
 
@@ -238,15 +255,36 @@ class HistoryEvaluator(Evaluator):
         finally:
             self.left = past.left
 
-    def _past(self, then: Fraction) -> HistoryEvaluator:
-        if then not in self._pasts:
-            self._pasts[then] = self._as_of(then)
-            self._pasts[then].dead = self.dead
-        return self._pasts[then]
+    def _past(self, then: Fraction, moment: int | None = None) -> HistoryEvaluator:
+        """An evaluator of an earlier time, or moment; of a time, among the moments that this one sees."""
+        key = then, self._moment if moment is None else moment
+        if key not in self._pasts:
+            found = self._pasts[key] = self._as_of(*key)
+            found.dead = self.dead
+            found._is_past = self._is_past or (moment is None and then < self._now)
+        return self._pasts[key]
 
-    def _as_of(self, then: Fraction) -> HistoryEvaluator:
+    def _as_of(self, then: Fraction, moment: int | None) -> HistoryEvaluator:
         """An evaluator of an earlier moment, over the same lives."""
-        return HistoryEvaluator(self.query, self._documents, then, until=then, lives=self._lives, **self._around)
+        return HistoryEvaluator(
+            self.query, self._documents, then, until=then, moment=moment, lives=self._lives, **self._around
+        )
+
+    def _moments(self) -> list[DocumentMoment]:
+        """The moments of all documents that are seen here, in their order, each with the time that is now then."""
+        merged = sorted(each for document in self._documents.values() for each in document.moments)
+        times = accumulate((each.now for each in merged), max)
+        found = (DocumentMoment(each.number, now) for each, now in zip(merged, times, strict=True))
+        return [
+            each
+            for each in found
+            if (self._moment is None or each.number <= self._moment)
+            and (self._until is None or each.now <= self._until)
+        ]
+
+    def _retained(self) -> Fraction | None:
+        retain = self._around.get("retain")
+        return None if retain is None else self._now - retain
 
     def _counterparts(self, values: Values) -> Values:
         """Values of another moment as they are at this one; nodes that are not there now are left out."""
@@ -270,6 +308,10 @@ class HistoryEvaluator(Evaluator):
     # --- FLWR ---------------------------------------------------------------------------------------------
 
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
+        if clause.window is not None:
+            for each in self.window_rounds(clause, env):
+                yield StreamUnit([each.env], each.items, partial(self._bury_unit, [each]))
+            return
         for entry, values in groupby(self._by_entry(clause.source, env), key=lambda each: each[0]):
             rounds = [env.bind(clause.variable, [value]) for _, value in values]
             yield StreamUnit(rounds, 1, partial(self._bury, entry))
@@ -292,6 +334,10 @@ class HistoryEvaluator(Evaluator):
         """Run the rounds of the clauses that are left, inside of the unit bound so far."""
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
+                if clauses[0].window is not None:
+                    for window in self.window_rounds(clauses[0], env):
+                        rounds.found += [(unit, row) for row in self._unit([window], flwor, clauses[1:])]
+                    return
                 variable = clauses[0].variable
                 for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
                     those = [env.bind(variable, [value]) for _, value in values]
@@ -335,15 +381,90 @@ class HistoryEvaluator(Evaluator):
             return True
         return self._stream(source) is not None or flows(source, env.flowing, self.declared)
 
+    # --- windows ------------------------------------------------------------------------------------------
 
-def refuse_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:
-    """Refuse windows over streams of updates, by name; `name` is what the query is called."""
+    def window_rounds(self, clause: ast.For, env: Env) -> Iterator[Round]:
+        """One round per window of a `for` over a document as it stands (LAWS 5.10)."""
+        nodes = self.placed_nodes(clause, env)
+        yield from windows_of(clause, nodes, self.scale(clause, env, nodes), env)
+
+    def window_rows(
+        self, flwor: ast.Flwor, clause: ast.For, window: WindowContent[PlacedNode], env: Env
+    ) -> list[ResultRow]:
+        """The results of one window, given what it holds; where it fails, it is set aside."""
+        others = flwor.clauses[flwor.clauses.index(clause) + 1 :]
+        return self._unit([window_round(clause, window, self.scale(clause, env, window.content), env)], flwor, others)
+
+    def placed_nodes(self, clause: ast.For, env: Env) -> list[PlacedNode]:
+        """The nodes that a windowed `for` holds, in document order; one without a place among the windows is buried."""
+        found = [(self._arrived(entry), value) for entry, value in self._by_entry(clause.source, env)]
+        scale = self.scale(clause, env, [PlacedNode(arrival, node) for arrival, node in found])
+        placed: list[PlacedNode] = []
+        for arrival, node in found:
+            try:
+                placed.append(PlacedNode.of(clause, arrival, node, env, self.value, scale))
+            except DynamicError as error:
+                self.set_aside(arrival, error)
+        return placed
+
+    def scale(self, clause: ast.For, env: Env, nodes: Sequence[PlacedNode]) -> TimeScale:
+        """The time scale of the reference values of a window."""
+        if clause.window is None or isinstance(clause.window, ast.CountWindow):
+            return PLAIN
+        views = {name: view for name, view in self._views.items() if view is self._stream(clause.source)}
+        if not views and nodes and nodes[0].arrival is not None:  # a variable stands for the stream
+            item = nodes[0].arrival.item
+            views = {name: view for name, view in self._views.items() if item in view.places}
+        for name, view in views.items():
+            names = Spelling(env.namespaces, view.root.namespaces)
+            scale = (self._around.get("scales") or {}).get(name)
+            return PLAIN if scale is None else scale(path_in_item(clause.source, clause.window.reference, names))
+        return PLAIN
+
+    def _arrived(self, entry: Child | None) -> Arrival | None:
+        """An entry as what a round is named by."""
+        if entry is None:
+            return None
+        place, _ = self._shown(entry)
+        return Arrival(entry, self._now, 0, place)  # type: ignore[arg-type]  # text between items is an entry, too
+
+
+def refuse_joined_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:
+    """Refuse windows of streams of updates that are to meet: in a document nothing enters or moves (LAWS 5.10)."""
+    lets = {each.variable for each in parts(query) if isinstance(each, ast.Let) and readings(each.value, frozenset())}
     for part in parts(query):
-        if isinstance(part, ast.Window):
+        if not isinstance(part, ast.Flwor | ast.Pipeline):
+            continue
+        windowed = [each for each in part.clauses if isinstance(each, ast.For) and each.window is not None]
+        bases = [(each, base_of(each.source)) for each in windowed]
+        over = [
+            each.window
+            for each, base in bases
+            if isinstance(base, ast.Source) or (isinstance(base, ast.Variable) and base.name in lets)
+        ]
+        if len(over) > 1:
+            assert over[1] is not None
             raise Unsupported(
-                "a window over a stream of updates cannot be asked for yet",
+                "windows of streams of updates cannot be joined",
                 text=text or print_query(query),
-                span=part.span,
+                span=over[1].span,
                 name=name,
-                hint="ask for versions with '#[v]' or for a time with '?[t]'",
+                hint="leave the windows out: such streams are documents, and any round may read them",
             )
+
+
+def refuse_windows_of_items(
+    query: ast.Query, edited: Collection[str], text: str | None, name: str | None = None
+) -> None:
+    """Refuse windows over a stream of items beside streams of updates, which are `edited`."""
+    for part in parts(query):
+        if isinstance(part, ast.For) and part.window is not None:
+            source = base_of(part.source)
+            if isinstance(source, ast.Source) and source.kind == "stream" and source.name not in edited:
+                raise Unsupported(
+                    "a window over a stream of items cannot be asked for beside a stream of updates yet",
+                    text=text or print_query(query),
+                    span=part.window.span,
+                    name=name,
+                    hint="register the answer over the windows as a stream, and ask for its past with '#[v]' or '?[t]'",
+                )

@@ -14,6 +14,7 @@ from fractions import Fraction
 from heapq import merge
 from typing import Unpack
 
+from anabranch.algebra.accents.events import judged
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
@@ -22,11 +23,12 @@ from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_windows
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_joined_windows
+from anabranch.law.history.units import opened
 from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
-from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
+from anabranch.stream.tree import Child, Element
 from anabranch.values.placing import seconds_at
 
 
@@ -50,7 +52,7 @@ def answer(
     Now is the time of the latest element of the streams that are given.
     `NoAnswer` where the query fails as a whole.
     """
-    refuse_windows(query, around.get("text"))
+    refuse_joined_windows(query, around.get("text"))
     form = form_around(query, around)
     query = with_json_results(query, form, edited=True)
     now = max((each.now for each in documents.values()), default=Fraction(0))
@@ -96,11 +98,12 @@ def arrivals(
     documents: Mapping[str, EditedDocument],
     streams: Mapping[str, Sequence[Iterable[StreamElement | DeadLetter]]],
     times: Mapping[str, Path | None] | None = None,
-    ends: Callable[[str, Change], bool] = lambda stream, change: False,
+    ends: Callable[[str, int, Change], bool] = lambda stream, partition, change: False,
 ) -> Iterator[Arriving]:
     """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `displays`.
 
-    Each must be applied to its document before the next is asked for, because the next is judged by it.
+    Each must be applied to its document before the next is asked for, because the next is judged by it; accents are
+    applied here.
     `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
     """
     partitions = (
@@ -110,8 +113,11 @@ def arrivals(
     )
     for each in merge(*partitions, key=lambda each: each.at):
         change = each.letter if isinstance(each, _Doubtful) else each.element
-        if isinstance(change, Accent | DeadLetter) and ends(each.stream, change):
-            return
+        if isinstance(change, Accent | DeadLetter):
+            if (evolution := documents[each.stream].admission.evolutions.get(each.partition)) is not None:
+                judged(change, evolution)
+            if ends(each.stream, each.partition, change):
+                return
         if isinstance(each, Arriving):
             yield each
 
@@ -121,6 +127,7 @@ class _Doubtful:
     """A dead letter that leaves paths in doubt; it has no time of its own, and does not advance its partition."""
 
     stream: str
+    partition: int
     letter: DeadLetter
     at: Fraction
 
@@ -134,7 +141,7 @@ def _timed(
 ) -> Iterator[Arriving | _Doubtful]:
     for each in elements:
         if isinstance(each, DeadLetter):
-            yield _Doubtful(stream, each, admission.reached(partition))
+            yield _Doubtful(stream, partition, each, admission.reached(partition))
             continue
         at = time_of(each, path, admission.reached(partition))
         if admission.judge(each, at, partition) is not None:
@@ -152,22 +159,6 @@ def time_of(element: StreamElement, path: Path | None, before: Fraction) -> Frac
             items = content
         case _:
             items = ()
-    found = (texts_at(each, path) for node in items for each in _opened(node) if isinstance(each, Element) and path)
+    found = (texts_at(each, path) for node in items for each in opened(node) if isinstance(each, Element) and path)
     times = (seconds_at(text, path) for texts in found for text in texts if path)
     return next((time for time in times if time is not None), before)
-
-
-def _plain(element: Element) -> Element:
-    """An item as it first shows: regions open, and updates, which act elsewhere, gone."""
-    fresh = Element(element.name)
-    fresh.attributes = element.attributes
-    fresh.children = [each for child in element.children for each in _opened(child)]
-    return fresh
-
-
-def _opened(node: Child) -> list[Child]:
-    if not isinstance(node, Element):
-        return [node]
-    if node.name.uri != STREAM_NAMESPACE:
-        return [_plain(node)]
-    return [each for child in node.children for each in _opened(child)] if node.name.local == "mutable" else []

@@ -65,11 +65,13 @@ class _Around:
 
 
 class DocumentView:
-    """A document as of a time, or now."""
+    """A document as of a time, or a moment, or now."""
 
-    def __init__(self, seen: DocumentContents, lives: Lives, until: Fraction | None = None) -> None:
+    def __init__(
+        self, seen: DocumentContents, lives: Lives, until: Fraction | None = None, moment: int | None = None
+    ) -> None:
         self._lives = lives
-        self._until = until
+        self._until, self._moment = until, moment
         self.document = tree.Document()
         self.root = bare_element(seen.root, seen.root.namespaces)
         self.document.append(self.root)
@@ -95,7 +97,7 @@ class DocumentView:
         for each in content:
             if isinstance(each, Chain):
                 self._put_chain(each, parent, around, levels)
-            elif self._has_come(each.start):
+            elif self._has_come(each):
                 chain, start = (within[0], within[1].start) if within else (None, each.start)
                 self._put_node(each, parent, around, NodeVersion(levels, chain, start, around.end))
 
@@ -103,7 +105,7 @@ class DocumentView:
         lived = [
             each
             for each in reversed(chain.versions)
-            if self._has_come(each.start) and (around.number is None or each.number < around.number)
+            if self._has_come(each) and (around.number is None or each.number < around.number)
         ]
         inner = around
         for index, version in enumerate(lived):
@@ -126,8 +128,10 @@ class DocumentView:
             self._put(lived.content, node, around, (), None)
             node.mark = _shown_mark(node.mark, self._held.pop(node, []), record=parent is self.root)
 
-    def _has_come(self, start: Fraction) -> bool:
-        return self._until is None or start <= self._until
+    def _has_come(self, each: Lived | Version) -> bool:
+        if self._moment is not None and each.moment is not None and each.moment.number > self._moment:
+            return False
+        return self._until is None or each.start <= self._until
 
 
 def _shown_mark(mark: JsonMark | None, held: Sequence[tuple[int, JsonMark]], *, record: bool) -> JsonMark | None:

@@ -57,6 +57,8 @@ class PartitionView:
     """Paths that were added for all items, or dropped for all."""
     evolution: Evolution
     """The meaning of values, from its start on."""
+    units: Mapping[Path, Affine]
+    """The units that hold for all items at its start, as maps from those of the beginning; equal for all partitions."""
 
 
 def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[PartitionView, ...]:
@@ -152,7 +154,7 @@ class _Shown:
 
 
 def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: Place) -> PartitionView:
-    kept, carried = _without(live, common)
+    kept, carried, units = _without(live, common)
     fresh = Evolution(evolution.declares, evolution.domains)
     for path, is_there in carried.items():
         fresh.lay(path, Layer(0, (), "add" if is_there else "drop"))
@@ -172,7 +174,7 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
             announced[path].add(layer.box, None)
             shown.append((path, layer))
     accents = [accent for each in _described(shown) for accent in _accents(each, place)]
-    return PartitionView(tuple(accents), carried, fresh)
+    return PartitionView(tuple(accents), carried, fresh, units)
 
 
 def _met(path: Path, box: Box, announced: Mapping[Path, Index[None]]) -> bool:
@@ -181,8 +183,8 @@ def _met(path: Path, box: Box, announced: Mapping[Path, Index[None]]) -> bool:
     return any(met(box, other) is not None for other in near)
 
 
-def _without(live: Live, common: Mapping[Path, int]) -> tuple[Live, dict[Path, bool]]:
-    """The layers beyond what all items have in common, in its units; and which common paths items have."""
+def _without(live: Live, common: Mapping[Path, int]) -> tuple[Live, dict[Path, bool], dict[Path, Affine]]:
+    """The layers beyond what all items have in common, in its units; which common paths items have; these units."""
     kept: list[tuple[Path, Layer]] = []
     carried: dict[Path, bool] = {}
     left = {path: len(course) for path, course in _courses(live).items()}
@@ -206,7 +208,7 @@ def _without(live: Live, common: Mapping[Path, int]) -> tuple[Live, dict[Path, b
             layer = replace(layer, steps=steps, change=_composed(steps))
         kept.append((path, layer))
     kept.reverse()
-    return kept, dict(reversed(carried.items()))
+    return kept, dict(reversed(carried.items())), {path: unit for path, unit in units.items() if unit != IDENTITY}
 
 
 def _composed(steps: Sequence[Affine]) -> Affine:

@@ -22,14 +22,17 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
+from anabranch.language.versions import is_path, outside_values, value_past
 from anabranch.law.arrivals.past import named
-from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
+from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import Found, Recalling, asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
+from anabranch.law.history.values import ValueVersion, chosen_values, frozen
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded, below_item
+from anabranch.runtime.past.value_histories import HistoryKey, ValueHistory, history_key
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
@@ -54,9 +57,9 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
     # prefixes mean the same in all of the query, unless a constructor declares some
     declares = any(isinstance(each, ast.ElementConstructor) and each.namespaces for each in parts(query))
     asked: dict[ast.Expression, PastPath] = {}
-    for part in parts(query):
+    for part in outside_values(query):
         each = _innermost(part)
-        if each is None:
+        if each is None or _has_values(part):
             continue
         if not is_path(each.base):
             return None
@@ -77,11 +80,18 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
 
 def only_past(query: ast.Query, beside: Collection[str] = ()) -> bool:
     """Whether a query reads streams of items only by qualifiers, so that each element may correct its answer."""
-    asked = filter(None, map(_innermost, parts(query)))
+    found = list(outside_values(query))
+    asked = filter(None, map(_innermost, found))
     known = [base_of(each.base) for each in asked]
-    sources = (each for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream")
+    sources = (each for each in found if isinstance(each, ast.Source) and each.kind == "stream")
     streams = [each for each in sources if each.name not in beside]
     return bool(streams) and all(any(each is source for source in known) for each in streams)
+
+
+def _has_values(part: object) -> bool:
+    """Whether a part asks for the values of what is no path: of items, which do not change, that is the present one."""
+    past = value_past(part)
+    return past is not None and past.has_versions
 
 
 def _innermost(part: object) -> Qualified | None:
@@ -187,6 +197,10 @@ class Recollection:
             for number in paths:
                 self._keep(self._memories[number], arrival)
 
+    def look_up(self, histories: Mapping[HistoryKey, ValueHistory]) -> None:
+        """Use these values of the past."""
+        self._evaluator.histories = histories
+
     def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
         """The value of an expression now, with one flowing item."""
         return self._evaluator.now(expression, env, item)
@@ -259,6 +273,8 @@ class _Round(Recalling):
         self._recent = recent
         self._memories = {each.asked.path: each for each in memories}
         self._item: Arrival | None = None
+        self.histories: Mapping[HistoryKey, ValueHistory] = {}
+        """The values of the past that are looked up."""
 
     def now(self, expression: ast.Expression, env: Env, item: Arrival | None) -> Values:
         """The value of an expression, with one flowing item."""
@@ -284,6 +300,13 @@ class _Round(Recalling):
 
     def over_whole(self, expression: ast.Expression, env: Env) -> Values:
         raise WholeNeeded
+
+    def _value_versions(self, expression: ast.Expression, qualifier: ast.Qualifier, env: Env) -> Values:
+        history = self.histories.get(history_key(expression, env.namespaces))
+        if history is not None:
+            return history.asked(qualifier, self._now)
+        # its variables hold items, or parts of some, which do not change: it has had one value since they came
+        return chosen_values([ValueVersion(Fraction(0), frozen(self.value(expression, env)))], qualifier, self._now)
 
 
 def _known(results: _Results) -> Values:

@@ -8,12 +8,13 @@ A verdict says in words what a query finds in the stream of another, and what wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.explain.trees import forest_json, forest_lines, indented, tree_json, tree_lines
 from anabranch.sharing.forest import PropertyForest, labels
+from anabranch.sharing.histories import SharedHistory, merged
 from anabranch.sharing.match import Lack, differences, matches, merge, merge_all
 from anabranch.sharing.match_joins import (
     FullResults,
@@ -76,6 +77,8 @@ class Explained:
     """The names of other queries that are the same."""
     keeps: tuple[str, ...] = ()
     """What a query about the past has to retain, in words."""
+    history: SharedHistory | None = None
+    """The same, where other queries may share it."""
     columns: ColumnsVerdict | None = None
 
 
@@ -88,6 +91,9 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
             yield f"{query.name}: {query.reason}"
             yield from indented(query.keeps)
             yield from _alike(query)
+            for other, added in _histories_against(query, queries[:number]):
+                widens = f"widens its history by {'; '.join(added)}" if added else "is served by its history"
+                yield f"  against {other.name}: {widens}"
             yield from _columns(query)
             continue
         against = [*_alike(query), *_columns(query)]
@@ -101,6 +107,10 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
                 yield from _tree_text(f"{query.name}:", tree, [] if place else against)
         else:
             yield from _join_text(f"{query.name}:", query.forest, against)
+    for serves, history in _histories(queries):
+        yield ""
+        yield f'one history of "{history.stream}" for {", ".join(serves)}:'
+        yield from indented(history.lines())
     for serves, forest in _joins(queries):
         yield ""
         yield from _join_text("one", forest, [], f" for {', '.join(serves)}:")
@@ -145,17 +155,25 @@ def explain_json(queries: Sequence[Explained]) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for number, query in enumerate(queries):
         if query.forest is None:
-            keeps = {"keeps": list(query.keeps)} if query.keeps else {}
-            found.append({**_names_json(query), "tree": None, "reason": query.reason, **keeps})
+            keeps: dict[str, Any] = {"keeps": list(query.keeps)} if query.keeps else {}
+            beside = [
+                {"query": other.name, "widens": added} for other, added in _histories_against(query, queries[:number])
+            ]
+            more = {**keeps, **({"against": beside} if beside else {})}
+            found.append({**_names_json(query), "tree": None, "reason": query.reason, **more})
             continue
         against = [_verdict_json(other, each) for other, each in _against(query.forest, queries[:number])]
         found.append({**_names_json(query), **_forest_json(query.forest), "against": against})
     joins = [{"serves": list(serves), **_forest_json(forest)} for serves, forest in _joins(queries)]
+    histories = [
+        {"serves": list(serves), "stream": history.stream, "keeps": history.lines()}
+        for serves, history in _histories(queries)
+    ]
     streams = [
         {"serves": list(serves), "tree": tree_json(tree), "abstract": render(tree)}
         for serves, tree in _streams(queries)
     ]
-    return {"queries": found, "joins": joins, "streams": streams}
+    return {"queries": found, **({"histories": histories} if histories else {}), "joins": joins, "streams": streams}
 
 
 def _names_json(query: Explained) -> dict[str, Any]:
@@ -192,6 +210,25 @@ def _against(forest: PropertyForest, before: Sequence[Explained]) -> Iterator[tu
         if other.forest is not None:
             for found in verdicts(other.forest, forest):
                 yield other, found
+
+
+def _histories_against(query: Explained, before: Sequence[Explained]) -> Iterator[tuple[Explained, list[str]]]:
+    """Earlier queries that a query shares a history with, and what it adds to theirs."""
+    for other in before if query.history is not None else ():
+        if other.history is not None and query.history is not None and other.history.entries == query.history.entries:
+            yield other, query.history.added_to(other.history)
+
+
+def _histories(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], SharedHistory]]:
+    """The histories that serve several queries, of minimal length for all of them."""
+    families: dict[str, list[tuple[str, SharedHistory]]] = {}
+    for each in queries:
+        if each.history is not None:
+            families.setdefault(repr(each.history.entries), []).append((each.name, each.history))
+    for found in families.values():
+        if len(found) > 1:
+            (_, first), *_ = found
+            yield [name for name, _ in found], replace(first, needs=merged(each.needs for _, each in found))
 
 
 def _joins(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], PropertyForest]]:
@@ -257,8 +294,8 @@ def _tree_verdict(stream: PropertyTree, query: PropertyTree) -> Verdict:
     lacks = tuple(differences(stream, query))
     if not lacks:
         return Verdict(_MATCHES, ())
-    merged = merge(stream, query)
-    words = _worded(lacks, f" to {window_text(merged.window)}" if merged.window else "")
+    both = merge(stream, query)
+    words = _worded(lacks, f" to {window_text(both.window)}" if both.window else "")
     remainder = subtract(query, stream)
     less = remainder is not None and not matches(remainder, query)
     return Verdict(words, lacks, remainder=remainder if less else None)

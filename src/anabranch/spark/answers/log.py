@@ -17,6 +17,7 @@ from functools import partial
 
 from anabranch.algebra.display.replay import CLOSING, OPENING, DisplayMoment, Replay
 from anabranch.branch.display.publishing import shown_in
+from anabranch.branch.family import twin_of
 from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
@@ -155,6 +156,14 @@ class CommittedAnswer:
             yield text
         yield self.frame.empty if frame is None else frame.closing
 
+    def results(self) -> Iterator[str]:
+        """The results of an answer that is no display, one by one."""
+        frame: AnswerFrame | None = None
+        for chunk in self._chunks():
+            text = self.log.text(chunk)
+            frame = frame or self.frame.told(text)
+            yield from frame.results(chunk, text)
+
     def text(self) -> str:
         """The whole answer."""
         return "".join(self)
@@ -245,7 +254,8 @@ class AnswerLog:
         state = newest.states.get(subscription.branch)
         try:
             read = partial(read_blob, self._states)
-            return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read)
+            key = partial(_key, subscription.text)
+            return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read, key)
         except StateError:
             return None  # a run at work has removed the state meanwhile
 
@@ -269,3 +279,8 @@ class AnswerLog:
         """The dead letters of one epoch."""
         for chunk in self.chunks(manifest, DEAD_LETTERS):
             yield from read_dead_letters(self._segments, chunk)
+
+
+def _key(text: str) -> str:
+    """Identifies a query among those that its branch serves."""
+    return twin_of(parse(text))

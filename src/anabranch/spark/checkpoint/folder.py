@@ -4,6 +4,8 @@
     lock, run.json       on a disk, the run at work: its lock; its number, process and JVM (`runs.py`)
     runs/<run>.json      in an object store, the runs so far
     endpoint.json        where the endpoint of the latest run listens, if it had one
+    service.json         where the service of the latest run listens, if it had one
+    registry/            the subscriptions that were registered through the service (`registry.py`)
     manifest/<epoch>     the record that commits an epoch, and the truth (`manifest.py`)
     plans/<run>/         the plans of epochs, with the documents they read (`spark/plan/files.py`)
     segments/<epoch>/    the answers
@@ -151,6 +153,15 @@ class Checkpoint:
     def endpoint(self) -> Location:
         """Where the endpoint of the latest run that had one listens."""
         return self.folder / "endpoint.json"
+
+    @property
+    def service(self) -> Location:
+        """Where the service of the latest run that had one listens."""
+        return self.folder / "service.json"
+
+    @property
+    def registry(self) -> Location:
+        return self.folder / "registry"
 
     @property
     def states(self) -> Location:

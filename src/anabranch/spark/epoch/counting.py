@@ -174,7 +174,7 @@ class RangeCount:
         return self._counting().judge(compiled, shredded, known, matches)
 
     def show(self, entry: int, element: Shown) -> None:
-        assert not isinstance(element, Region | Update), "streams of updates have no windows"
+        assert not isinstance(element, Region | Update), "windows of updates are displays"
         self._counting().show(entry, element)
 
     def take(self) -> None:

@@ -32,6 +32,8 @@ class StreamNumbers:
     """How many subscriptions are answered in columns, and how many by the law throughout."""
     reasons: Mapping[str, int]
     """Why subscriptions are not answered in columns, with their number: the ten most frequent reasons."""
+    bytes: int = 0
+    """The bytes that the items were read from."""
 
     @staticmethod
     def of(reports: Sequence[Report]) -> dict[str, StreamNumbers]:
@@ -50,8 +52,35 @@ class StreamNumbers:
                 most.in_columns,
                 most.by_law,
                 most.reasons,
+                read.bytes,
             )
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTimes:
+    """When an epoch began, and how long its phases took, in seconds."""
+
+    began: float
+    """By the wall clock, in seconds since 1970."""
+    plan: float
+    job: float
+    publish: float
+    delivered: float = 0.0
+    """From the begin of the epoch to that of its delivery, which may wait for the delivery before it."""
+    deliver: float = 0.0
+
+    def moments_ms(self) -> tuple[int, int, int, int, int]:
+        """When each phase ended and the delivery began and ended, in milliseconds from the begin of the epoch.
+
+        Moments are rounded and not durations, so that no phase reaches into the next or behind the end.
+        """
+        worked = self.plan + self.job
+        published = worked + self.publish
+        delivering = max(published, self.delivered)
+        found = (self.plan, worked, published, delivering, delivering + self.deliver)
+        planned, worked_ms, published_ms, delivering_ms, delivered_ms = (round(each * 1000) for each in found)
+        return planned, worked_ms, published_ms, delivering_ms, delivered_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +108,30 @@ class Metrics:
     publish_ms: int
     deliver_ms: int
     streams: Mapping[str, StreamNumbers]
+    began: float
+    """When the epoch began, in seconds since 1970."""
+    deliver_start_ms: int
+    """From its begin to that of its delivery."""
+
+    @property
+    def total_ms(self) -> int:
+        """From the begin of the epoch to the end of its delivery."""
+        return self.deliver_start_ms + self.deliver_ms
 
     @staticmethod
     def of(
         manifest: Manifest,
         plan: Plan,
         answers: AnswerCounts,
-        seconds: tuple[float, float, float, float],
+        times: EpochTimes,
         reports: Sequence[Report],
     ) -> Metrics:
-        """The numbers of an epoch; `seconds` are those for planning, the job, publishing and delivering."""
+        """The numbers of an epoch."""
         waiting: dict[str, int] = {}
         for kept in manifest.states.values():
             for key, count in kept.waiting.items():
                 waiting[key] = max(count, waiting.get(key, 0))
-        plan_ms, job_ms, publish_ms, deliver_ms = (round(each * 1000) for each in seconds)
+        planned, worked, published, delivering, delivered = times.moments_ms()
         return Metrics(
             manifest.epoch,
             manifest.run,
@@ -106,9 +144,11 @@ class Metrics:
             {plan.by_id[number].name: count for number, count in answers.most(MOST_NAMED).items()},
             sum(each.held for each in manifest.states.values()),
             waiting,
-            plan_ms,
-            job_ms,
-            publish_ms,
-            deliver_ms,
+            planned,
+            worked - planned,
+            published - worked,
+            delivered - delivering,
             StreamNumbers.of(reports),
+            times.began,
+            delivering,
         )

@@ -6,26 +6,29 @@ out into the task's segment; only entries that columns cannot answer are parsed,
 A range is read by one task, or again by another; each starts with all events before it: those of earlier epochs from
 the log, and earlier ones of this epoch as far as the job knows them (`spark/evolution/rerun.py`).
 
-The elements of a stream of updates go on to the branches, which judge them (LAWS 5).
-Of the events of such a stream only doubts are kept: paths that an accent named (LAWS 4.5).
+The elements of a stream of updates go on to the branches, which judge them (LAWS 5); accents are judged here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TypeAlias
 
 from anabranch.algebra.accents.events import Announced, Event, is_change, judged
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.branch.document.state import rare_gc
+from anabranch.branch.intake.usual_updates import UsualUpdates
 from anabranch.columnar.items.answering import Answers, ReadEntry, Shown, StreamAnswers, Taker
 from anabranch.columnar.items.coverage import ReadCounts
+from anabranch.columnar.scan.template import is_plain_around
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent, logged_events
 from anabranch.spark.evolution.views import KnownLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
-from anabranch.stream.elements import DeadLetter, Item, StreamElement
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.split import Cut
@@ -57,6 +60,7 @@ class Passage:
         self._epoch = job.epoch
         self._range = reach
         self._edited = stream.source.updates
+        self._usual_updates = UsualUpdates()
         known = job.known_log(stream)
         self._evolution = known.evolutions[int(reach.partition)]
         self._is_own = False
@@ -102,15 +106,21 @@ class Passage:
         return self._evolution
 
     def peek(self, cut: Cut) -> StreamElement | DeadLetter:
+        is_plain = cut.reason is None and cut.key is None and cut.headers is None
+        is_plain = self._edited and is_plain and is_plain_around(cut.root, cut.encoding)
+        if is_plain:
+            place = Place(self._range.stream, self._range.file, cut.start)
+            if (update := self._usual_updates.read(cut.raw, place, cut.root)) is not None:
+                return update
         (element,) = self.reader.elements([cut])
+        if is_plain and isinstance(element, Update):
+            self._usual_updates.learn(cut.raw, element, cut.root)
         return element
 
     def read(self, cut: Cut) -> StreamElement | DeadLetter:
         """Parse, judge and apply the next element; a dead letter where it is bad."""
         element = self.peek(cut)
-        if self._edited:
-            if isinstance(element, DeadLetter):
-                self.changes += logged_events(element, self._range, self._epoch)
+        if self._edited and not isinstance(element, Accent | DeadLetter):
             return element
         if not is_change(element):
             return judged(element, self._evolution)
@@ -128,15 +138,16 @@ class Passage:
         """Answer every item of the range, and show it to takers; gives the counts, None without any element."""
         course = None if self._edited else self
         counts = ReadCounts()
-        for part in self.reader.parts():
-            if isinstance(part, DeadLetter):
-                out.bury(part)
-                continue
-            for batch in answers.batches(self.reader.shredder, part, course):
-                counts += batch.counts
-                for stretch in batch.entries.between_accents(course):
-                    for matched in answers.matched(stretch, takers, course):
-                        counts += matched.answer(self._elements(matched.unread(), out), out)
+        with rare_gc() if self._edited else nullcontext():  # its process may have large documents
+            for part in self.reader.parts():
+                if isinstance(part, DeadLetter):
+                    out.bury(part)
+                    continue
+                for batch in answers.batches(self.reader.shredder, part, course):
+                    counts += batch.counts
+                    for stretch in batch.entries.between_accents(course):
+                        for matched in answers.matched(stretch, takers, course):
+                            counts += matched.answer(self._elements(matched.unread(), out), out)
         return counts if counts.items or self._has_controls else None
 
     def _elements(self, unread: Iterable[tuple[int, Cut]], out: Answers) -> Iterator[ReadEntry]:

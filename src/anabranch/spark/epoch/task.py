@@ -7,7 +7,7 @@ Panes and raw items for branches are collected and sent to their shards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from time import process_time
@@ -122,10 +122,10 @@ class _TaskReading:
         progress = None if axes is None else ProgressTaker(stream.name, axes)
         takers: list[Taker] = [taker for taker in (counted, feed, progress) if taker]
         count = passage.show(compiled.answers[each.stream], segment, takers)
-        if count is not None:
-            self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + count
-            self.coverage[each.stream] = compiled.answers[each.stream].coverage
         messages, size = passage.reader.read
+        if count is not None:
+            self.read[each.stream] = self.read.get(each.stream, ReadCounts()) + replace(count, bytes=size)
+            self.coverage[each.stream] = compiled.answers[each.stream].coverage
         self.bytes_read += size
         if messages:
             before = self.messages.get(each.stream, (0, 0))

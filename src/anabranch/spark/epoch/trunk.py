@@ -24,9 +24,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Condition, Lock
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from types import TracebackType
 
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import AnabranchError, SourceUnavailable
 from anabranch.law.calls import PythonFunction
 from anabranch.law.steps import allow
@@ -41,10 +42,11 @@ from anabranch.spark.checkpoint.retention import Retention
 from anabranch.spark.checkpoint.runs import RunLock, TakenRun, overtaken, record, take_over
 from anabranch.spark.epoch.background import Background
 from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.epoch.metrics import Metrics
+from anabranch.spark.epoch.metrics import EpochTimes, Metrics
 from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
+from anabranch.spark.epoch.workload_checks import check_workload
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.rerun import drop_attempt
 from anabranch.spark.hosts.host import EpochQuery, Host
@@ -55,17 +57,12 @@ from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.weights import write_weights
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile, Plans, folder_of
-from anabranch.spark.plan.kinds import not_begun
-from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.planning import Planning
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.sinks.answer_streams import check_answers
-from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.spool.spool import WritingRun
 from anabranch.spark.spool.spools import Spools
 from anabranch.storage import Where
-from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, document_claims
 from anabranch.stream.settings import Settings
 
 _POLL_SECONDS = 0.1
@@ -168,16 +165,7 @@ class Trunk:
         """Set the workload from the next epoch on; waits for the epoch at work."""
         with self._epoch_lock:
             self._background.finish()
-            check_sinks(
-                wanted.streams,
-                wanted.subscriptions,
-                wanted.sinks,
-                checkpoint=self.checkpoint.folder,
-                files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
-                read=document_claims(wanted.documents),
-            )
-            self._check_answers(wanted)
-            self._orders.check_replays(wanted.streams.values(), wanted.subscriptions, self._last, self.plan)
+            self.check(wanted)
             self._planning.documents.look(wanted.documents)
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
@@ -197,12 +185,10 @@ class Trunk:
             with self._workload_lock:
                 self._wanted = wanted
 
-    def _check_answers(self, wanted: Workload) -> None:
-        """Refuse streams that cannot be the answers they are declared to be."""
-        streams = wanted.streams.values()
-        asked, known = {each.answer for each in streams}, QueryContext.of(streams, self._functions)
-        found = {name: not_begun(name, text, known) for name, text in wanted.subscriptions.items() if name in asked}
-        check_answers(wanted.streams, found, self.plan)
+    def check(self, wanted: Workload) -> None:
+        """Refuse a workload whose streams and sinks cannot be had together, or not by this trunk."""
+        check_workload(wanted, self.checkpoint, self._functions, self.plan)
+        self._orders.check_replays(wanted.streams.values(), wanted.subscriptions, self._last, self.plan)
 
     def hold(self, holds: Mapping[str, int]) -> None:
         """Hold these streams, by name, for now (`IntakeSettings.held`), and read all others on."""
@@ -211,10 +197,26 @@ class Trunk:
             if self.checkpoint.intake.exists():
                 replace(IntakeSettings.load(self.checkpoint), held=self._holds).save(self.checkpoint)
 
-    def want_more(self, subscriptions: Mapping[str, str]) -> None:
-        """Add subscriptions, by name, from the next epoch on; returns at once."""
+    def want_more(
+        self,
+        subscriptions: Mapping[str, str],
+        *,
+        policies: Mapping[str, Policy] | None = None,
+        without: Collection[str] = (),
+    ) -> None:
+        """Add subscriptions, by name, from the next epoch on, `without` some others; returns at once.
+
+        None of them has a sink, or streams of its own.
+        """
         with self._workload_lock:
-            self._wanted = replace(self._wanted, subscriptions={**self._wanted.subscriptions, **subscriptions})
+            wanted = self._wanted
+            texts = {**wanted.subscriptions, **subscriptions}
+            chosen = {**wanted.policies, **(policies or {})}
+            for name in without:
+                if name not in subscriptions:
+                    texts.pop(name, None)
+                    chosen.pop(name, None)
+            self._wanted = replace(wanted, subscriptions=texts, policies=chosen)
 
     def start(self, *, once: bool) -> None:
         """Start: to the end of the present input (`once`), or until stopped."""
@@ -338,6 +340,11 @@ class Trunk:
         """The newest epoch that is committed and reported to the listener, -1 if there is none."""
         return self._reported
 
+    @property
+    def epochs_behind(self) -> Mapping[str, int]:
+        """By kind of sink: the number of committed epochs that some sink of this kind has not got yet."""
+        return self._sinks.epochs_behind(self._last.epoch if self._last else -1, self._reported)
+
     def announce(self, endpoint: str) -> None:
         """Write down where the endpoint of this run listens."""
         durable.replace(self.checkpoint.endpoint, durable.sealed({"run": self.run, "address": endpoint}))
@@ -383,7 +390,7 @@ class Trunk:
         return error
 
     def _run_epoch(self, number: int) -> None:
-        begun = monotonic()
+        begun, began = monotonic(), time()
         for warning in self._orders.warnings():
             self._listener.warning(warning)
         file = self._planning.begin(number, self._wanted, self._orders.forms, self._last, self._orders.counts)
@@ -392,8 +399,7 @@ class Trunk:
         planned = monotonic()
         carries = self._last.carries if self._last else {}
         before = self._last.epoch if self._last else None
-        evolution = self._last.evolution if self._last else {}
-        known = self._last.aborted if self._last else {}
+        evolution, known = (self._last.evolution, self._last.aborted) if self._last else ({}, {})
         functions = tuple(self._functions.items())
         given = Job(file, self.checkpoint, number, carries, functions, before, evolution, run=self.run)
         job, reports = self._run_tasks(given, self._orders.ranges(number), plan.shards)
@@ -407,11 +413,11 @@ class Trunk:
         point("states-swept", number)
         write_weights(self.checkpoint, (each.messages for each in reports))
         self._report_ended(plan, manifest, known)
-        seconds = (planned - begun, worked - planned, monotonic() - worked)
+        times = EpochTimes(began, planned - begun, worked - planned, monotonic() - worked)
         if self._sinks:
-            self._background.begin(partial(self._report_in_background, manifest, plan, reports, seconds))
+            self._background.begin(partial(self._report_in_background, manifest, plan, reports, times))
         else:
-            self._deliver_and_report(manifest, plan, reports, seconds)
+            self._deliver_and_report(manifest, plan, reports, times)
 
     def _publish(self, manifest: Manifest) -> Set[str]:
         """Commit an epoch; gives what the manifest before it has kept."""
@@ -451,7 +457,7 @@ class Trunk:
                 raise _Stopped
 
     def _report_in_background(
-        self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
+        self, manifest: Manifest, plan: Plan, reports: Sequence[Report], times: EpochTimes
     ) -> None:
         """Deliver and report an epoch in the background; an error there ends the trunk.
 
@@ -459,29 +465,27 @@ class Trunk:
         """
         try:
             if not self._delivery_failed:
-                self._deliver_and_report(manifest, plan, reports, seconds)
+                self._deliver_and_report(manifest, plan, reports, times)
         except Exception as error:
             self._delivery_failed = True
             self._fail(self._explained(error))
         with self._progressed:
             self._progressed.notify_all()
 
-    def _deliver_and_report(
-        self, manifest: Manifest, plan: Plan, reports: Sequence[Report], seconds: tuple[float, float, float]
-    ) -> None:
+    def _deliver_and_report(self, manifest: Manifest, plan: Plan, reports: Sequence[Report], times: EpochTimes) -> None:
         """Deliver a committed epoch to sinks, then report it to the listener."""
-        begun = monotonic()
+        waited, begun = time() - times.began, monotonic()
         self._sinks.deliver(manifest, plan)
         self._sinks.forget(lambda stream: self._orders.reading(stream, manifest))
         self.spools.forget(partial(position_read, manifest))
         point("sinks-moved", manifest.epoch)
         self._retention.add(manifest, self._sinks.needed)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
-        cpu = sum(each.cpu for each in reports)
         items = sum((Counter(each.items) for each in reports), Counter[str]())
         self._silence.take(plan, items, answers.numbers, partial(AnswerLog(self.checkpoint).buried, manifest))
-        metrics = Metrics.of(manifest, plan, answers, (*seconds, monotonic() - begun), reports)
-        self._listener.epoch(Epoch(manifest, plan, metrics, cpu))
+        times = replace(times, delivered=waited, deliver=monotonic() - begun)
+        metrics = Metrics.of(manifest, plan, answers, times, reports)
+        self._listener.epoch(Epoch(manifest, plan, metrics, sum(each.cpu for each in reports), answers))
         self._reported = manifest.epoch
 
     def _report_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:

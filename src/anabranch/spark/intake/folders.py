@@ -57,12 +57,22 @@ def listing(path: str) -> dict[str, int]:
             size = os.path.getsize(path)
             return {os.path.basename(path): size} if size else {}
         with os.scandir(path) as entries:
-            found = {each.name: each.stat().st_size for each in entries if each.is_file()}
+            found = {each.name: size for each in entries if (size := _size(each))}
     except FileNotFoundError:
         return {}  # not there yet, or removed meanwhile
     except OSError as error:
         raise StreamError(f"cannot read '{path}': {error.strerror}") from None
-    return {name: found[name] for name in sorted(found) if found[name] and not name.startswith(".")}
+    return dict(sorted(found.items()))
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    """The size of a file that is read; 0 for all else, such as one that was moved away since it was listed."""
+    if entry.name.startswith("."):  # a file that is written there, and renamed when it is whole
+        return 0
+    try:
+        return entry.stat().st_size if entry.is_file() else 0
+    except FileNotFoundError:
+        return 0
 
 
 def _objects(address: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.algebra.reactions.signature import Policy
+from anabranch.spark.answers.segments import AnswerCounts
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.evolution.progress import ProgressAxis
@@ -47,6 +48,8 @@ class Epoch:
     metrics: Metrics
     cpu: float = 0.0
     """Processor seconds of its tasks."""
+    answers: AnswerCounts | None = field(default=None, compare=False)
+    """How many answers each subscription got."""
 
 
 @dataclass(frozen=True, slots=True)

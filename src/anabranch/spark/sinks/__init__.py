@@ -1,7 +1,8 @@
 """Sinks: where answers are delivered besides the answer log.
 
     Files(path)             one file that grows, a byte-exact prefix of the answer (`growing.py`)
-    Parquet(path)           a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`)
+    Parquet(path)           a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`), and
+                            for the corrections of displays (`changelog.py`)
     Kafka(cluster, topic)   a message for each result (`topics/`)
     Console(out)            lines for people (`delivery.py`)
 
@@ -39,12 +40,18 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
-    """A folder of Parquet files."""
+    """A folder of Parquet files.
+
+    A display is told in `changes`: as `updates`, a row for each correction, or as `upserts`, of each epoch a row for
+    each result that has changed.
+    """
 
     path: Where
+    changes: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Location.of(self.path))
+        _check_changes(self.changes)
 
     @property
     def at(self) -> Location:
@@ -70,11 +77,16 @@ class Kafka:
     ) -> None:
         if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
             raise UsageError(f"'{topic}' cannot be the name of a topic", hint="use letters, digits, '.', '_' and '-'")
-        if changes not in (None, "updates", "upserts"):
-            raise UsageError(f"the 'changes' of a display are updates or upserts, not '{changes}'")
+        _check_changes(changes)
         known = KafkaCluster.of(cluster) if isinstance(cluster, str) else cluster
         for name, value in (("cluster", known), ("topic", topic), ("key", key), ("changes", changes)):
             object.__setattr__(self, name, value)
+
+
+def _check_changes(changes: str | None) -> None:
+    """Refuse what is no way to tell a display."""
+    if changes not in (None, "updates", "upserts"):
+        raise UsageError(f"the 'changes' of a display are updates or upserts, not '{changes}'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,19 @@ class Console:
 
 
 Sink: TypeAlias = Files | Parquet | Kafka | Console
+
+
+def kind_of_sink(sink: Sink) -> str:
+    """The kind of a sink, as SITE.toml calls it."""
+    match sink:
+        case Files():
+            return "files"
+        case Parquet():
+            return "parquet"
+        case Kafka():
+            return "kafka"
+        case Console():
+            return "console"
 
 
 def path_of(sink: Sink) -> Location | None:

@@ -22,8 +22,9 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink
+from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, kind_of_sink
 from anabranch.spark.sinks.answer_streams import AnswerStream
+from anabranch.spark.sinks.changelog import ChangesForm
 from anabranch.spark.sinks.growing import Growing, growing
 from anabranch.spark.sinks.pieces import lines_in, take_apart
 from anabranch.spark.sinks.topics.delivery import TopicDelivery
@@ -145,6 +146,16 @@ class Sinks:
         """Whether topics have not got all committed epochs."""
         return any(each.behind for each in self._topics.values())
 
+    def epochs_behind(self, committed: int, delivered: int) -> Mapping[str, int]:
+        """By kind of sink, where there are some: the committed epochs that one of them has not got yet.
+
+        Those but topics get an epoch together, and `delivered` is the newest that they have.
+        """
+        found: dict[str, int] = {kind_of_sink(sink): max(0, committed - delivered) for _, sink in self._sinks}
+        if self._topics:
+            found["kafka"] = max(each.epochs_behind for each in self._topics.values())
+        return found
+
     @property
     def needed(self) -> int:
         """The oldest epoch that a topic may still need; the next one where there are none."""
@@ -190,7 +201,13 @@ class Sinks:
             case Parquet():
                 from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet only where needed
 
-                return ParquetFolder(sink.at, self._checkpoint, self._warn, self._log.subscription(name))
+                asked = self._log.subscription(name)
+                form: ChangesForm = "upserts" if sink.changes == "upserts" else "updates"
+                folder = ParquetFolder(sink.at, self._checkpoint, self._warn, asked, form)
+                kept = self._log.manifests.epochs()
+                if asked is not None and asked.shows and kept and max(folder.next, asked.first) < kept[0]:
+                    self._log.check_followed(asked)
+                return folder
             case Kafka():
                 raise AssertionError("topics are delivered elsewhere")
             case Console(out):

@@ -10,6 +10,8 @@ on, and readers merge the files' columns by name.
 A piece of an answer that is no row, because a former leaf has children or occurs twice, must neither stop the trunk
 nor get lost: it goes into `_set_aside.jsonl` in the folder, with epoch and reason, where readers of Parquet do not
 look.
+Of a display the rows are its corrections (`changelog.py`).
+
 When a query is changed, the folder of the old one is moved aside (`vela.3`, after the old subscription's number).
 So is a folder whose columns have other types than the query gives them, as those written before columns had types;
 the answer is then delivered again from the first retained epoch.
@@ -33,6 +35,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.operators import PlanKind
+from anabranch.spark.sinks.changelog import CHANGE_COLUMNS, ChangesForm, change_rows
 from anabranch.spark.sinks.growing import Growing, growing, move_aside, numbered
 from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
 from anabranch.spark.sinks.tables import ColumnType, columns, computed_columns
@@ -87,8 +90,11 @@ class ParquetFolder:
         checkpoint: Checkpoint,
         warn: Callable[[str], None],
         at_work: Registration | None = None,
+        changes: ChangesForm = "updates",
     ) -> None:
+        """`changes` says how a display is told."""
         self._path = path
+        self._changes = changes
         self._warn = warn
         self._checkpoint = checkpoint
         self._record = checkpoint.sink(path, ".parquet")
@@ -112,6 +118,10 @@ class ParquetFolder:
             reached = self._prepared(subscription, epoch)
         except UsageError:
             return  # of an earlier query of this name, without a sink, whose answer is no table
+        if subscription.shows:
+            rows = change_rows(self._changes, texts)
+            self._write(subscription, epoch, reached, pa.Table.from_pylist(rows, _schema(reached.columns)))
+            return
         others: list[str] = []
         tables = [_schema(reached.columns).empty_table()]
         for text in texts:
@@ -121,12 +131,16 @@ class ParquetFolder:
                 others += (visible_json({"epoch": epoch, **misfit}) for misfit in misfits)
             tables.append(found)
         table = pa.concat_tables(tables, promote_options="default")
-        if table.num_rows:
-            durable.replace(self._folder(reached) / f"epoch-{epoch:08}.parquet", _written(table))
         if others and self._set_aside.next <= epoch:
             self._set_aside.append(subscription.id, epoch, (f"{line}\n" for line in others))
             where = self._set_aside.path
             self._warn(f"subscription '{subscription.name}': {len(others)} results are no rows, see '{where}'")
+        self._write(subscription, epoch, reached, table)
+
+    def _write(self, subscription: Registration, epoch: int, reached: FolderPosition, table: pa.Table) -> None:
+        """Write the file of an epoch, if it has rows, and go on behind it."""
+        if table.num_rows:
+            durable.replace(self._folder(reached) / f"epoch-{epoch:08}.parquet", _written(table))
         fresh = {name: reached.columns.get(name, "text") for name in table.column_names}
         self._move(FolderPosition(subscription.id, epoch + 1, fresh, reached.moved))
 
@@ -141,7 +155,7 @@ class ParquetFolder:
             if self._checked != subscription.id and self._check_types(subscription, before):
                 self._set_aside = self._opened_set_aside()
             return self._reached or before
-        fresh = FolderPosition(subscription.id, epoch, _columns(subscription))
+        fresh = FolderPosition(subscription.id, epoch, self._columns(subscription))
         with durable.writing(self._path):
             if before is not None:
                 self._leave(before)
@@ -152,9 +166,10 @@ class ParquetFolder:
     def _check_types(self, subscription: Registration, reached: FolderPosition) -> bool:
         """Move the folder aside where its files have other column types than the query; whether it was."""
         self._checked = subscription.id
-        known = _columns(subscription)
+        known = self._columns(subscription)
         held = {**reached.columns, **_types_in(self._folder(reached))}
-        if all(held.get(name, given) == given for name, given in known.items()):
+        is_same = not subscription.shows or held.keys() == known.keys()
+        if is_same and all(held.get(name, given) == given for name, given in known.items()):
             return False
         with durable.writing(self._path):
             aside = self._leave(reached)
@@ -165,6 +180,15 @@ class ParquetFolder:
             f"so it is written again; what was there is in '{aside}'"
         )
         return True
+
+    def _columns(self, subscription: Registration) -> _Columns:
+        """The columns of a display's changes, or those that a query, or a plan of operators, names."""
+        text = subscription.text
+        if subscription.shows:
+            return CHANGE_COLUMNS[self._changes]
+        if subscription.kind != PlanKind.name:
+            return columns(parse(text))
+        return {name: given for name, given in computed_columns(read_plan(text)).items() if "/" not in name}
 
     def _leave(self, reached: FolderPosition) -> Location:
         """Let the files of a subscription be as they are; gives where they are then."""
@@ -187,14 +211,6 @@ def _is_empty(folder: Location) -> bool:
     if path is None:
         return not durable.names(folder, below=True)
     return not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def _columns(subscription: Registration) -> _Columns:
-    """The columns that a query, or a plan of operators, names."""
-    text = subscription.text
-    if subscription.kind != PlanKind.name:
-        return columns(parse(text))
-    return {name: given for name, given in computed_columns(read_plan(text)).items() if "/" not in name}
 
 
 def _schema(known: _Columns) -> pa.Schema:

@@ -18,7 +18,6 @@ from functools import partial
 from itertools import groupby
 from time import process_time
 
-from anabranch.algebra.accents.evolution import Evolution
 from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
@@ -41,7 +40,6 @@ from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow
-from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.branches import BranchPlan, branches_of, keeper_of, shard_of
 from anabranch.spark.plan.documents import documents_for, documents_of
@@ -173,7 +171,7 @@ class _Shard:
         assert isinstance(query, DisplayKind), "others have no strands"
         roots = {each: self.plan.stream(each).root() for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
-        given = BranchContext(*self._known(branch), self.plan.limits, json=self._json(query.streams))
+        given = self._context(branch, {}, {})
         opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
@@ -209,7 +207,14 @@ class _Shard:
         begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
         keepers = {name: kept for name, kept in begun.items() if kept is not None}
         versions = {each.document.name: each.version for each in documents_for(self.job.plan, branch.texts)}
-        return BranchContext(*self._known(branch), self.plan.limits, keepers, versions, self._json(branch.streams))
+        return self._context(branch, keepers, versions)
+
+    def _context(
+        self, branch: BranchPlan, keepers: Mapping[str, BranchState], versions: Mapping[str, str]
+    ) -> BranchContext:
+        scales = {each: self.plan.stream(each).source.scale for each in branch.streams}
+        known = self._known(branch)
+        return BranchContext(*known, self.plan.limits, keepers, versions, self._json(branch.streams), scales)
 
     def _json(self, streams: Iterable[str]) -> dict[str, str]:
         """The streams of JSON among some, each with the name of its items."""
@@ -238,11 +243,14 @@ class _Shard:
         )
 
     def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
-        """How a branch that begins late sees its stream (LAWS 3.6): behind all events before its first epoch."""
-        if stream.name not in branch.late or stream.name not in self.job.evolution:
+        """How a branch that begins late sees its stream (LAWS 3.6): behind all events before its first epoch.
+
+        One of updates begins behind what its keeper has taken (`branch/evolution/begun.py`).
+        """
+        if stream.name not in branch.late or stream.name not in self.job.evolution or stream.source.updates:
             return None
         known, first = self.job.known_log(stream), branch.twins[0][0].first
-        return lambda: _doubted_starts(stream, known.events, first) if stream.source.updates else known.starts(first)
+        return lambda: known.starts(first)
 
     # --- pane branches ----------------------------------------------------------------------------------------
 
@@ -328,13 +336,3 @@ class _Output:
     def late(self, place: Place) -> None:
         if (line := late_line(place)) not in self._noted:
             self._segment.note_late(line)
-
-
-def _doubted_starts(stream: KnownStream, events: Sequence[LoggedEvent], first: int) -> list[Start]:
-    """The starts of a stream of updates: paths in doubt stay so, for the document holds values of all times."""
-    elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
-    doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
-    numbers = range(len(stream.source.partitions))
-    return [
-        Start(Evolution.of(stream.source), tuple(each for mine, each in doubts if mine == number)) for number in numbers
-    ]

@@ -196,7 +196,8 @@ class Source:
     def admission(self, *, accents: bool = True) -> Admission:
         """The elements that it accepts; `accents` says whether the engine follows them."""
         merged = self.is_timed or not self.is_divided
-        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents)
+        fixed = (*(path for path, _ in self.domains), *([] if self.time is None else [self.time]))
+        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents, fixed=fixed)
 
     @property
     def implied_root(self) -> str:

@@ -45,6 +45,8 @@ class TopicDelivery:
         """How often the sinks have changed, and at which of these changes the thread is; 0 before the first."""
         self._last = last
         """The newest committed epoch."""
+        self._begun = last + 1
+        """The first epoch that is committed under its eyes."""
         self._next = 0
         """The next epoch to write."""
         self._ending = self._hurry = self._failed = False
@@ -72,6 +74,12 @@ class TopicDelivery:
         """Whether there is something to be written."""
         with self._changed:
             return not self._failed and self._has_work()
+
+    @property
+    def epochs_behind(self) -> int:
+        """How many committed epochs are not written yet; of those before it began only what it has found out."""
+        with self._changed:
+            return max(0, self._last + 1 - (self._next or self._begun))
 
     @property
     def needed(self) -> int:

@@ -1,0 +1,1 @@
+"""Loops over entries that are compiled: the usual forms of a query, answered from what is kept of an entry."""

@@ -1,0 +1,226 @@
+"""The past of expressions that are no path (LAWS 5.4): the law, and what production remembers of it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from anabranch.law import evaluate
+from anabranch.law.history.timeline import arrivals
+from anabranch.runtime.past.timeline import Timeline
+from history.asking import ask, shown
+from history.following import Asking, Followed
+from history.past import checked, given
+from history.writing import Writer
+from mass import Mass
+
+VALUES = """
+<s:mutable id="1" at="1"><v>9</v></s:mutable><s:mutable id="2" at="1"><v>5</v></s:mutable>
+<s:replace target="1" at="3"><v>1</v></s:replace><s:replace target="2" at="4"><v>5</v></s:replace>
+<s:replace target="2" at="7"><v>8</v></s:replace><s:punctuation at="20"/>
+"""
+PAIR = """
+<i><s:mutable id="1" at="1"><a>9</a></s:mutable><s:mutable id="2" at="1"><b>5</b></s:mutable></i>
+<s:replace target="1" at="3"><a>1</a></s:replace><s:replace target="2" at="4"><b>5</b></s:replace>
+<s:replace target="2" at="7"><b>8</b></s:replace>
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('(max(stream("s")//v))#0', "8"),
+        ('(max(stream("s")//v))#1', "5"),
+        ('(max(stream("s")//v))#[2]', "8 5 9"),
+        ('(sum(stream("s")//v))#[9]', "9 6 14 9"),  # an update that changes nothing makes no version
+        ('(sum(stream("s")//v))?[15]', "9 6"),
+        ('(sum(stream("s")//v))?[13]', "9"),
+        ('(stream("s")//v, "x")#1', "<v>1</v><v>5</v>x"),
+        ('((max(stream("s")//v))#1)?13', "5"),
+        ('((max(stream("s")//v))#1)#1', "9"),
+        ('(max(stream("s")//v))#[2][. > 5]', "8 9"),
+        ('(for $v in stream("s")//v order by $v return <r>{ $v/text() }</r>)#1/text()', "15"),
+        ('(for $v in stream("s")//v return $v)#0/..', ""),  # copies have no parent
+        ("(1 + 1)#0, (1 + 1)#1", "2"),
+        ('stream("s")//v#1?17', "<v>1</v><v>5</v>"),
+        ('(stream("s")//v#1)?17', "<v>1</v><v>5</v>"),
+    ],
+)
+def test_values_of_what_is_no_path(query: str, expected: str) -> None:
+    """Its versions are its successive values; two qualifiers ask one after the other."""
+    assert ask(query, VALUES) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('for $x in stream("s")//i where $x/b > 5 return ($x/a + $x/b)#[3]', [("7", "9 6 14")]),
+        ('stream("s")//i[(a + b)#1 = 6]/b', [("7", "<b>8</b>")]),
+        ('for $x in stream("s")//i return ($x/a + $x/b)?[3.5]', [("1", "14"), ("3", "6 14"), ("7", "9 6")]),
+        ('for $x in stream("s")//i return (count($x/a))#1', []),  # it was never without
+    ],
+)
+def test_values_for_the_nodes_of_a_loop(query: str, expected: list[tuple[str, str]]) -> None:
+    """An expression with variables has the values that it had for these nodes, since they came, asked for or not."""
+    assert shown(query, PAIR) == expected
+
+
+def test_production_goes_on_behind_a_failure() -> None:
+    """Where it fails there is nothing, and whoever asks for the present fails with it."""
+    stream = '<s:mutable id="1" at="1"><v>2</v></s:mutable><s:replace target="1" at="2"><v>x</v></s:replace>'
+    stream += '<s:replace target="1" at="3"><v>4</v></s:replace>'
+    for query in ('<o>{ (sum(stream("s")//v))#1 }</o>', '<o>{ (sum(stream("s")//v))#[2] }</o>'):
+        for away in (False, True):
+            list(Followed(query, s=stream).run(put_away=away))
+
+
+def test_case_102() -> None:
+    """Successive values, by number and by time."""
+    for asked, expected in {"(sum({}))#1": "6", "(sum({}))#[9]": "9 6 14 9", "(sum({}))?[15]": "9 6"}.items():
+        assert ask(asked.format('stream("s")//v'), VALUES) == expected
+    assert ask('(max(stream("s")//v))#[1]', VALUES) == "8 5"
+
+
+def test_case_103() -> None:
+    """The values for a node, also of moments at which nobody asked."""
+    loop = 'for $i in stream("s")//i where $i/b > 5 return ($i/a + $i/b)'
+    assert shown(f"{loop}#[3]", PAIR) == [("7", "9 6 14")]
+    assert shown(f"{loop}?[3.5]", PAIR) == [("7", "9 6")]
+
+
+def test_case_104() -> None:
+    """A failure is a version without content."""
+    stream = '<s:mutable id="1" at="1"><v>2</v></s:mutable><s:replace target="1" at="2"><v>x</v></s:replace>'
+    stream += '<s:replace target="1" at="3"><v>4</v></s:replace>'
+    assert [text for _, text in shown('<o>{ (sum(stream("s")//v))#1 }</o>', stream)] == ["<o/>", "<o>2</o>", "<o/>"]
+    assert [text for _, text in shown('<o>{ (sum(stream("s")//v))#[2] }</o>', stream)] == ["<o>2</o>", "", "<o>4 2</o>"]
+
+
+def test_case_105() -> None:
+    """Over items a value changes as they come, and a round asks for what it was when its item arrives."""
+    values = (3, 7, 7, 5)
+    streams = {"s": "<r>" + "".join(f"<i><t>{at}</t><v>{each}</v></i>" for at, each in enumerate(values)) + "</r>"}
+    query = checked("(max(stream('s')/r/i/v))#1", streams).query
+    assert [each.text for each in Timeline(query, given(streams))] == ["3"]
+    query = checked("for $i in stream('s')/r/i where $i/v > (max(stream('s')/r/i/v))#1 return $i/v", streams).query
+    assert evaluate(query, given(streams)).text == "<v>7</v><v>7</v><v>5</v>"
+
+
+WINDOWED = """
+<i><t>1</t><s:mutable id="1" at="1"><v>9</v></s:mutable></i><i><t>2</t><s:mutable id="2" at="2"><v>5</v></s:mutable></i>
+<i><t>12</t><v>7</v></i><s:replace target="1" at="13"><v>1</v></s:replace><s:punctuation at="14"/>
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            'for $w in stream("s")/root/i|t diff 10| return <w>{ sum($w/v), sum($w/v#1), (sum(stream("s")//v))#1 }</w>',
+            "<w>6 9 21</w><w>7 0 21</w>",
+        ),
+        ('for $w in stream("s")/root/i|count 2| return <w>{ (sum($w/v))#[1] }</w>', "<w>6 14</w>"),
+        ('(for $w in stream("s")/root/i|count 2| return sum($w/v))#[2]', "6 14"),
+    ],
+)
+def test_windows_beside_a_qualifier(query: str, expected: str) -> None:
+    """Windows of a stream of updates are those of the document as it stands, and so is the past beside them."""
+    for away in (False, True):
+        assert [text for _, text in Followed(query, s=WINDOWED).run(put_away=away)][-1] == expected
+
+
+def test_retain_bounds_what_is_kept() -> None:
+    """How far back the versions are of what a node decides is not known, so all are kept that the stream retains."""
+    query = 'for $i in stream("s")/root/i return <o>{ ($i/a + $i/b)#[9] }</o>'
+    assert Followed(query, s=PAIR).end() == "<o>9 6 14</o>"
+    bounded = Followed(query, Fraction(3), s=PAIR + '<s:punctuation at="8"/>')
+    assert bounded.end() == "<o>9 6</o>"
+    assert len(str(bounded.machine.encode())) < len(str(grown(query, None).machine.encode())) / 5
+    assert len(str(grown(query, Fraction(3)).machine.encode())) < 2 * len(str(bounded.machine.encode()))
+
+
+def grown(query: str, retain: Fraction | None) -> Followed:
+    """The same stream after many updates."""
+    updates = "".join(f'<s:replace target="1" at="{at}"><a>{at}</a></s:replace>' for at in range(10, 90))
+    found = Followed(query, retain, s=PAIR + updates)
+    for each in arrivals(found.law, found.given):
+        list(found.law[each.stream].take(each.element, each.at, each.partition))
+        list(found.machine.take(each.stream, each.element, each.at, each.partition))
+    return found
+
+
+class Values(Asking):
+    """Writes questions about the past of what is no path."""
+
+    def question(self, *streams: str) -> str:
+        """A query with one or several such questions."""
+        match self.one("plain", "built", "loop", "inside", "nested", "where", "twice", "let"):
+            case "plain":
+                return self.closed(*streams)
+            case "built":
+                inside = f"<n>{{ {self.closed(*streams)} }}</n>{{ {self.part(*streams)} }}"
+                return f"<o>{{ {self.closed(*streams)} }}{inside}</o>"
+            case "loop":
+                path = self.path(self.one(*streams))
+                return f"for $x in {path} return <r>{{ {self.open('$x')} }}</r>"
+            case "inside":
+                return f'stream("{self.one(*streams)}")//a[{self.open(".")} = {self.one("1", "2", "5", "()")}]'
+            case "nested":
+                return f"({self.closed(*streams)}, count({self.path(self.one(*streams))})){self.past()}"
+            case "where":
+                path = self.path(self.one(*streams))
+                return f"for $x in {path} where count($x//*) < {self.closed(*streams)} return $x"
+            case "let":
+                plain = f'stream("{self.one(*streams)}")//{self.one("a", "b")}'
+                return f"let $d := {plain} return (count($d), string($d[. = 5])){self.past()}"
+            case _:
+                base = self.base(*streams)
+                return (
+                    f"({base}){self.past()}, ({base}){self.past()}, ({self.closed(*streams)})?{self.one('0', '1', '2')}"
+                )
+
+    def closed(self, *streams: str) -> str:
+        """A question about an expression without variables."""
+        return f"({self.base(*streams)}){self.one('', '', '[. > 1]')}{self.past()}"
+
+    def base(self, *streams: str) -> str:
+        path = self.path(self.one(*streams))
+        return self.one(
+            f"count({path})", f"max({path})", f"sum({path})", f"({path}, 1)", f"string-join({path}, '-')",
+            f"for $y in {path} order by string($y) return <s>{{ $y/@k, count($y/*) }}</s>",
+            f"for $y in {path} return $y + 1", f"count({path}) + count({self.path(self.one(*streams))})",
+            f"if (count({path}) > 1) then {self.path(self.one(*streams))} else 'few'", "1 + 1", f"exists({path})",
+        )  # fmt: skip
+
+    def open(self, node: str) -> str:
+        """A question about an expression that a node decides."""
+        inside = self.one(
+            f"count({node}//*)", f"string({node})", f"({node}/a, {node}/b)", f"sum({node}//b)", f"{node}/b + 1",
+            f"if ({node}/a) then {node}/b else 1",
+        )  # fmt: skip
+        return f"({inside}){self.past()}"
+
+    def past(self) -> str:
+        return self.one("#0", "#1", "#2", "#[1]", "#[3]", "?[0]", "?[1]", "?[2.5]", "?[4]")
+
+
+def case(number: int) -> Followed:
+    """A query and its streams, as a function of a number."""
+    random = Random(number)
+    streams: dict[str, str | list[str]] = {"s": Writer(random).stream(random.choice((3, 4, 6, 8)))}
+    if random.random() < 0.2:
+        streams["s"] = [Writer(random).stream(random.choice((2, 4))) for _ in range(2)]
+    if random.random() < 0.2:
+        streams["t"] = Writer(random).stream(random.choice((2, 4)))
+    retain = random.choice((None, None, Fraction(1), Fraction(3)))
+    return Followed(Values(random).question(*streams), retain, **streams)
+
+
+def test_random_questions(mass: Mass) -> None:
+    """After every moment production shows what the law finds anew from all moments, also from a state put away."""
+    moments = 0
+    for number in mass.cases(1_500):
+        moments += sum(1 for _ in case(number).run(put_away=number % 10 == 0))
+    assert moments > 3 * mass.done or mass.done < mass.total
