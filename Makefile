@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test test-fast test-s3 cluster mass check format docs wheel check-deploy bench bench-peers constraints clean
+.PHONY: help setup browser demo test test-fast test-s3 cluster page-memory mass check format docs wheel check-deploy bench bench-peers constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -41,6 +41,9 @@ test-s3: $(stamp) ## run the tests that need a real S3 server, which Go builds t
 
 cluster: $(stamp) $(broker) ## as root: a site on machines that share no disk, with S3 and Kafka between them, while some are lost
 	@$(java) $(bin)/python tests/cluster/run.py
+
+page-memory: $(stamp) browser ## watch the memory of the page for an hour, with all its views open
+	@$(java) $(bin)/python tests/browser/hour.py
 
 mass: $(stamp) $(broker) browser ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m 'mass or kills' -o faulthandler_timeout=7200

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from browser.site import NoBrowser, PageSite, chromium, served
 from browser.tab import SIZES, TIMEOUT, Tab
@@ -30,13 +30,19 @@ def browser() -> Iterator[Browser]:
         path = chromium()
     except NoBrowser as missing:
         pytest.fail(f"the page was NOT tested: {missing}", pytrace=False)
+    with sync_playwright() as playwright, launched(playwright, path) as found:
+        yield found
+
+
+@contextmanager
+def launched(playwright: Playwright, path: str | None = None) -> Iterator[Browser]:
+    """A chromium that resolves no name, until the end."""
     options = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-background-networking"]
     if os.geteuid() == 0:
         options.append("--no-sandbox")  # chromium refuses to have one as root
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=options)
-        yield found
-        found.close()
+    found = playwright.chromium.launch(executable_path=path or chromium(), args=options)
+    yield found
+    found.close()
 
 
 @pytest.fixture

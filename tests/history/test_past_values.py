@@ -8,7 +8,7 @@ from random import Random
 from anabranch.law import evaluate
 from anabranch.runtime.past.timeline import Timeline
 from history.hosting import replayed
-from history.past import checked, given
+from history.past import checked, given, item, stream
 from history.test_recalled import sources
 from history.test_remember import some_stream
 from mass import Mass
@@ -37,6 +37,19 @@ def asked(random: Random, shapes: tuple[str, ...]) -> str:
     """A question with some questions about values in it."""
     some = [random.choice(VALUES).format(random.choice("ab")) + random.choice(PASTS) for _ in range(2)]
     return random.choice(shapes).format(*some, random.choice(PASTS))
+
+
+def test_a_version_that_was_not_is_no_failure(tmp_path: Path) -> None:
+    """A value that cannot be computed fails whoever asks for it, and nobody who asks for one further back."""
+    streams = {"a": stream(item(1, v=3), item(2, v="x"))}
+    rounds = "for $x in stream('a')/r/i#[2] return <p>{{ $x/v, ($x/v + 1){} }}</p>"
+    queries = {"back": rounds.format("#2"), "present": rounds.format("#0")}
+    trunk = BareTrunk(tmp_path / "state", sources(tmp_path, streams), Random(0), finite=True)
+    trunk.run(queries, [1_000], [1])
+    assert trunk.answer("back") == "<p><v>x</v></p><p><v>3</v></p>"
+    assert trunk.answer("present") == "<p><v>3</v>4</p>"
+    for name, query in queries.items():
+        assert trunk.answer(name) == evaluate(checked(query, streams).query, given(streams)).text
 
 
 def test_random_questions(mass: Mass, tmp_path: Path) -> None:

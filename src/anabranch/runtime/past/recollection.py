@@ -28,7 +28,7 @@ from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import Found, Recalling, asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.history.values import ValueVersion, chosen_values, frozen
+from anabranch.law.history.values import ValueVersion, WrittenValues, chosen_values, frozen
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded, below_item
@@ -305,8 +305,14 @@ class _Round(Recalling):
         history = self.histories.get(history_key(expression, env.namespaces))
         if history is not None:
             return history.asked(qualifier, self._now)
-        # its variables hold items, or parts of some, which do not change: it has had one value since they came
-        return chosen_values([ValueVersion(Fraction(0), frozen(self.value(expression, env)))], qualifier, self._now)
+        # its variables hold items, or parts of some, which do not change: it has had one value since they came,
+        # or has failed since then, which concerns those only who ask for that value
+        written, failure = WrittenValues(), None
+        try:
+            written = frozen(self.value(expression, env))
+        except DynamicError as error:
+            failure = error
+        return chosen_values([ValueVersion(Fraction(0), written)], qualifier, self._now, failure)
 
 
 def _known(results: _Results) -> Values:
