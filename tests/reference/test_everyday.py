@@ -132,6 +132,15 @@ def test_axes_stay_inside_the_item() -> None:
     assert ask(around.format("root($p/a)/b"), document).text == "<o/><o><b/></o><o/>"
 
 
+def test_parents_stay_inside_the_item() -> None:
+    """LAWS 6, case 115: whether a step leads out of an item may depend on the item."""
+    document = {"s": stream("<c><e/></c>", "<e/>")}
+    around = "for $p in stream('s')/r/i return <o>{{ {} }}</o>"
+    assert ask(around.format("$p//e/../../name()"), document).text == "<o>i</o><o/>"
+    assert ask(around.format("$p//e/ancestor::*/name()"), document).text == "<o>i c</o><o>i</o>"
+    assert ask("stream('s')//e/../../name()", document).text == "i"
+
+
 def test_what_is_caught_is_no_dead_letter() -> None:
     """LAWS 6, case 58."""
     query = "for $p in stream('s')/r/i return try { xs:integer($p/f) } catch err:FORG0001 { 0 }"

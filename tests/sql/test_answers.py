@@ -96,6 +96,46 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
             ),
             [{"k": "1e-5000"}, {"k": "1e1100"}, {"k": "2e5000"}],
         ),
+        # case 111: bounds of windows beside columns that are plain numbers, and in aggregates
+        (
+            "SELECT a, a - window_start AS b FROM TUMBLE(s, a, 3) WHERE a > window_start",
+            lines({"a": 1}, {"a": 4}, {"a": 6}),
+            [{"a": 1, "b": 1}, {"a": 4, "b": 1}],
+        ),
+        ("SELECT a FROM SESSION(s, a, 3) WHERE a > window_start", lines({"a": 1}, {"a": 2}), [{"a": 2}]),
+        (
+            "SELECT MAX(window_end) AS b, COUNT(window_start) AS n FROM TUMBLE(s, a, 3) GROUP BY window_start",
+            lines({"a": 1}, {"a": 4}),
+            [{"b": 3, "n": 1}, {"b": 6, "n": 1}],
+        ),
+        (
+            "SELECT k, MIN(window_start) AS b FROM HOP(s, a, 3, 6) GROUP BY k, window_end",
+            lines({"a": 1, "k": "x"}, {"a": 4, "k": "y"}),
+            [{"k": "x", "b": 0}, {"k": "y", "b": 0}, {"k": "y", "b": 3}],
+        ),
+        # case 112: what makes a column a time
+        (
+            "SELECT ts - TIMESTAMP '2026-01-01 00:00:00' AS a, ts + 2 * INTERVAL '1 HOUR' AS b FROM s",
+            lines({"ts": "2026-01-01T00:00:10Z"}, {"ts": None}),
+            [{"a": "PT10S", "b": "2026-01-01T02:00:10Z"}, {"a": None, "b": None}],
+        ),
+        (
+            "SELECT window_end - ts AS a, ts + (INTERVAL '1 HOUR' - n * INTERVAL '1 MINUTE') AS b "
+            "FROM TUMBLE(s, ts, INTERVAL '1 MINUTE')",
+            lines({"ts": "2026-01-01T00:00:10Z", "n": 5}),
+            [{"a": "PT50S", "b": "2026-01-01T00:55:10Z"}],
+        ),
+        (
+            "SELECT b - a AS c FROM s WHERE a > TIMESTAMP '2026-01-01 00:00:00'",
+            lines({"a": "2026-01-01T00:00:10Z", "b": "2026-01-01T01:00:10+01:00"}),
+            [{"c": "PT0S"}],
+        ),
+        # case 113: CONCAT_WS passes over NULL
+        (
+            "SELECT CONCAT_WS('-', a, b, c) AS d, CONCAT_WS(b, a, c) AS e FROM s",
+            lines({"a": 1, "b": None, "c": "x"}, {"b": "+", "a": "", "c": True}),
+            [{"d": "1-x", "e": None}, {"d": "-+-true", "e": "+true"}],
+        ),
         # LIKE: only what a pattern of XPath takes for a sign is escaped
         (
             "SELECT n FROM s WHERE n LIKE '_\\%\\_-&@\\\\.%_'",

@@ -237,6 +237,28 @@ def test_errors_show_their_place(sql: str, error: str) -> None:
     assert str(found.value) == error
 
 
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT * EXCEPT (a) FROM s", "EXCEPT of STAR"),
+        ("SELECT s.* REPLACE (1 AS a) FROM s", "REPLACE of STAR"),
+        ("SELECT a FROM s LIMIT 1 PERCENT", "LIMIT OPTIONS of LIMIT"),
+        ("SELECT a FROM s ORDER BY a LIMIT 2 WITH TIES", "LIMIT OPTIONS of LIMIT"),
+        ("SELECT a FROM s LIMIT 2 BY k", "EXPRESSIONS of LIMIT"),
+        ("SELECT a FROM s UNION ALL BY NAME SELECT a FROM s UNION ALL SELECT a FROM s", "BY NAME of UNION"),
+        ("SELECT a.x FROM a ASOF JOIN b ON a.k = b.k", "ASOF JOIN"),
+        ("SELECT AVG(*) AS a FROM s", "'*' in an aggregate other than COUNT"),
+        ("SELECT a, COUNT(*) OVER (PARTITION BY k) AS n FROM s", "window function"),
+        ("SELECT k, STRING_AGG(a, ',') AS n FROM s GROUP BY k", "function STRING_AGG"),
+    ],
+)
+def test_nothing_is_passed_over(sql: str, name: str) -> None:
+    """What a construct says beyond what is translated is refused by its name (case 114)."""
+    with pytest.raises(QueryError) as found:
+        read_query(sql)
+    assert found.value.message == f"refused in SQL: {name}"
+
+
 def test_later_checks_point_into_sql() -> None:
     """A join without bounds is refused by the check of the tree, at its place in the text of SQL."""
     sql = "SELECT a.x FROM a JOIN b ON a.k = b.k"

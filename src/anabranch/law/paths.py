@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from itertools import islice
 from typing import TypeVar, assert_never
 
 from anabranch.errors import DynamicError, UsageError
@@ -67,8 +68,7 @@ def _along(axis: ast.Axis, node: Node, outside: Sequence[Node]) -> Iterator[Node
             if isinstance(node, Element):
                 yield from node.attributes
         case "parent":
-            if node.parent is not None:
-                yield node.parent
+            yield from islice(_above(node, outside), 1)
         case "self":
             yield node
         case "descendant":
@@ -244,6 +244,7 @@ class Walker(Counting):
 
     def _step(self, values: Values, taken: ast.Step, env: Env, part: Slice | None) -> Values:
         counted = any(isinstance(each, ast.Positional) for each in taken.tail)
+        outside = self._outside(part)
         reached: list[Node] = []
         for value in values:
             if not isinstance(value, NODES):
@@ -253,17 +254,20 @@ class Walker(Counting):
             if counted:
                 reached.extend(self._counted_step(value, taken, env, part))
             else:
-                reached.extend(step(value, taken, env.namespaces, self.outside))
+                reached.extend(step(value, taken, env.namespaces, outside))
         if counted:
             return list(in_document_order(reached))
         self.look_at(reached)
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
 
+    def _outside(self, part: Slice | None) -> Sequence[Node]:
+        return self.outside if part is None else (*self.outside, *part.outside)
+
     def _counted_step(self, start: Node, taken: ast.Step, env: Env, part: Slice | None) -> Iterator[Node]:
         """The nodes of a step whose predicates ask for positions, which are counted anew from each starting node."""
-        plain = replace(taken, deep=False)
+        plain, outside = replace(taken, deep=False), self._outside(part)
         for node in _with_descendants(start) if taken.deep else (start,):
-            reached = list(step(node, plain, env.namespaces, self.outside))
+            reached = list(step(node, plain, env.namespaces, outside))
             self.look_at(reached)
             yield from (each for each in self._filter(list(reached), taken.tail, env, part) if isinstance(each, NODES))
 

@@ -1,7 +1,7 @@
 """A stream item by item: each as if it were the only one below the stream's root.
 
 A path from the stream's root gives the same nodes item by item as over the whole, unless it looks at the root
-itself: returns it, puts a condition on it, takes its attributes, or climbs back to it.
+itself: returns it, puts a condition on it, takes its attributes, or climbs from anywhere.
 Then `WholeNeeded` is raised, and the path is evaluated over the whole instead.
 """
 
@@ -14,7 +14,7 @@ from anabranch.language import ast
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.spelling import Spelling
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Child, Document, Element
+from anabranch.stream.tree import Child, Document, Element, Node
 
 
 class WholeNeeded(Exception):  # a signal between two functions, not an error
@@ -29,8 +29,14 @@ class Slice:
     root: Element
     item: Child
 
+    @property
+    def outside(self) -> tuple[Node, ...]:
+        """What is around the item, here and in the stream, which the axes around a node do not reach (LAWS 2.8)."""
+        above = self.item.parent
+        return self.document, self.root, *(each for each in (above, above and above.parent) if each is not None)
+
     def look_at_step(self, start: object, taken: ast.Step) -> None:
-        climbs = taken.axis == "parent" and (taken.deep or start is self.item)
+        climbs = taken.axis == "parent" and taken.deep
         if climbs or (taken.axis == "attribute" and start is self.root):
             raise WholeNeeded
 

@@ -69,6 +69,8 @@ class SqlAggregates(SqlExpressions):
             argument = argument.expressions[0]
         if function.args.get("expressions"):
             raise self.refuse("COUNT of several columns", function)
+        if isinstance(argument, exp.Star) and name != "count":
+            raise self.refuse("'*' in an aggregate other than COUNT", argument)
         return self._taken(name, argument, condition, scope, node, distinct=distinct)
 
     def _taken(
@@ -110,7 +112,7 @@ class SqlAggregates(SqlExpressions):
             return ast.Flwor(self.rows.clauses, where, (), value, span=span)
         if condition is None and argument is None:
             return ast.Variable(first.variable, span=span)
-        if condition is None and argument is not None and names_of(argument) is not None:
+        if condition is None and argument is not None and self._is_column(argument, scope):
             table, keys = self.resolved(argument, scope)
             return self.looked_up(ast.Variable(table.variable, span=span), keys, argument)
         if len(used) > 1:
@@ -123,6 +125,10 @@ class SqlAggregates(SqlExpressions):
         loop = ast.For(name, ast.Variable(table.variable, span=span), span=span)
         value = self._of_row(argument, row, replace(table, variable=name), node)
         return ast.Flwor((loop,), where, (), value, span=span)
+
+    def _is_column(self, node: exp.Expr, scope: SqlScope) -> bool:
+        """Whether a node is a column of a table, and no bound of the window."""
+        return names_of(node) is not None and self.window_column(node, scope) is None
 
     def _before_groups(
         self, argument: exp.Expr | None, condition: exp.Expr | None, scope: SqlScope, first: SqlTable, node: exp.Expr
@@ -176,7 +182,7 @@ def _tables_in(nodes: Iterable[exp.Expr | None], scope: SqlScope, names: SqlExpr
     found: dict[str, SqlTable] = {}
     for each in nodes:
         for node in each.walk(prune=lambda part: names_of(part) is not None) if each is not None else ():
-            if names_of(node) is not None:
+            if names_of(node) is not None and names.window_column(node, scope) is None:
                 table, _ = names.resolved(node, scope)
                 found[table.alias] = table
     return list(found.values())

@@ -33,6 +33,7 @@ _SUMS, _PRODUCTS = (exp.Add, exp.Sub), (exp.Mul, exp.Div, exp.Mod)
 _WORDS = dict(zip(("=", "!=", "<", "<=", ">", ">="), VALUE_COMPARISONS, strict=True))
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CALLED_AROUND = re.compile(r"([A-Za-z_]\w*)\s*\(\s*$")
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -75,6 +76,12 @@ class SqlExpressions(SqlConditions):
                 return ast.Negation(self.operand(node.this, scope), span=span)
             case exp.DPipe():
                 return self._joined(node, scope, span)
+            case exp.ConcatWs():
+                self.check_args(node, ("expressions", "safe", "coalesce"))
+                among = tuple(self.present(self.value(each, scope)) for each in node.expressions[1:])
+                between = self.value(node.expressions[0], scope)
+                joined = ast.Sequence(among, span=span)
+                return self._strict([between], lambda given: call("string-join", (joined, *given), span), span)
             case exp.Concat():
                 self.check_args(node, ("expressions", "safe", "coalesce"))
                 parts = tuple(self.value(each, scope) for each in node.expressions)
@@ -152,7 +159,10 @@ class SqlExpressions(SqlConditions):
             case _ if isinstance(node, CLOCKS):
                 return self.refuse("clock", node)
             case _:
-                word = _CALLED.match(self.text, self.span(node).start)
+                start = self.span(node).start
+                word = _CALLED.match(self.text, start)
+                if word is None and isinstance(node, exp.Func):
+                    word = _CALLED_AROUND.search(self.text, 0, start)
                 return self.refuse(kind_of(node) if word is None else f"function {word[1].upper()}", node)
 
     # --- names and literals -------------------------------------------------------------------------------

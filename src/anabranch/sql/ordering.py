@@ -58,6 +58,9 @@ class SqlOrder(SqlSources):
             return rows
         if limit is not None and not isinstance(limit, exp.Limit):
             raise self.refuse("FETCH", limit)
+        for each in (limit, offset):
+            if each is not None:
+                self.check_args(each, ("expression",))
         first = 0 if offset is None else self._whole_number(offset.expression)
         tests: list[ast.Expression] = []
         position = call("position", (), span)

@@ -111,10 +111,10 @@ class SqlQueries(SqlOrder):
         """UNION ALL: the rows of one query behind those of the other; in one loop where both go over one stream."""
         if node.args.get("with_") is not None:
             raise self.refuse("WITH", node.args["with_"])
-        self.check_args(node, ("this", "expression", "distinct", "order", "limit", "offset"))
         others: list[exp.Expr] = []
         at: exp.Expr = node
         while isinstance(at, exp.Union) and (at is node or not _orders(at)):
+            self.check_args(at, ("this", "expression", "distinct", "order", "limit", "offset"))
             if at.args.get("distinct"):
                 raise self.refuse("UNION without ALL", at)
             others.append(at.args["expression"])
@@ -156,7 +156,15 @@ class SqlQueries(SqlOrder):
         window = self.variable("w") if first.window is not None else None
         scope = SqlScope(tables, window)
         nodes = nodes_in(node)
-        self.times = TimeColumns(nodes, lambda each: self._column_key(each, scope))
+        for each in nodes:
+            if isinstance(each, exp.Window):
+                raise self.refuse("window function", each)
+        timed = first.window is not None and isinstance(_size_of(first.window), ast.Duration)
+        self.times = TimeColumns(
+            nodes,
+            lambda each: self._column_key(each, scope),
+            lambda each: timed and self.window_column(each, scope) is not None,
+        )
         columns = self._columns(node, scope)
         outputs = {each.name: each.node for each in columns or () if not _uses_name(each)}
         group = self._group(node, columns, outputs)
@@ -193,7 +201,10 @@ class SqlQueries(SqlOrder):
 
     def _columns(self, node: exp.Select, scope: SqlScope) -> list[OutputColumn] | None:
         """The output columns; None for rows as they are."""
+        if not node.expressions:
+            raise self.refuse("SELECT without columns", node)
         if len(node.expressions) == 1 and _is_star(node.expressions[0]):
+            self.check_args(_star_of(node.expressions[0]), ())
             if scope.window is not None or (len(scope.tables) > 1 and isinstance(node.expressions[0], exp.Star)):
                 raise self.refuse("'*' over a window or a join", node.expressions[0])
             if self._united:
@@ -401,8 +412,17 @@ def _around(parts: Sequence[ast.Expression]) -> Span:
     return Span(min(each.span.start for each in parts), max(each.span.end for each in parts))
 
 
+def _size_of(window: ast.TimeWindow | ast.SessionWindow) -> ast.Amount:
+    return window.size if isinstance(window, ast.TimeWindow) else window.gap
+
+
 def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def _star_of(node: exp.Expr) -> exp.Expr:
+    """The star itself, which may leave columns out or replace them."""
+    return node.this if isinstance(node, exp.Column) else node
 
 
 def _uses_name(column: OutputColumn) -> bool:

@@ -25,6 +25,7 @@ _ALL = (
     SqlRefusal("statement other than SELECT", "queries only ask", "INSERT INTO s VALUES (1)"),
     SqlRefusal("several statements", "write one query into each file", "SELECT a FROM s; SELECT b FROM s"),
     SqlRefusal("SELECT without FROM", "name a stream", "SELECT 1 AS one"),
+    SqlRefusal("SELECT without columns", "name columns, or write '*'", "SELECT FROM s"),
     SqlRefusal("subquery", _STREAM, "SELECT a FROM (SELECT a FROM s) AS t"),
     SqlRefusal("WITH", _STREAM, "WITH t AS (SELECT a FROM s) SELECT a FROM t"),
     SqlRefusal(
@@ -98,6 +99,7 @@ _ALL = (
     SqlRefusal(
         "nested aggregate", "group first, register that, and aggregate its answer", "SELECT SUM(MAX(a)) AS x FROM s"
     ),
+    SqlRefusal("'*' in an aggregate other than COUNT", "name a column", "SELECT SUM(*) AS x FROM s"),
     SqlRefusal("aggregate in WHERE", "use HAVING", "SELECT a FROM s WHERE COUNT(*) > 1"),
     SqlRefusal("EMIT", "leave it out: a window answers when it closes", "SELECT a FROM s EMIT ON WINDOW CLOSE"),
     SqlRefusal("zone", "times without a zone are UTC", "SELECT ts AT TIME ZONE 'CET' AS t FROM s"),

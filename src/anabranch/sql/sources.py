@@ -65,7 +65,7 @@ class SqlSources(SqlAggregates):
 
     def _joined_table(self, node: exp.Join) -> JoinedTable:
         if node.args.get("method"):
-            raise self.refuse("NATURAL JOIN", node)
+            raise self.refuse(f"{node.args['method']} JOIN".upper(), node)
         side = str(node.args.get("side") or "").upper()
         if side in ("RIGHT", "FULL"):
             raise self.refuse("RIGHT or FULL JOIN", node)

@@ -1,7 +1,8 @@
 """Times in SQL: intervals, literals, and which columns are times.
 
 JSON has no times, only texts that spell them; a column is taken for a time where the query uses it as one (LAWS 8.5):
-beside an INTERVAL, or compared with a TIMESTAMP, a DATE, the bound of a window, or a column that is one.
+beside an INTERVAL, or compared with or subtracted from a TIMESTAMP, a DATE, the bound of a window whose size is an
+interval, or a column that is one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from itertools import pairwise
 from sqlglot import exp
 
 from anabranch.errors import DynamicError
-from anabranch.sql.scope import WINDOW_COLUMNS, names_of
 from anabranch.values.atomic import Untyped
 from anabranch.values.times import Date, DateTime, DayTimeDuration, YearMonthDuration, read_time
 
@@ -83,9 +83,17 @@ def time_text(text: str, type_name: str) -> str | None:
 class TimeColumns:
     """The types of the columns that a query uses as times; columns that are compared are of one type."""
 
-    def __init__(self, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], tuple[str, ...] | None]) -> None:
-        """`nodes` are all of a query; `key` tells a column by its table and names, None for what is no column."""
-        self._key = key
+    def __init__(
+        self,
+        nodes: Sequence[exp.Expr],
+        key: Callable[[exp.Expr], tuple[str, ...] | None],
+        is_bound: Callable[[exp.Expr], bool],
+    ) -> None:
+        """`nodes` are all of a query; `key` tells a column by its table and names, None for what is no column.
+
+        `is_bound` tells the bounds of windows that are times.
+        """
+        self._key, self._is_bound = key, is_bound
         self._above: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._types: dict[tuple[str, ...], str] = {}
         found: list[tuple[tuple[str, ...], str]] = []
@@ -96,9 +104,7 @@ class TimeColumns:
                 found += self._tie(operands)
             if isinstance(node, exp.Add | exp.Sub) and _has_interval(node):
                 found += [(name, "xs:dateTime") for each in (node.left, node.right) if (name := key(bare(each)))]
-            elif isinstance(node, COMPARISONS) and any(
-                isinstance(bare(each), exp.Interval) for each in node.iter_expressions()
-            ):
+            elif isinstance(node, COMPARISONS) and any(_is_interval(each) for each in node.iter_expressions()):
                 sides = [bare(each) for each in node.iter_expressions()]
                 terms = [bare(term) for each in sides if isinstance(each, exp.Sub) for term in (each.left, each.right)]
                 found += [(name, "xs:dateTime") for each in terms if (name := key(each))]
@@ -120,13 +126,24 @@ class TimeColumns:
             base = _base(each)
             if (name := self._key(base)) is not None:
                 names.append(name)
-            if (kind := _kind(each)) is not None:
+            if (kind := self._kind(each)) is not None:
                 kinds.add(kind)
         for one, other in pairwise(names):
             self._above[self._root(one)] = self._root(other)
         for name in names[:1]:
             for kind in sorted(kinds):
                 yield name, kind
+
+    def _kind(self, node: exp.Expr) -> str | None:
+        """The type of an operand that is a time by its writing."""
+        base = _base(node)
+        if base is not node:
+            return "xs:dateTime"
+        match base:
+            case exp.Cast(to=exp.DataType(this=kind)) if kind in TYPES:
+                return TYPES[kind]
+            case _:
+                return "xs:dateTime" if self._is_bound(base) else None
 
     def _root(self, name: tuple[str, ...]) -> tuple[str, ...]:
         while (above := self._above.get(name, name)) != name:
@@ -136,12 +153,13 @@ class TimeColumns:
 
 
 def _compared(node: exp.Expr) -> Iterator[tuple[exp.Expr, ...]]:
+    """The operands that are of one type."""
     match node:
         case exp.Between():
             yield node.this, node.args["low"], node.args["high"]
         case exp.In():
             yield node.this, *node.expressions
-        case _ if isinstance(node, COMPARISONS):
+        case _ if isinstance(node, COMPARISONS) or (isinstance(node, exp.Sub) and not _has_interval(node)):
             yield node.left, node.right
 
 
@@ -153,27 +171,27 @@ def bare(node: exp.Expr) -> exp.Expr:
 
 
 def _has_interval(node: exp.Add | exp.Sub) -> bool:
-    return any(isinstance(bare(each), exp.Interval) for each in (node.left, node.right))
+    """Whether one operand is an interval."""
+    return _is_interval(node.left) or _is_interval(node.right)
+
+
+def _is_interval(node: exp.Expr) -> bool:
+    """Whether an expression is an interval by its writing: one, several, or so many times one."""
+    node = bare(node)
+    while isinstance(node, exp.Mul | exp.Div):
+        if isinstance(node, exp.Mul) and _is_interval(node.right):
+            return True
+        node = bare(node.left)
+    if isinstance(node, exp.Add | exp.Sub):
+        return _is_interval(node.right) and _is_interval(node.left)
+    return isinstance(node, exp.Interval)
 
 
 def _base(node: exp.Expr) -> exp.Expr:
     """The time that intervals are added to."""
     while isinstance(node, exp.Add | exp.Sub) and _has_interval(node):
-        node = bare(node.right if isinstance(bare(node.left), exp.Interval) else node.left)
+        node = bare(node.right if _is_interval(node.left) else node.left)
     return node
-
-
-def _kind(node: exp.Expr) -> str | None:
-    """The type of an operand that is a time by its writing."""
-    base = _base(node)
-    if base is not node:
-        return "xs:dateTime"
-    match base:
-        case exp.Cast(to=exp.DataType(this=kind)) if kind in TYPES:
-            return TYPES[kind]
-        case _:
-            names = names_of(base)
-            return "xs:dateTime" if names and names[-1].lower() in WINDOW_COLUMNS else None
 
 
 def duration_literal(duration: DayTimeDuration | YearMonthDuration) -> str:
