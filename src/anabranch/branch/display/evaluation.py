@@ -30,6 +30,7 @@ from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.history.chains import Content, DocumentContents, with_moments
+from anabranch.law.history.display_units import DisplayUnits
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory
 from anabranch.runtime.tables import Lookups
@@ -50,9 +51,15 @@ class AnswerScope:
     declared: Mapping[str, str] = field(default_factory=dict)
     form: AnswerForm | None = None
     """What the answer is, where the place is in no element, and so values stand in the answer itself."""
+    units: DisplayUnits = field(default_factory=DisplayUnits)
+    """The units of the display."""
+    steps: tuple[str, ...] | None = None
+    """The way from the outermost element to the one around the place; None where there is none."""
 
     def piece(self, values: Values) -> Piece | None:
         """Values as they are written at that place; None for nothing at all."""
+        if self.units.maps:
+            values = self.units.forward(values) if self.steps is None else self.units.forward_inside(self.steps, values)
         if not values:
             return None
         if self.form == "json":
@@ -247,7 +254,7 @@ class Entrywise:
         rounds = self._rounds.pop(entry, None)
         loop, kept = self._compiled, self._kept[self.part.stream]
         known = kept.by_number.get(entry)
-        if loop is None or known is None or known.content is None:
+        if loop is None or known is None or known.content is None or self._scope.units.maps:
             return None
         evaluation = self._site.evaluation
         if loop.calls and not loop.calls.isdisjoint(evaluation.around.get("functions") or ()):
