@@ -11,9 +11,15 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from anabranch.stream.affine import IDENTITY
+from anabranch.stream.affine import parse as parse_map
+from anabranch.stream.elements import Alter
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
-from history.evolving import SENSORS, Pair, World
+from history.evolving import ALTERS, SENSORS, Pair, World
+from history.following import Followed, items, replaced
 from history.hosting import replayed
 from history.test_updates_evolving import CELSIUS, Show, accent, by_law, element, ended_on, set_to, show
 from history.undoing import in_fractions, moments, undone
@@ -151,6 +157,28 @@ def test_an_answer_is_still_a_stream(tmp_path: Path, mass: Mass) -> None:
             start, _, _ = by_law('stream("u")/answer/*', source, "absorb")
             due, _, _ = by_law(text, renamed(given.canonical))
             assert in_fractions(start)[-1:] == in_fractions(due)[-1:], (number, name)
+
+
+KEPT = {
+    '<o>{ for $x in stream("s")/root/i order by $x/v descending return <x>{ $x/v }</x> }</o>': ("x/v",),
+    '<o>{ for $w in stream("s")/root/i|v diff 3| return <w>{ $w/v }<m>{ avg($w/v) }</m></w> }</o>': ("w/v", "w/m"),
+    '<o><m>{ max(stream("s")/root/i/v) }</m>{ stream("s")/root/i/v }</o>': ("m", "v"),
+    'for $x in stream("s")/root/i return <x>{ $x/v, $x/v#1 }</x>': ("v",),
+    '<o>{ for $x in stream("s")/root/i, $y in stream("t")/root/i where $x/v = $y/v return $y/v }</o>': ("v",),
+}
+"""Queries, each with paths of its display."""
+
+
+@pytest.mark.parametrize("query", KEPT)
+def test_units_are_part_of_the_state(query: str) -> None:
+    """Between any two elements a state is put away, and taken up by a process that has an earlier one, or none."""
+    random = Random(query)
+    updates = [replaced(random.randrange(6), random.randrange(9), f' at="{each}"') for each in range(1, 25)]
+    followed = Followed(query, s=items(6) + "".join(updates), t=items(3))
+    for number in random.sample(range(5, 30), 6):
+        by = parse_map(random.choice(ALTERS))
+        followed.alters[number] = [Alter(ItemPath.parse(path), by) for path in KEPT[query]]
+    assert len({text for _, text in followed.run(put_away=True)}) > 10
 
 
 def _told(trunk: BareTrunk, name: str) -> list[str]:
