@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from anabranch.branch.display.joins.keys import JoinKey
+from anabranch.branch.display.joins.ranges import JoinRange
 from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
@@ -27,11 +29,13 @@ def describe(part: Part | Folded, indent: str = "") -> str:
             return f"{indent}fixed"
         case EachPart(stream, _, beside, keys):
             order = ", kept in order" if part.order else ""
-            keyed = tuple(name for name, _ in keys)
-            others = tuple(name for name in beside if name not in keyed)
+            keyed = tuple(name for name, key in keys if isinstance(key, JoinKey))
+            ranged = tuple(name for name, key in keys if isinstance(key, JoinRange))
+            others = tuple(name for name in beside if name not in (*keyed, *ranged))
             against = f", against all of {_named(others)}" if others else ""
             matching = f", against those of {_named(keyed)} with an equal key" if keyed else ""
-            return f'{indent}each entry of "{stream}"{matching}{against}{order}'
+            near = f", against those of {_named(ranged)} in a range" if ranged else ""
+            return f'{indent}each entry of "{stream}"{matching}{near}{against}{order}'
         case EditedWindowPart(stream, is_folded=is_folded, keys=keys):
             what = "groups of each window" if keys else "each window"
             return f'{indent}{what} of "{stream}", {"adjusted" if is_folded else "with its content"}'

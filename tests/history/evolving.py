@@ -51,6 +51,8 @@ class World:
     ids: int = 0
     regions: dict[str, _Region] = field(default_factory=dict)
     units: dict[tuple[str, str], Affine] = field(default_factory=dict)
+    alters: dict[tuple[str, str], list[Affine]] = field(default_factory=dict)
+    """By sensor and path: all unit changes that were announced."""
     dropped: set[str] = field(default_factory=set)
     changes: int = 0
     only_all: bool = False
@@ -101,6 +103,7 @@ class World:
             change = f'<s:alter path="{path}" by="{by}"/>'
             for each in concerned:
                 self.units[each, path] = self.unit(each, path).then(parse(by))
+                self.alters.setdefault((each, path), []).append(parse(by))
         self.changes += 1
         self._put(f'<s:accent {S}{told} at="{self.now}">{change}</s:accent>', f'<s:punctuation {S} at="{self.now}"/>')
 

@@ -18,8 +18,10 @@ from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
+from anabranch.law.history.display_units import DisplayUnits
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, answer, arrivals
+from anabranch.stream.elements import Alter
 from anabranch.stream.reading.parse import implied_root
 from history.asking import elements
 from history.editing import apply
@@ -41,6 +43,9 @@ class Followed:
         self.law = {name: EditedDocument(implied_root("root")) for name in self.given}
         self.shown = ""
         """What the edits have made of nothing."""
+        self.alters: dict[int, list[Alter]] = {}
+        """By number of an element: changes of the display's units with it."""
+        self._units = DisplayUnits()
 
     def fresh(self) -> ContinuousQuery:
         """The query at its beginning."""
@@ -50,9 +55,11 @@ class Followed:
     def run(self, *, put_away: bool = False) -> Iterator[tuple[Fraction, str]]:
         """Go through all moments and compare; with `put_away`, between any two elements the state is put away."""
         away = _Away(self)
-        for each in arrivals(self.law, self.given):
+        for number, each in enumerate(arrivals(self.law, self.given)):
             epoch: AbstractContextManager[list[Edit]] = away.epoch(each) if put_away else nullcontext([])
             with epoch as edits:
+                self._units.alter(self.alters.get(number, ()))
+                self.machine.alter(self.alters.get(number, ()))
                 moments = self.law[each.stream].take(each.element, each.at, each.partition)
                 for change in self.machine.take(each.stream, each.element, each.at, each.partition):
                     next(moments)
@@ -67,7 +74,7 @@ class Followed:
     def by_law(self) -> str:
         """What the law shows now."""
         try:
-            return answer(self.query, self.law, retain=self._retain).text
+            return answer(self.query, self.law, self._units, retain=self._retain).text
         except DynamicError:
             return ""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from random import Random
 
 import pytest
 
+from anabranch.errors import DynamicError
+from anabranch.law.history.timeline import answer, arrivals
 from history.describing import describe
 from history.following import Followed, items, replaced
 from mass import some
@@ -35,7 +38,14 @@ SPLITS = {
     'against those of "t" with an equal key',
     'for $x in stream("s")//i, $y in stream("t")//i#0 where $x/v > 1 and $y/@k = $x/v return $y': 'each entry of "s", '
     'against those of "t" with an equal key',
-    'for $x in stream("s")//i, $y in stream("t")//i#0 where $y < $x return $y': 'each entry of "s", against all of "t"',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where $y < $x return $y': 'each entry of "s", '
+    'against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where $x/v - 1 <= $y/v and $y/v < 2 + $x/v return $y': "each "
+    'entry of "s", against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 let $z := $y/v where $y < $x return $y': 'each entry of "s", '
+    'against all of "t"',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where $y * 2 < $x return $y': 'each entry of "s", '
+    'against all of "t"',
     'for $x in stream("s")//i where every $y in stream("t")//i#0 satisfies $y = $x return $x': 'each entry of "s", '
     'against all of "t"',
     'for $x in stream("s")//i#0, $y in stream("s")//i#0 return <p/>': 'all of "s", evaluated anew',
@@ -70,6 +80,98 @@ def test_joins_show_what_the_law_says(query: str) -> None:
 
     shown = {text for _, text in Followed(query, s=stream(), t=stream()).run(put_away=True)}
     assert len(shown) > 3
+
+
+CONDITIONS = (
+    "$x/v < $y/v",
+    "$x/v >= $y/v",
+    "$x/v - $y/v <= 2 and $y/v - $x/v <= 2",
+    "$y/v > $x/v - 1.5 and $y/v <= $x/v + 1.5",
+    "10 - $y/v >= 8.1 - $x/v",
+    "$x/v - 0.1 - $y/v < 0.2 and $x/v + 0.3 >= $y/v",
+    "$x/@k <= $y/v and $y/v <= $x/v",
+    "$x/v < $y/v and 1 div $y/v > 0",
+)
+NUMBERS = (
+    "0",
+    "1",
+    "1.5",
+    "2",
+    "0.1",
+    "0.2",
+    "0.3",
+    "3",
+    "1e400",
+    "NaN",
+    "INF",
+    "word",
+    "-2",
+    "",
+    "2026-01-01T00:00:00Z",
+)
+
+
+@pytest.mark.parametrize("number", some(range(3 * len(CONDITIONS))))
+def test_ranges_show_what_the_law_says(number: int) -> None:
+    """Numbers, words, several values and none: who is not compared would not have met, nor failed."""
+    random = Random(f"range {number}")
+    condition = CONDITIONS[number % len(CONDITIONS)]
+    query = random.choice((
+        f'for $x in stream("s")/root/i, $y in stream("t")/root/i#0 where {condition} return <p>{{ $x/v, $y/v }}</p>',
+        f'for $x in stream("s")/root/i where some $y in stream("t")/root/i#0 satisfies {condition} return $x/v',
+        f'count(for $x in stream("s")/root/i, $y in stream("t")/root/i#1 where {condition} return $y)',
+    ))  # fmt: skip
+
+    def value() -> str:
+        return random.choice(NUMBERS[:8] if random.random() < 0.8 else NUMBERS)
+
+    def stream() -> str:
+        found = ""
+        for each in range(5):
+            several = "".join(f"<v>{value()}</v>" for _ in range(random.choice((1, 1, 1, 1, 1, 2, 0))))
+            found += f'<s:mutable id="{each}"><i k="{value()}">{several}</i></s:mutable>'
+        for time in range(1, 9):
+            several = "".join(f"<v>{value()}</v>" for _ in range(random.choice((1, 1, 1, 1, 2, 0))))
+            target = random.randrange(5)
+            found += f'<s:replace target="{target}" at="{time}"><i k="{value()}">{several}</i></s:replace>'
+        return found
+
+    given = {"s": stream(), "t": stream()}
+    assert sum(1 for _ in Followed(query, **given).run(put_away=True)) == 26
+    assert letters(Followed(query, **given)) == []
+
+
+def letters(followed: Followed) -> list[tuple[str, str]]:
+    """The dead letters that only the law has, or only the machine, at moments at which the query does not fail."""
+    told: dict[tuple[str, str], None] = {}
+    due: dict[tuple[str, str], None] = {}
+    for each in arrivals(followed.law, followed.given):
+        moments = followed.law[each.stream].take(each.element, each.at, each.partition)
+        for change in followed.machine.take(each.stream, each.element, each.at, each.partition):
+            next(moments)
+            told |= dict.fromkeys((str(letter.place), letter.reason) for letter in change.dead)
+            with suppress(DynamicError):
+                found = answer(followed.query, followed.law).dead
+                due |= dict.fromkeys((str(letter.place), letter.reason) for letter in found)
+        assert next(moments, None) is None
+    return sorted(told.keys() ^ due.keys())
+
+
+def test_a_range_narrows_a_join_down() -> None:
+    """An update is evaluated for the entries that lie near what it was, or is, and for no other."""
+    query = (
+        'for $x in stream("s")/root/i, $y in stream("t")/root/i where $x/v - $y/v <= 1 and $y/v - $x/v <= 1 '
+        "return <p>{ $x/v, $y/v }</p>"
+    )
+    counts = []
+    for count in (20, 60):
+        followed = Followed(query, s=items(count), t=items(count) + replaced(3, 9))
+        for stream in ("s", "t"):
+            for element in followed.given[stream][0]:
+                before = followed.machine.evaluated
+                list(followed.machine.take(stream, element, Fraction(0)))
+        counts.append(followed.machine.evaluated - before)
+    assert counts[0] == counts[1] <= 7  # the number of the entry, and three that met it before and three that do now
 
 
 def test_an_equal_key_narrows_a_join_down() -> None:

@@ -106,15 +106,26 @@ CANONICAL = """
 def test_windows_where_units_change(
     query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The square with evolution: the windows of a stream that changes its units are those of the same, canonised."""
+    """The square with evolution: the windows of a stream that changes its units are those of the same, canonised.
+
+    A display that may change its units is the same on both engines.
+    """
     monkeypatch.chdir(tmp_path)
     Path("q.xq").write_text(f'for $w in stream("s")/root/i{query}')
     shown: list[str] = []
-    for stream, engine in ((EVOLVED, "local"), (EVOLVED, "reference"), (CANONICAL, "local")):
+    for stream, engine, policy in (
+        (EVOLVED, "local", "absorb"),
+        (EVOLVED, "reference", "absorb"),
+        (CANONICAL, "local", "absorb"),
+        (EVOLVED, "local", "accumulate"),
+        (EVOLVED, "reference", "accumulate"),
+    ):
         Path("s.xml").write_text(f"<root {S}>{stream}</root>")
-        assert main(["query", "q.xq", "--stream", "s=s.xml", "--timeline", "--engine", engine]) == 0
+        asked = ["query", "q.xq", "--stream", "s=s.xml", "--timeline", "--engine", engine, "--policy", policy]
+        assert main(asked) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1] == shown[2]
+    assert shown[3] == shown[4]
     assert shown[0].count("\n") > 2
 
 

@@ -81,7 +81,7 @@ def _running(
 ) -> Iterator[FiniteRun]:
     """The answers of some queries, or their timelines; they can be read while inside."""
     if options.timeline:
-        with timelines(prepared, inputs, limits, options.convert) as run:
+        with timelines(prepared, inputs, limits, options.convert, options.policy) as run:
             yield run
         return
     with (

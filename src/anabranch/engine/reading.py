@@ -23,6 +23,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.law.history.changed import doubted_time
+from anabranch.law.history.display_units import DisplayUnits, alters_in
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
@@ -178,7 +179,9 @@ class Updating:
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment, if it does."""
         roots = {each: read.root.namespaces for each, read in self._read.items()}
-        lineage = lineage_of(standing(query, functions or {}, text), tuple(functions or ()), roots)
+        taken_apart = standing(query, functions or {}, text)
+        lineage = lineage_of(taken_apart, tuple(functions or ()), roots, is_display=not self._items)
+        self._units = DisplayUnits()
         self._follower = Follower(lineage, policy, {each: read.source for each, read in self._read.items()})
         self.aborted: str | None = None
         """Why it ended before its streams did (LAWS 4.5)."""
@@ -212,7 +215,7 @@ class Updating:
         for each in self._arriving():
             for _ in self._edited[each.stream].take(each.element, each.at, each.partition):
                 pass
-        found = answer(self._query, self._edited, **self._around)
+        found = answer(self._query, self._edited, self._units, **self._around)
         self._dead += dict.fromkeys(found.dead)
         return found.text
 
@@ -228,7 +231,7 @@ class Updating:
     def _displays(self) -> Iterator[ShownAnswer]:
         if self._mixed:
             return self._mixed_displays()
-        return displays(self._query, self._edited, self._arriving(), self._dead, **self._around)
+        return displays(self._query, self._edited, self._arriving(), self._dead, self._units, **self._around)
 
     @property
     def _mixed(self) -> bool:
@@ -249,7 +252,9 @@ class Updating:
 
     def _ends(self, stream: str, partition: int, change: Change) -> bool:
         """Whether a change of a stream ends the query."""
-        self._follower.hear(Announced(stream, partition, change))
+        accents = self._follower.hear(Announced(stream, partition, change))
+        if self._follower.lineage.is_display:
+            self._units.alter(alters_in(accents))
         self.aborted = self._follower.aborted or doubted_time(self._read[stream].source, change)
         return self.aborted is not None
 

@@ -21,6 +21,7 @@ from anabranch.algebra.display.display import Body, Display, DisplayElement, Edi
 from anabranch.errors import StateError
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import NOTHING, Scope, serialize, start_tag
@@ -193,6 +194,8 @@ def _read_line(line: str) -> StreamElement:
         at = Decimal(body["at"]) if "at" in body else None
         content = tuple(Text(f"{each}\n") for each in _results(line))
         match name:
+            case "$accent":
+                return parse_line(line.encode(), _PLACE, _LIMITS, "item")
             case "$punctuation":
                 return Punctuation(None, _PLACE, at)
             case "$mutable":

@@ -115,9 +115,11 @@ class Reaction:
         policy: Policy = "accumulate",
         domains: Domains = UNDECLARED,
         outside: Callable[[Path], Path] = lambda path: path,
+        hidden: str = "is not in its output",
     ) -> None:
-        """`outside` gives the user's name of a path."""
+        """`outside` gives the user's name of a path; `hidden` says why a description of the output cannot name one."""
         self.name = name
+        self._hidden = hidden
         self._called = outside
         self.signature = signature
         self.policy = policy
@@ -208,7 +210,7 @@ class Reaction:
             raise Aborted(f"{self.name} cannot do without '{called}': {shown} drops it")
         hidden = self._origins.hidden(change.where)
         if self.policy == "abort" and hidden:
-            raise Aborted(f"{self.name} cannot pass on {shown}: '{self._called(hidden[0])}' is not in its output")
+            raise Aborted(f"{self.name} cannot pass on {shown}: '{self._called(hidden[0])}' {self._hidden}")
         if isinstance(evolution, Add) and self.signature.disjoint and not self.signature.joins(path):
             others = [course for other, course in enumerate(self.inputs) if other != input]
             if any(True in course.known(path).carried.says() for course in others):

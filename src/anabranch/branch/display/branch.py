@@ -10,8 +10,9 @@ together.
 Bad elements of a stream are reported by its keeper (`branch/document/keeper.py`), once for all queries; here are the
 errors of the query itself.
 A late branch begins with the document as it stands there (LAWS 3.6).
-Where a stream evolves, values are read in the units of query start, and the display stays in them (LAWS 4.7); an accent
-that the query cannot survive ends it.
+Where a stream evolves, values are read in the units of query start; the display changes its units as a whole, at the
+moment of the accent with which an alter comes out (LAWS 4.9 e), and an accent that the query cannot survive ends it.
+Where it reads items beside updates, it stays in the units of its start.
 
 Its state is that of the machine, in layers (`branch/document/layers.py`), and the text on display, for readers of that
 alone.
@@ -36,7 +37,7 @@ from anabranch.branch.document.layers import Resumable, Resumed
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import rare_gc
 from anabranch.branch.evolution.begun import begun_events, begun_inputs
-from anabranch.branch.evolution.following import Absorbing, Following
+from anabranch.branch.evolution.following import Absorbing, Following, Showing
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.members import BranchMember
@@ -49,7 +50,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import doubted_time
 from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Input
-from anabranch.stream.elements import Accent, StreamElement
+from anabranch.stream.elements import Accent, Alter, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.path import TimeScale
@@ -184,6 +185,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
         late = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
+        self._alter_displays()
         self._tell(self._machine.begin(late))
 
     @abstractmethod
@@ -222,6 +224,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
                 case _:
                     pass
             if isinstance(each, Came) and self._goes_on:
+                self._alter_displays()
                 self._tell(self._machine.take(each.stream, each.element, each.at, each.partition))
 
     @property
@@ -232,8 +235,25 @@ class EditedStreamsBranch(Merged, Generic[M]):
     @cached_property
     def _following(self) -> Following:
         """The evolution of the streams, for all members; made where a stream evolves."""
-        functions = self._functions
-        return Following([Absorbing.of(each, functions) for each in self._members.values()], self._merge, lambda: 0)
+        return Following(self._askers, self._merge, lambda: 0)
+
+    @cached_property
+    def _askers(self) -> list[Showing] | list[Absorbing]:
+        functions, members = self._functions, self._members.values()
+        if all(each.source.updates for each in self._inputs.values()):
+            return [Showing.of(each, functions) for each in members]
+        return [Absorbing.of(each, functions) for each in members]
+
+    def _alter_displays(self) -> None:
+        """Change the units of displays, where alters have come out, with the moment that is next."""
+        if "_following" in self.__dict__:
+            for each in self._askers:
+                if isinstance(each, Showing) and each.key not in self._ended:
+                    self._alter(each.key, each.answers.take())
+
+    @abstractmethod
+    def _alter(self, key: str, alters: Sequence[Alter]) -> None:
+        """Change units of the display of a member."""
 
     def _follow(self, meta: dict[str, Any] | None) -> None:
         """Begin with the accents that are in force at the start, or go on behind those that came since."""
@@ -304,6 +324,9 @@ class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
         (member,) = self._members.values()
         self._showing = DisplayPublisher(self._machine, member.out, meta)
 
+    def _alter(self, key: str, alters: Sequence[Alter]) -> None:
+        self._machine.alter(alters)
+
     def _tell(self, news: Iterable[DisplayChange]) -> None:
         for change in news:
             self._showing.show(change)
@@ -335,6 +358,9 @@ class StrandBranch(EditedStreamsBranch[Strand]):
         """The moments that are to be sent to the braid."""
         self.finished = False
         """Whether all inputs have ended."""
+
+    def _alter(self, key: str, alters: Sequence[Alter]) -> None:
+        self._machine.alter(alters)
 
     def _tell(self, news: Iterable[StrandMoment]) -> None:
         self.told += news

@@ -13,7 +13,7 @@ entry by entry and the rest apart, all of it or what has changed, and `decode` r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar, Unpack
 
@@ -32,7 +32,7 @@ from anabranch.language.json_results import with_json_results
 from anabranch.law.history.evaluate import Around, form_around, refuse_joined_windows
 from anabranch.law.inputs import Input
 from anabranch.sharing.needs import needs_of
-from anabranch.stream.elements import Place, StreamElement
+from anabranch.stream.elements import Alter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 
@@ -113,9 +113,18 @@ class Machine(ShownQuery, Generic[N]):
         """Use other documents; where they have changed, the next moment evaluates all entries again."""
         super().consult(documents, changed=changed)
         if changed:
-            for kept in self.kept.values():
-                for number in kept.numbers():
-                    kept.changed[number] = kept.unsaved.entries[number] = None
+            self._evaluate_all()
+
+    def alter(self, alters: Sequence[Alter]) -> None:
+        super().alter(alters)
+        if alters:
+            self._evaluate_all()
+
+    def _evaluate_all(self) -> None:
+        """Evaluate all entries again at the next moment."""
+        for kept in self.kept.values():
+            for number in kept.numbers():
+                kept.changed[number] = kept.unsaved.entries[number] = None
 
     @abstractmethod
     def _moment(self, place: Place) -> Iterator[N]:

@@ -21,7 +21,8 @@ from anabranch.algebra.display.display import Display, Piece
 from anabranch.branch.display.compiled_loops.kept_nodes import Unusual
 from anabranch.branch.display.compiled_loops.loops import CompiledLoop, ShownRow, compiled
 from anabranch.branch.display.compiled_loops.rounds import EntryRounds, NumberedRows
-from anabranch.branch.display.join_keys import ANY, Meeting
+from anabranch.branch.display.joins.keys import ANY, JoinKey, Meeting
+from anabranch.branch.display.joins.ranges import JoinRange, RangeMeeting
 from anabranch.branch.display.parts import EachPart
 from anabranch.branch.document.projection import KeptDocument, seen_of
 from anabranch.errors import DynamicError
@@ -30,6 +31,7 @@ from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.history.chains import Content, DocumentContents, with_moments
+from anabranch.law.history.display_units import DisplayUnits
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory
 from anabranch.runtime.tables import Lookups
@@ -37,7 +39,7 @@ from anabranch.runtime.units import piece_of
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import DeadLetter
-from anabranch.values.atomic import Measured
+from anabranch.values.atomic import Atomic
 from anabranch.values.objects.json_text import json_lines, refuse_json
 from anabranch.values.sequences import Values, atomize
 
@@ -50,9 +52,15 @@ class AnswerScope:
     declared: Mapping[str, str] = field(default_factory=dict)
     form: AnswerForm | None = None
     """What the answer is, where the place is in no element, and so values stand in the answer itself."""
+    units: DisplayUnits = field(default_factory=DisplayUnits)
+    """The units of the display."""
+    steps: tuple[str, ...] | None = None
+    """The way from the outermost element to the one around the place; None where there is none."""
 
     def piece(self, values: Values) -> Piece | None:
         """Values as they are written at that place; None for nothing at all."""
+        if self.units.maps:
+            values = self.units.forward(values) if self.steps is None else self.units.forward_inside(self.steps, values)
         if not values:
             return None
         if self.form == "json":
@@ -105,21 +113,14 @@ class PartEvaluator(ABC, Generic[C]):
         self.aside = list(dict.fromkeys(evaluator.dead))
         return rows
 
-    def texts(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]
-    ) -> tuple[str, ...] | None:
-        """The texts that an expression over nodes finds.
-
-        None where something fails on the way, or a change of unit has made a number: that meets other texts (LAWS 2.3).
-        """
+    def atoms(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, C]) -> list[Atomic] | None:
+        """The values that an expression over nodes finds; None where something fails on the way."""
         evaluator = self.over(documents, {})
         try:
             found = atomize(evaluator.top(expression, scope.env))
         except DynamicError:
             return None
-        if evaluator.dead or any(isinstance(each, Measured) for each in found):
-            return None
-        return tuple(map(str, found))
+        return None if evaluator.dead else found
 
     def value(
         self,
@@ -195,7 +196,9 @@ class Entrywise:
     ) -> None:
         self.part = part
         self._id, self._site, self._scope, self._kept = id, site, scope, kept
-        self._meetings = {name: Meeting() for name, _ in part.keys}
+        self._meetings: dict[str, Meeting | RangeMeeting] = {
+            name: RangeMeeting(key) if isinstance(key, JoinRange) else Meeting() for name, key in part.keys
+        }
         self._rounds: dict[int, EntryRounds] = {}
         """By number: the rounds of large entries."""
         is_plain = scope.form != "json" and not scope.declared and not scope.env.namespaces.get("")
@@ -219,10 +222,10 @@ class Entrywise:
         for name, key in self.part.keys:
             meeting = self._meetings[name]
             for entry in own:
-                meeting.own.put(entry, self._keys(key.own, self.part.stream, entry))
+                meeting.own.put(entry, self._keys(key, key.own, self.part.stream, entry))
             for entry in changed[name]:
                 met |= meeting.met_by_other(entry)
-                meeting.other.put(entry, self._keys(key.other, name, entry))
+                meeting.other.put(entry, self._keys(key, key.other, name, entry))
                 met |= meeting.met_by_other(entry)
         if any(changed[name] for name in self.part.beside if name not in self._meetings):
             met.update(kept[self.part.stream].numbers())
@@ -247,7 +250,7 @@ class Entrywise:
         rounds = self._rounds.pop(entry, None)
         loop, kept = self._compiled, self._kept[self.part.stream]
         known = kept.by_number.get(entry)
-        if loop is None or known is None or known.content is None:
+        if loop is None or known is None or known.content is None or self._scope.units.maps:
             return None
         evaluation = self._site.evaluation
         if loop.calls and not loop.calls.isdisjoint(evaluation.around.get("functions") or ()):
@@ -307,12 +310,15 @@ class Entrywise:
         """Let the whole answer fail because of an entry."""
         self._site.failing[self._id, entry] = error
 
-    def _keys(self, expression: ast.Expression, stream: str, entry: int) -> Collection[str | None]:
+    def _keys(
+        self, key: JoinKey | JoinRange, expression: ast.Expression, stream: str, entry: int
+    ) -> Collection[str | None]:
         kept = self._kept[stream]
         if entry not in kept.by_number:
             return ()
-        found = self._site.evaluation.texts(expression, self._scope, {stream: kept.some((entry,))})
-        return (ANY,) if found is None else found
+        found = self._site.evaluation.atoms(expression, self._scope, {stream: kept.some((entry,))})
+        written = None if found is None else key.written(found)
+        return (ANY,) if written is None else written
 
     # --- state --------------------------------------------------------------------------------------------
 
@@ -322,8 +328,8 @@ class Entrywise:
         told = self._site.told.get((self._id, entry)) if stream == self.part.stream else None
         for name, meeting in self._meetings.items():
             keyed = meeting.own if stream == self.part.stream else meeting.other
-            if stream in (self.part.stream, name) and entry in keyed.keys:
-                found[name] = list(keyed.keys[entry])
+            if stream in (self.part.stream, name) and (entry in keyed.keys or isinstance(meeting, RangeMeeting)):
+                found[name] = list(keyed.keys.get(entry, ()))
         return [found, told] if found or told else None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
@@ -334,7 +340,10 @@ class Entrywise:
         keys, told = data or nothing
         for name, meeting in self._meetings.items():
             if stream in (self.part.stream, name):
-                (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys.get(name, ()))
+                # an earlier release kept no numbers of entries, so that all of them met
+                is_unknown = isinstance(meeting, RangeMeeting) and entry in self._kept[stream].by_number
+                unknown: tuple[None, ...] = (ANY,) if is_unknown else ()
+                (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys.get(name, unknown))
         if stream == self.part.stream:
             if told:
                 self._site.told[self._id, entry] = told

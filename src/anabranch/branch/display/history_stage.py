@@ -77,6 +77,9 @@ class HistoryStage(Stage):
     def renew(self) -> None:
         self.inner.renew()
 
+    def reshow(self) -> None:
+        """Values are remembered in the units of the start."""
+
     # --- state --------------------------------------------------------------------------------------------
 
     def keeps(self, stream: str, entry: int) -> bool:

@@ -22,7 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from anabranch.branch.display.join_keys import JoinKey
+from anabranch.branch.display.joins.keys import JoinKey
+from anabranch.branch.display.joins.ranges import JoinRange
 from anabranch.language import ast
 from anabranch.language.windows.aggregates import AggregateCall
 from anabranch.runtime.standing import Standing
@@ -43,8 +44,8 @@ class EachPart:
     expression: ast.Expression
     beside: tuple[str, ...] = ()
     """Streams that it reads as a whole."""
-    keys: tuple[tuple[str, JoinKey], ...] = ()
-    """For some of these, the key that an entry must share with those entries that it meets."""
+    keys: tuple[tuple[str, JoinKey | JoinRange], ...] = ()
+    """For some of these, what an entry has in common with those entries that it meets: a key, or a range."""
 
     @property
     def order(self) -> tuple[ast.OrderKey, ...]:

@@ -23,7 +23,9 @@ from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
 from anabranch.branch.state import BranchState
-from anabranch.stream.elements import DeadLetter
+from anabranch.logic import EVERYTHING
+from anabranch.runtime.evolution.outlet import accent_text
+from anabranch.stream.elements import Accent, Alter, DeadLetter, Place
 
 _UNIT = 10**30
 _BURIED = 1_000
@@ -57,12 +59,18 @@ class DisplayPublisher:
 
     def show(self, change: DisplayChange, *, goes_on: bool = False) -> None:
         """Publish what a moment has changed; one that `goes_on` is published when it is `over`."""
+        self._open += (self._accent(each, change.at) for each in change.alters)
         self._open += self._display.wire(wire_time(change.at), hidden=self._machine.failure is not None)
         if not goes_on:
             self.over(change.at)
         self.edits += change.edits
         for letter in change.dead:
             self._bury(letter)
+
+    def _accent(self, alter: Alter, at: Fraction) -> str:
+        """An alter as it is told: what stands behind it is in the new unit."""
+        accent = Accent(EVERYTHING, alter, Place("", "", 0), wire_time(at))
+        return accent_text(accent, json=self._machine.json)
 
     def over(self, at: Fraction) -> None:
         """The moment that was shown last, at this time, is over."""

@@ -7,7 +7,7 @@ over documents that are edited, `branch/growing/` over streams that only grow.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -24,12 +24,13 @@ from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
+from anabranch.law.history.display_units import DisplayUnits
 from anabranch.law.history.evaluate import form_around
 from anabranch.law.inputs import Input
 from anabranch.runtime.past.value_histories import HistoryKey, ValueHistory, histories_of
 from anabranch.runtime.units import piece_of
 from anabranch.sharing.needs import needs_of
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.elements import Alter, DeadLetter, Place
 from anabranch.stream.serialize import escape_text
 from anabranch.stream.tree import Element, Name, namespaces_in_scope
 from anabranch.values.objects.json_text import not_both
@@ -44,6 +45,8 @@ class DisplayChange:
     edits: tuple[Edit, ...]
     dead: tuple[DeadLetter, ...]
     """The dead letters of this moment's evaluations."""
+    alters: tuple[Alter, ...] = ()
+    """The changes of its units, from this moment on."""
 
 
 class ShownQuery(ABC):
@@ -67,6 +70,9 @@ class ShownQuery(ABC):
         self._display = display
         self.now = Fraction(0)
         """The time of the latest element."""
+        self._units = DisplayUnits()
+        self._alters: list[Alter] = []
+        """Changes of these units that are to be told with the next moment."""
         self.part = part
         try:
             self._build(query)
@@ -86,7 +92,8 @@ class ShownQuery(ABC):
         self._evaluation.histories.clear()
         for key, lookbacks in histories_of(query).items():
             self._remember(key, ValueHistory(lookbacks), Env.of(query))
-        self._put(self.part, None, AnswerScope(Env.of(query), form="json" if self.json else "xml"))
+        top = AnswerScope(Env.of(query), form="json" if self.json else "xml", units=self._units)
+        self._put(self.part, None, top)
 
     def _remember(self, key: HistoryKey, history: ValueHistory, env: Env) -> None:
         """Add the stage that computes and remembers the values of an expression."""
@@ -125,7 +132,20 @@ class ShownQuery(ABC):
         if self._site.failing and not self._failed:
             error = next(iter(self._site.failing.values()))
             dead.append(DeadLetter(place, error.message, "", error.code, self._evaluation.around.get("name")))
-        return DisplayChange(self.now, self._edits(), tuple(dead))
+        return DisplayChange(self.now, self._edits(), tuple(dead), self._altered())
+
+    def alter(self, alters: Sequence[Alter]) -> None:
+        """Change units of the display with the next moment, which shows all of it anew (LAWS 4.9 e)."""
+        if alters:
+            self._units.alter(alters)
+            self._alters += alters
+            for stage in self._stages:
+                stage.reshow()
+
+    def _altered(self) -> tuple[Alter, ...]:
+        """The changes of units that are told with this moment."""
+        found, self._alters = tuple(self._alters), []
+        return found
 
     def _edits(self) -> tuple[Edit, ...]:
         """What has changed on display, which is empty where the query fails as a whole."""
@@ -188,6 +208,8 @@ class ShownQuery(ABC):
         remembered: Data = {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
         if remembering := {each.id: each.save() for each in self._stages if isinstance(each, HistoryStage)}:
             remembered["histories"] = remembering
+        if self._units.maps:
+            remembered["units"] = self._units.save()
         if self._consults:  # other documents would give something else than what is on display
             remembered["stood"] = {each.id: each.written() for each in self._stages if isinstance(each, Single)}
         return remembered
@@ -195,6 +217,9 @@ class ShownQuery(ABC):
     def _recalled(self, data: Data) -> None:
         """Restore the stages after all entries were restored; `data` is the latest state."""
         self._is_new = data["is_new"]
+        if self._units.restore(data.get("units", ())):  # what is kept as text is recalled so, and the rest shown anew
+            for stage in self._stages:
+                stage.reshow()
         if self._is_new:
             return
         for stage in self._stages:
@@ -249,7 +274,9 @@ class ShownQuery(ABC):
         carrier = Element(Name("carrier"), dict(scope.declared))
         carrier.append(element)
         namespaces = {**scope.env.namespaces, **dict(part.constructor.namespaces)}
-        within = AnswerScope(replace(scope.env, namespaces=namespaces), namespaces_in_scope(element))
+        steps = () if scope.steps is None else (*scope.steps, str(element.name))
+        env = replace(scope.env, namespaces=namespaces)
+        within = AnswerScope(env, namespaces_in_scope(element), units=scope.units, steps=steps)
         for each in part.content:
             match each:
                 case ast.Characters(value):

@@ -8,7 +8,8 @@ another; then an update costs the evaluation of one entry, whatever their number
 
 A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
 evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
-both are narrowed down to entries with a key in common (`join_keys.py`).
+both are narrowed down to entries with a key in common (`joins/keys.py`), and with `<` and its kin to those with numbers
+in a range (`joins/ranges.py`).
 
 Whether a query looks at more than its entries is read off the tree of its needs (`beyond_entries`).
 """
@@ -20,7 +21,8 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.branch.display.folds import FOLDS
-from anabranch.branch.display.join_keys import JoinKey, key_between
+from anabranch.branch.display.joins.keys import JoinKey, key_between
+from anabranch.branch.display.joins.ranges import JoinRange, range_between
 from anabranch.branch.display.parts import (
     ComputedPart,
     DistinctPart,
@@ -178,10 +180,12 @@ class Splitter:
             return None
         return edited_windows(source.name, flwor, at, self._user_functions)
 
-    def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, JoinKey]]:
+    def _keys(
+        self, expression: ast.Expression, stream: str, beside: tuple[str, ...]
+    ) -> Iterator[tuple[str, JoinKey | JoinRange]]:
         for other in beside:
             if isinstance(expression, ast.Flwor) and self._readings(expression, other) == 1:
-                key = key_between(expression, stream, other)
+                key = key_between(expression, stream, other) or range_between(expression, stream, other)
                 if key is not None and not self._looks_beyond(key.other, other):
                     yield other, key
 

@@ -96,6 +96,10 @@ class Stage(ABC):
     def renew(self) -> None:  # noqa: B027  # what distributes is evaluated again entry by entry
         """Compute anew at the next moment what depends on more than entries: a document has changed."""
 
+    def reshow(self) -> None:
+        """Show all anew at the next moment, at which all entries are evaluated again: the units have changed."""
+        self.renew()
+
     @abstractmethod
     def recalled(self) -> None:
         """End the restoring: all entries were recalled."""

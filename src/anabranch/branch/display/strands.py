@@ -44,8 +44,10 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.affine import parse
+from anabranch.stream.elements import Alter, DeadLetter, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, JsonMark
 from anabranch.values.numbers import read_fraction, write_fraction
 
@@ -82,6 +84,13 @@ class Found(NamedTuple):
     dead: tuple[Letter, ...] = ()
 
 
+class UnitChange(NamedTuple):
+    """An alter of the display's units, as it is sent."""
+
+    path: tuple[str, ...]
+    by: str
+
+
 class StrandMoment(NamedTuple):
     """What a moment has changed for one strand; all strands number the moments alike."""
 
@@ -91,6 +100,8 @@ class StrandMoment(NamedTuple):
     entered: tuple[Entered, ...] = ()
     left: tuple[int, ...] = ()
     found: tuple[Found, ...] = ()
+    alters: tuple[UnitChange, ...] = ()
+    """The same from all strands."""
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=write_fraction)
@@ -137,6 +148,10 @@ class Share(KeptDocument):
 
     def _owns(self, number: int) -> bool:
         return number % self._of == self._strand
+
+    def numbers(self) -> Iterator[int]:
+        """The entries of this strand."""
+        return filter(self._owns, super().numbers())
 
     def news(self) -> tuple[tuple[Entered, ...], tuple[int, ...]]:
         """The entries that have come, and those that are gone."""
@@ -189,8 +204,9 @@ class Strand(Machine[StrandMoment]):
         (kept,) = self.kept.values()
         assert isinstance(kept, Share)
         entered, left = kept.news()
-        if found or entered or left or not self.moments:
-            yield StrandMoment(self.moments, self.now, place, entered, left, tuple(found))
+        alters = tuple(UnitChange(each.path.steps, str(each.by)) for each in self._altered())
+        if found or entered or left or alters or not self.moments:
+            yield StrandMoment(self.moments, self.now, place, entered, left, tuple(found), alters)
         self.moments += 1
         self._is_new = False
 
@@ -226,6 +242,8 @@ class Braid(ContinuousQuery):
         (kept,) = self.kept.values()
         assert isinstance(kept, Places)
         kept.now = several[0].at
+        alters = max((told.alters for told in several), key=len)
+        self.alter([Alter(Path(each.path), parse(each.by)) for each in alters])
         self._moved()
         for entered in sorted(each for told in several for each in told.entered):
             kept.put(entered)

@@ -109,6 +109,10 @@ class WindowMembers(ABC):
         if before != members or again:
             self._replace(entry, before, members)
 
+    def touch_all(self) -> None:
+        """Touch all windows, whatever they hold."""
+        self._touched.update(dict.fromkeys(self.windows))
+
     @abstractmethod
     def _replace(self, entry: int, before: Sequence[WindowMember], members: Sequence[WindowMember]) -> None: ...
 

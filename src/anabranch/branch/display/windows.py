@@ -371,6 +371,9 @@ class EditedWindowStage(EachStage):
             if number in windows:
                 self._show(number, results)
 
+    def reshow(self) -> None:
+        self._source.members.touch_all()
+
     def write(self, value: Any) -> Any:
         return [each.write() for each in value]
 

@@ -30,12 +30,30 @@ from anabranch.branch.ports import InputStream, Start, json_items
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
+from anabranch.law.history.display_units import alters_in
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage, leads
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing, standing
-from anabranch.stream.elements import Accent, Doubt, Punctuation
+from anabranch.stream.elements import Accent, Alter, Doubt, Punctuation
 from anabranch.stream.path import Path
+
+
+@dataclass(slots=True)
+class CollectedAlters:
+    """Takes the accents of a display, which tells alters and no others."""
+
+    over: bool = False
+    alters: list[Alter] = field(default_factory=list)
+
+    def announce(self, accents: Iterable[Accent | Doubt], *, json: bool = False) -> None:
+        """Collect the alters among some accents."""
+        self.alters += alters_in(accents)
+
+    def take(self) -> tuple[Alter, ...]:
+        """The alters since the last call."""
+        found, self.alters = tuple(self.alters), []
+        return found
 
 
 @dataclass(slots=True)
@@ -80,7 +98,30 @@ class Absorbing:
         return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
 
-_Asker: TypeAlias = Asker | Absorbing
+@dataclass(slots=True)
+class Showing:
+    """A query over edited streams, whose display changes its units as a whole (LAWS 4.9 e)."""
+
+    key: str
+    standing: Standing
+    policy: Policy
+    registered: tuple[str, ...]
+    sends: Literal[False] = False
+    answers: CollectedAlters = field(default_factory=CollectedAlters)
+    follower: Follower | None = None
+
+    @staticmethod
+    def of(member: BranchMember[Absorbed], functions: Mapping[str, PythonFunction]) -> Showing:
+        asked = member.query
+        return Showing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
+
+    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
+        """The lineage of its display."""
+        roots = {name: each.root.namespaces for name, each in inputs.items()}
+        return lineage_of(self.standing, self.registered, roots, is_display=True)
+
+
+_Asker: TypeAlias = Asker | Absorbing | Showing
 
 
 class Following:

@@ -28,6 +28,7 @@ from anabranch.branch.plans.plans import partitioned, source_of
 from anabranch.errors import Aborted
 from anabranch.language import parse
 from anabranch.law.arrivals.past import named
+from anabranch.law.history.display_units import alters_in
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.tracing import lineage_of
@@ -173,7 +174,8 @@ def _group_of(
         names = named(query)
         if not set(names) <= streams.keys():
             return None
-        asked = lineage_of(standing(query, {}, text), roots=roots)
+        is_display = all(streams[name].source.updates for name in names)
+        asked = lineage_of(standing(query, {}, text), roots=roots, is_display=is_display)
         names = asked.streams
     else:
         shape = shapes_of(()).of(text).shape
@@ -248,7 +250,7 @@ def _following(lineage: Lineage, group: _SubscriberGroup) -> _Listener:
             raise Aborted(follower.aborted)
         if not isinstance(announced.event, Accent):
             return None
-        if accents:
+        if alters_in(accents) if lineage.is_display else accents:
             return "passes it on"
         return "reckons with it" if follower.reads(announced) else None
 

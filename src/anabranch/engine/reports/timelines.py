@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.converting import converted
 from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.inputs import Inputs
@@ -38,11 +39,11 @@ def timelines(
     inputs: Inputs,
     limits: Limits | None = None,
     convert: AnswerForm | None = None,
+    policy: Policy = "accumulate",
 ) -> Iterator[FiniteRun]:
     """The timelines of queries, as lines of JSON; they can be read while inside.
 
-    With `convert`, the answers in them are of this form.
-
+    With `convert`, the answers in them are of this form; `policy` says what queries do with accents (LAWS 4.7).
     Dead letters are known once the timelines were read to their end.
     """
     caps = limits or Limits()
@@ -52,22 +53,24 @@ def timelines(
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if shared:
-            outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder))
+            outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder), policy)
             moments = {query.name: outcome.answers[query.name].moments() for query in shared}
             lines = {each.name: _line_of(each, inputs, convert) for each in shared}
             runs.append(run_of(outcome, {name: map(lines[name], each) for name, each in moments.items()}))
         if others:
-            runs.append(_by_reference(others, inputs, caps, convert))
+            runs.append(_by_reference(others, inputs, caps, convert, policy))
         yield both(queries, runs)
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, convert: AnswerForm | None) -> FiniteRun:
+def _by_reference(
+    queries: Sequence[Prepared], inputs: Inputs, limits: Limits, convert: AnswerForm | None, policy: Policy
+) -> FiniteRun:
     read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
     aborted: dict[str, str] = {}
     for query in queries:
         if query.updates:
-            found[query.name] = updating(query, read, inputs, limits)
+            found[query.name] = updating(query, read, inputs, limits, policy)
             continue
         evolving = [name for name in query.checked.streams if read.streams[name].input.changes]
         if evolving:

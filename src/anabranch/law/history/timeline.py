@@ -2,6 +2,7 @@
 
 The display is the answer of the query over the documents as they stand, with the time of the latest element as now; it
 is found anew at each moment.
+It is brought into the units that the display has by then (`display_units.py`).
 Where a query fails as a whole (a sum over what is no number, say) nothing is on display; the dead letters say why.
 Before the first moment the display is empty.
 """
@@ -22,6 +23,7 @@ from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import UpdateAdmission
+from anabranch.law.history.display_units import DisplayUnits
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_joined_windows
 from anabranch.law.history.units import opened
@@ -45,9 +47,10 @@ class Arriving:
 def answer(
     query: ast.Query,
     documents: Mapping[str, EditedDocument],
+    units: DisplayUnits | None = None,
     **around: Unpack[Around],
 ) -> Answer:
-    """Answer a checked query over documents as they stand.
+    """Answer a checked query over documents as they stand, in these units, or in those of its start.
 
     Now is the time of the latest element of the streams that are given.
     `NoAnswer` where the query fails as a whole.
@@ -60,6 +63,7 @@ def answer(
     evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
         values = evaluator.top(query.body, Env.of(query))
+        values = values if units is None else units.forward(values)
         return Answer(values, evaluator.dead, [], around.get("name"), form == "json")
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
@@ -70,11 +74,12 @@ def displays(
     documents: Mapping[str, EditedDocument],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
+    units: DisplayUnits | None = None,
     **around: Unpack[Around],
 ) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same, while elements arrive in their merged order.
 
-    `documents` are taken as they stand and follow what arrives.
+    `documents` are taken as they stand and follow what arrives; `units` follow the accents, before these are taken.
     `dead` receives each failure in the query once, and one letter whenever the query begins to fail as a whole.
     """
     why: DynamicError | None = None
@@ -83,7 +88,7 @@ def displays(
             letters: list[DeadLetter] = []
             failed = why is not None
             try:
-                found = answer(query, documents, **around)
+                found = answer(query, documents, units, **around)
                 letters = found.dead
                 now, why = found.text, None
             except DynamicError as error:

@@ -18,6 +18,9 @@ a unit change from being applied to values that never had the unit.
 other paths are hidden, so that accents described by them are accumulated.
 Paths inside an element with a value of its own cannot be named, as accents on that value may not name them.
 * Foundation paths are those in conditions (LAWS 4.6), each with the word of the construct that needs it.
+
+A *display* over edited streams has one unit at each of its paths, so no description can name any (LAWS 4.9 e); its
+output items are its outermost elements, as they are the items of the answer as a stream.
 """
 
 from __future__ import annotations
@@ -143,6 +146,8 @@ class Lineage:
     """All paths that the query reads, for any purpose."""
     outputs: QueryOutputs = NO_OUTPUTS
     """What its results may be: items of a stream of JSON that leave as they are, are JSON (LAWS 7.3)."""
+    is_display: bool = False
+    """Whether its output is a display, whose units change for all of it at once."""
 
     def need(self, input: int, path: Path) -> Need | None:
         """The construct that needs a path, or a path above or below it."""
@@ -184,6 +189,8 @@ class Lineage:
 
     def seen(self, input: int, path: Path) -> Path | None:
         """The name of an input's path in descriptions of the output; None where it has none."""
+        if self.is_display:
+            return None
         copies = [self._copies(sites, input, path) for sites in self.items]
         for out in copies[0] if copies else ():
             everywhere = all(each.count(out) == 1 for each in copies)

@@ -227,6 +227,7 @@ class Outlet:
             policy=policy,
             domains=promised,
             outside=lambda inner: self._outer(inner)[1],
+            hidden="tells apart what a display shows in one unit" if lineage.is_display else "is not in its output",
         )
         self._written = Written(lineage)
 

@@ -119,6 +119,11 @@ def maybe(parts: Parts) -> Parts:
     return tuple(replace(each, always=False) if isinstance(each, NodesPart | MadePart) else each for each in parts)
 
 
+def side_by_side(parts: Parts) -> Parts:
+    """The same parts, several times: nodes stay apart, and values are one text, which is no number."""
+    return tuple(each if is_node(each) else OtherPart(each.of) for each in parts)
+
+
 def few(parts: Parts) -> Parts:
     """The same parts, or where there are too many, only the paths they depend on."""
     return parts if len(parts) <= MOST_PARTS else (OtherPart(looks_of(parts), nodes=True),)

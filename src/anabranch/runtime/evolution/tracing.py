@@ -7,6 +7,9 @@ knows its paths; so lineage never claims too much; where it claims too little, a
 
 A part is *always* there if each output item has it once, provided that the input item has its path: not behind `if`, a
 predicate, or a loop inside an item, and not in a window, where it covers many items.
+
+The whole text of a query is traced for its display over edited streams (LAWS 4.9 e): a stream that no loop runs over
+covers many items there, and the values of a loop's rounds that stand side by side are not one value.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ from anabranch.runtime.evolution.parts import (
     looks_of,
     maybe,
     operand,
+    side_by_side,
     stepped,
     value_site,
 )
@@ -62,34 +66,40 @@ _UNDECLARED: Mapping[str, Namespaces] = {}
 
 
 def lineage_of(
-    standing: Standing, registered: Collection[str] = (), roots: Mapping[str, Namespaces] = _UNDECLARED
+    standing: Standing,
+    registered: Collection[str] = (),
+    roots: Mapping[str, Namespaces] = _UNDECLARED,
+    *,
+    is_display: bool = False,
 ) -> Lineage:
     """The lineage of a query; `registered` are the functions of the user, of which nothing is known.
 
     `roots` are the prefixes that the streams' roots declare: lineage names paths as the items write them.
     A query that is answered only at the end has no sites: its output stays in the units of query start.
+    With `is_display` the lineage is that of its display over edited streams.
     """
-    tracer = _Tracer(standing, registered, roots)
-    top = TraceScope({}, standing.env.namespaces)
-    if standing.hole is None:
-        result: Parts = tracer.trace(standing.query.body, top)
-        items: tuple[tuple[Site, ...], ...] = ()
-    else:
-        result = tracer.trace(standing.hole, top)
+    tracer = _Tracer(standing, registered, roots, is_display=is_display)
+    top = TraceScope({}, Env.of(standing.query).namespaces if is_display else standing.env.namespaces)
+    items: tuple[tuple[Site, ...], ...] = ()
+    result = tracer.trace(standing.query.body if is_display or standing.hole is None else standing.hole, top)
+    if is_display or standing.hole is not None:
         items = tuple(found for part in result if (found := at_top(part)) is not None)
     looks = looks_of(result) | {(each.input, each.path) for each in tracer.needs}
     kinds = tuple(dict.fromkeys(items))
     inputs, needs, groups = tuple(tracer.streams), tuple(tracer.needs), tuple(tracer.groups())
-    return Lineage(inputs, needs, groups, kinds, looks, standing.outputs)
+    return Lineage(inputs, needs, groups, kinds, looks, standing.outputs, is_display)
 
 
 class _Tracer:
     """Traces one query; collects its inputs and the paths in its conditions."""
 
-    def __init__(self, standing: Standing, registered: Collection[str], roots: Mapping[str, Namespaces]) -> None:
-        self.streams: list[str] = [*standing.streams] if standing.hole is None else []
-        self._whole = standing.hole is None
-        self._windowed = standing.kind == "windows"
+    def __init__(
+        self, standing: Standing, registered: Collection[str], roots: Mapping[str, Namespaces], *, is_display: bool
+    ) -> None:
+        self._is_display = is_display
+        self._whole = is_display or standing.hole is None
+        self.streams: list[str] = [*standing.streams] if self._whole else []
+        self._windowed = is_display or standing.kind == "windows"
         self._hole = standing.hole
         self._declared = {each.name: each for each in standing.query.functions}
         self._registered = registered
@@ -129,7 +139,7 @@ class _Tracer:
             case ast.ContextItem():
                 return scope.of(_CONTEXT)
             case ast.Source("stream", name):
-                return (NodesPart(self._input(name), ITSELF, level=-2),)
+                return (NodesPart(self._input(name), ITSELF, level=-2, many=self._is_display),)
             case ast.Source() | ast.Root():
                 return (OtherPart(nodes=True),)
             case ast.Sequence(items):
@@ -208,6 +218,8 @@ class _Tracer:
         for each in tail:
             if not isinstance(each, ast.Qualifier):
                 self._trace_condition("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
+            elif each.window and self._is_display:
+                found = side_by_side(found)
         return maybe(found) if tail else found
 
     def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
@@ -241,7 +253,7 @@ class _Tracer:
             self._trace_condition("where", flwor.where, scope)
         for key in flwor.order:
             self._trace_condition("order by", key.key, scope)
-        result = self.trace(flwor.result, scope)
+        result = self._side_by_side(flwor.clauses, self.trace(flwor.result, scope))
         return result if sure else maybe(result)
 
     def _pipeline(self, pipeline: ast.Pipeline, scope: TraceScope) -> Parts:
@@ -269,7 +281,13 @@ class _Tracer:
                 case ast.GroupBy(keys):
                     scope = self._grouped(keys, own, scope)
             own |= dict.fromkeys(bound_by(clause))
-        return maybe(self.trace(pipeline.result, scope))
+        return maybe(self._side_by_side(pipeline.clauses, self.trace(pipeline.result, scope)))
+
+    def _side_by_side(self, clauses: Collection[ast.Clause], result: Parts) -> Parts:
+        """The results of all rounds of a loop: on display, values of several rounds have no unit together."""
+        if not self._is_display or all(isinstance(each, ast.Let) for each in clauses):
+            return result
+        return side_by_side(result)
 
     def _grouped(self, keys: tuple[ast.GroupKey, ...], own: Collection[str], scope: TraceScope) -> TraceScope:
         """The scope after a `group by`: a key is a computed value, and other variables are sequences of values."""

@@ -15,6 +15,7 @@ from anabranch.branch.display.families.machine import AskedDisplay, DisplayFamil
 from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
+from anabranch.stream.elements import Alter
 from anabranch.stream.tree import Element
 
 _TOLD: Mapping[str, Any] = {"told": [1, True], "buried": [], "open": []}
@@ -51,6 +52,9 @@ class FamilyBranch(EditedStreamsBranch[DisplayFamily]):
         for key, query in self._machine.queries.items():
             told = None if meta is None or meta["is_new"] else {**_TOLD, **meta["members"].get(key, {})}
             self._showing[key] = DisplayPublisher(query, self._members[key].out, told)
+
+    def _alter(self, key: str, alters: Sequence[Alter]) -> None:
+        self._machine.queries[key].alter(alters)
 
     def _tell(self, news: Iterable[FamilyNews]) -> None:
         for key, change in news:

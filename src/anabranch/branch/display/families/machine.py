@@ -130,7 +130,7 @@ class _SharedEntrywise(Entrywise):
             return super().shown(entry)
         self._rounds.pop(entry, None)  # rounds are those of an entry all of whose changes the query is told
         found = self._large(entry) if self._compiled is not None and self._compiled.is_separable else None
-        if found is None and self._loop is not None and self._is_plain:
+        if found is None and self._loop is not None and self._is_plain and not self._scope.units.maps:
             found = self._family.usual_rows(self._loop, entry)
         if found is None:
             return self.rows(entry)
@@ -188,6 +188,14 @@ class FamilyQuery(ContinuousQuery):
         """Its parts, taken apart; None for one that is evaluated for every entry that changes."""
         return [*self._loops, *(None for each in self._stages if isinstance(each, WholeStage))]
 
+    def _evaluate_all(self) -> None:
+        """The family evaluates all entries for this query alone (`has_altered`)."""
+
+    @property
+    def has_altered(self) -> bool:
+        """Whether all of its display is shown anew at the next moment."""
+        return bool(self._alters)
+
     def moment(self, entries: Sequence[int], now: Fraction, place: Place) -> DisplayChange:
         """What a moment has changed on display, where these entries have changed."""
         self.now = self._evaluation.now = now
@@ -219,7 +227,7 @@ class FamilyQuery(ContinuousQuery):
     def rest_state(self) -> Data:
         """What is remembered beside entries; empty where there is nothing to say."""
         found = self._remembered({})
-        return {key: found[key] for key in ("failing", "told") if found[key]}
+        return {key: found[key] for key in ("failing", "told", "units") if found.get(key)}
 
     def recall_rest(self, data: Data, *, is_new: bool) -> None:
         """Restore the rest, after all entries."""
@@ -297,6 +305,11 @@ class DisplayFamily:
         for entry, seconds in self.document.news():
             for query in self._concerned_by(entry, seconds):
                 concerned.setdefault(query, []).append(entry)
+        for query in self.queries.values():
+            if query.has_altered:
+                entries = self.document.in_turn({*concerned.get(query, ()), *self.document.numbers()})
+                self.document.unsaved.entries.update(dict.fromkeys(entries))
+                concerned[query] = entries
         if self.is_new:
             concerned = {query: concerned.get(query, []) for query in self.queries.values()}
             self.is_new = False

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, conjuncts, parts
 from anabranch.law.paths import base_of
+from anabranch.values.atomic import Atomic, Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,52 +30,64 @@ class JoinKey:
     own: ast.Expression
     other: ast.Expression
 
+    def written(self, values: Iterable[Atomic]) -> tuple[str, ...] | None:
+        """The keys that values are; None where a change of unit has made a number, which meets other texts."""
+        found = tuple(values)
+        return None if any(isinstance(each, Measured) for each in found) else tuple(map(str, found))
+
 
 def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
     """The key by which entries of a stream meet those of another, each read once."""
     bindings = bindings_in(flwor)
     place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
     first = flwor.clauses[place]
-    if bindings[first.variable] != 1 or not _reads(first, stream):
+    if bindings[first.variable] != 1 or not reads(first, stream):
         return None
-    for name, source, conditions in _meetings(flwor, place):
-        if bindings[name] != 1 or base_of(source) != ast.Source("stream", other) or _variables(source):
+    for name, source, conditions, _ in meetings(flwor, place):
+        if bindings[name] != 1 or base_of(source) != ast.Source("stream", other) or number_of_variables(source):
             continue
         for condition in conditions:
             if not isinstance(condition, ast.Comparison) or condition.operator != "=":
                 continue
             for one, two in ((condition.left, condition.right), (condition.right, condition.left)):
-                if _is_path_from(one, first.variable) and _is_path_from(two, name):
+                if is_path_from(one, first.variable) and is_path_from(two, name):
                     own = ast.Flwor(flwor.clauses[: place + 1], None, (), one)
                     return JoinKey(own, ast.Flwor((ast.For(name, source),), None, (), two))
     return None
 
 
-def _meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...]]]:
-    """The variables that are bound behind the first `for`, their sources, and the conditions that must all hold."""
+def meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...], bool]]:
+    """The variables that are bound behind the first `for`, their sources, and the conditions that must all hold.
+
+    The last says whether nothing is evaluated between: no other variable is bound there.
+    """
     for clause in flwor.clauses[place + 1 :]:
         if isinstance(clause, ast.For):
-            yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
+            is_alone = len(flwor.clauses) == place + 2
+            yield clause.variable, clause.source, tuple(conjuncts(flwor.where)), is_alone
     for part in parts(flwor):
         if isinstance(part, ast.Quantified) and part.kind == "some":
             for name, source in part.bindings:
-                yield name, source, tuple(conjuncts(part.condition))
+                yield name, source, tuple(conjuncts(part.condition)), len(part.bindings) == 1
 
 
-def _is_path_from(expression: ast.Expression, variable: str) -> bool:
+def is_path_from(expression: ast.Expression, variable: str) -> bool:
+    """Whether an expression is a path from a variable, and reads nothing else."""
     return (
         isinstance(expression, ast.Path | ast.Variable)
         and base_of(expression) == ast.Variable(variable)
-        and _variables(expression) == 1
+        and number_of_variables(expression) == 1
         and not any(isinstance(part, ast.Source | ast.Call) for part in parts(expression))
     )
 
 
-def _variables(expression: ast.Expression) -> int:
+def number_of_variables(expression: ast.Expression) -> int:
+    """How often variables stand in an expression."""
     return sum(isinstance(part, ast.Variable) for part in parts(expression))
 
 
-def _reads(node: ast.For | ast.Let, stream: str) -> bool:
+def reads(node: ast.For | ast.Let, stream: str) -> bool:
+    """Whether a clause reads a stream."""
     return any(part == ast.Source("stream", stream) for part in parts(node))
 
 
