@@ -143,6 +143,18 @@ def test_lives_begin_when_things_come() -> None:
     assert Asked('stream("s")/root/b?[2]', s=text).answer() == "<b>Z</b><b>X</b><b>Y</b>"
 
 
+def test_lives_inside_an_element_that_takes_time() -> None:
+    """LAWS 5.2 holds for whole elements, too: what is written behind a later update inside of it came with that."""
+    text = """
+    <s:mutable id="1" at="1"/><s:mutable id="2" at="1"/>
+    <s:replace target="1" at="2"><b>X</b><s:replace target="2" at="5"/><b>Y</b></s:replace><s:punctuation at="9"/>
+    """
+    for asked, expected in (("?8", ""), ("?6", "<b>X</b>"), ("?4", "<b>X</b><b>Y</b>")):
+        assert Asked(f'stream("s")/root/b{asked}', s=text).answer() == expected
+        *_, last = Followed(f'stream("s")/root/b{asked}', s=text).run(put_away=True)
+        assert last[1] == expected
+
+
 def test_whole_elements_come_between() -> None:
     """Items and updates that are whole stand where they always do, whatever is open."""
     text = """

@@ -11,6 +11,7 @@ import pytest
 from anabranch.branch.display.strands import spreads
 from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
+from anabranch.law.arrivals.past import named
 from anabranch.law.history.timeline import arrivals
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.following import Asking, Followed
@@ -41,10 +42,10 @@ def random_case(number: int) -> Case | None:
     }
     query = Asking(Random(f"tokens {number}")).any_query(*names)
     try:
-        check(parse(query), query, inputs=dict.fromkeys(streams), edited=tuple(streams))
+        read = named(check(parse(query), query, inputs=dict.fromkeys(streams)).query)
     except AnabranchError:
         return None
-    return Case(query, {name: streams[name] for name in names if f'"{name}"' in query}, timed=several)
+    return Case(query, {name: streams[name] for name in read}, timed=several)
 
 
 def test_random_cases_on_a_trunk(mass: Mass, tmp_path: Path) -> None:
